@@ -1,0 +1,83 @@
+"""Bandits for problems whose best arm flips with a regime that nobody can see.
+
+Examples
+--------
+>>> import latentbandits as lb
+>>> agent = lb.Agent(lb.policy("adasp-ucb", arms=2), seed=1)
+>>> decision = agent.ask()
+>>> agent.tell(decision, rewards=0.7)
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# name -> module; imported on first use, so that `import latentbandits` costs nothing
+_HOMES = {
+    "Agent": "agent",
+    "BayesFilter": "policies.bayes_filter",
+    "BayesLimit": "policies.bayes_filter",
+    "BestSingleArm": "policies.oracles",
+    "Choice": "protocols",
+    "Decision": "agent",
+    "DiscountedUCB": "policies.discounted_ucb",
+    "Drift": "environments.drift",
+    "EXP3": "policies.exp3",
+    "EpsilonGreedy": "policies.epsilon_greedy",
+    "HiddenMarkov": "environments.hidden_markov",
+    "Recorded": "environments.recorded",
+    "Results": "simulation.results",
+    "Scripted": "policies.oracles",
+    "Seasons": "environments.seasons",
+    "SlidingWindowUCB": "policies.sliding_window_ucb",
+    "StateOracle": "policies.oracles",
+    "Table": "protocols",
+    "ThompsonSampling": "policies.thompson",
+    "TraceLearner": "policies.traces",
+    "UCB1": "policies.ucb1",
+    "UniformRandom": "policies.uniform",
+    "describe": "settings",
+    "kernel": "compiled",
+    "policy": "policies.table",
+    "simulate": "simulation.batch",
+}
+__all__ = sorted([*_HOMES, "__version__"])
+
+if TYPE_CHECKING:
+    from latentbandits.agent import Agent as Agent
+    from latentbandits.agent import Decision as Decision
+    from latentbandits.compiled import kernel as kernel
+    from latentbandits.environments.drift import Drift as Drift
+    from latentbandits.environments.hidden_markov import HiddenMarkov as HiddenMarkov
+    from latentbandits.environments.recorded import Recorded as Recorded
+    from latentbandits.environments.seasons import Seasons as Seasons
+    from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
+    from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
+    from latentbandits.policies.discounted_ucb import DiscountedUCB as DiscountedUCB
+    from latentbandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
+    from latentbandits.policies.exp3 import EXP3 as EXP3
+    from latentbandits.policies.oracles import BestSingleArm as BestSingleArm
+    from latentbandits.policies.oracles import Scripted as Scripted
+    from latentbandits.policies.oracles import StateOracle as StateOracle
+    from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
+    from latentbandits.policies.table import policy as policy
+    from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling
+    from latentbandits.policies.traces import TraceLearner as TraceLearner
+    from latentbandits.policies.ucb1 import UCB1 as UCB1
+    from latentbandits.policies.uniform import UniformRandom as UniformRandom
+    from latentbandits.protocols import Choice as Choice
+    from latentbandits.protocols import Table as Table
+    from latentbandits.settings import describe as describe
+    from latentbandits.simulation.batch import simulate as simulate
+    from latentbandits.simulation.results import Results as Results
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'latentbandits' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,326 @@
+"""A policy in somebody's own program: ask for a decision, tell its rewards, save and restore exactly."""
+
+import json
+import math
+import os
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from latentbandits import __version__
+from latentbandits.compiled import fast
+from latentbandits.policies import table
+from latentbandits.protocols import REASONS, WHY, Choice, Oracle, Policy
+from latentbandits.random import stream
+from latentbandits.settings import describe, refuse, whole
+
+FORMAT, FORMAT_VERSION = "latentbandits agent", 1
+
+
+class Decision(NamedTuple):
+    """What to do now.
+
+    Attributes
+    ----------
+    id : int
+        Names the decision when its rewards are told.
+    arms : tuple of int
+        The arm of every unit.
+    why : tuple of str
+        Empty when the policy exploits; else the reasons to probe: residual, margin, staleness, schedule, continued.
+    """
+
+    id: int
+    arms: tuple[int, ...]
+    why: tuple[str, ...] = ()
+
+    @property
+    def arm(self) -> int:
+        """The arm of the first (or only) unit."""
+        return self.arms[0]
+
+
+def choose(policy: Any, state: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+    """Make one choice (compiled)."""
+    policy.choose(state, context, random, choice)
+
+
+def learn(policy: Any, state: Any, choice: Choice, rewards: np.ndarray) -> None:
+    """Learn from one choice (compiled)."""
+    policy.learn(state, choice, rewards)
+
+
+class Agent:
+    """A policy online.
+
+    Several decisions may be open at once, and rewards may come late, out of order or never: every decision carries what the policy needs
+    to learn from it. The lag of a policy that looks back is by definition the last *completed* decision: the one whose rewards were
+    told last, whenever it was made. An agent is not safe to share between threads without a lock.
+
+    Parameters
+    ----------
+    policy : Policy
+        For instance ``latentbandits.policy("adasp-ucb", arms=3)``, or its name for two arms.
+    seed : int
+        Names the agent's randomness.
+    max_open : int
+        Decisions that may wait for rewards; beyond it the oldest is forgotten, so that rewards that never come cost no memory.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> agent = lb.Agent(lb.policy("adasp-ucb", arms=2), seed=7)
+    >>> first, second = agent.ask(), agent.ask()
+    >>> agent.tell(second, 0.4)
+    >>> agent.tell(first, 0.9)
+    >>> agent.tell(first, 0.9)
+    Traceback (most recent call last):
+    ValueError: Agent: decision is 0, allowed is an open one (this one was told or forgotten)
+    """
+
+    def __init__(self, policy: Policy | str, seed: int = 0, max_open: int = 10_000) -> None:
+        if isinstance(policy, str):
+            policy = table.policy(policy)
+        if isinstance(policy, Oracle):
+            raise refuse(
+                "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
+            )
+        if not isinstance(policy, Policy) or isinstance(policy, type):
+            raise refuse("Agent", "policy", policy, "a policy or the name of one")
+        if whole("Agent", "seed", seed, "at least 0") < 0:
+            raise refuse("Agent", "seed", seed, "an integer at least 0")
+        if whole("Agent", "max_open", max_open, "at least 1") < 1:
+            raise refuse("Agent", "max_open", max_open, "an integer at least 1")
+        self._policy = policy
+        self._max_open = max_open
+        self._random = stream(seed)
+        self._state = policy.init()
+        self._open: dict[int, Choice] = {}
+        self._next = 0
+        self._bind()
+
+    def _bind(self) -> None:
+        self._choose, self._learn = fast(choose, self._policy), fast(learn, self._policy)
+        self._covariates = getattr(self._policy, "covariates", 0)
+        self._rewards = np.zeros(self._policy.units)
+        self._nothing = np.zeros(0)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, with its settings."""
+        return self._policy
+
+    @property
+    def state(self) -> Any:
+        """What the policy remembers; to be looked at, not changed."""
+        return self._state
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """Ids of the decisions that wait for rewards, oldest first."""
+        return tuple(self._open)
+
+    def ask(self, context: Sequence[float] | np.ndarray | None = None) -> Decision:
+        """Return a decision.
+
+        Parameters
+        ----------
+        context : sequence of float, optional
+            Observed covariates, as many as the policy's setting `covariates` says.
+        """
+        observed = self._nothing if context is None and self._covariates == 0 else self._observe(context)
+        choice = Choice.blank(self._policy)
+        self._choose(self._policy, self._state, observed, self._random, choice)
+        made = self._next
+        self._next += 1
+        if len(self._open) >= self._max_open:
+            del self._open[next(iter(self._open))]
+        self._open[made] = choice
+        code = int(choice.note[WHY])
+        why = tuple(word for bit, word in REASONS.items() if code & bit) if code else ()
+        return Decision(made, tuple(choice.arms.tolist()), why)
+
+    def tell(self, decision: Decision | int, rewards: float | Sequence[float] | np.ndarray) -> None:
+        """Learn from the rewards of a decision: one per unit (a plain number for one unit). Bad input changes nothing."""
+        known = self._find(decision)
+        units = self._policy.units
+        given = [rewards] if isinstance(rewards, int | float | np.number) else rewards
+        try:
+            values = [float(x) for x in given]  # type: ignore[union-attr]
+        except (TypeError, ValueError):
+            raise refuse(
+                "Agent", "rewards", rewards, f"{units} finite numbers" if units > 1 else "a finite number"
+            ) from None
+        if len(values) != units:
+            raise refuse("Agent", "rewards", rewards, f"{units} numbers, one per unit" if units > 1 else "one number")
+        if not all(map(math.isfinite, values)):
+            raise refuse("Agent", "rewards", rewards, f"{units} finite numbers" if units > 1 else "a finite number")
+        self._rewards[:] = values
+        self._learn(self._policy, self._state, self._open.pop(known), self._rewards)
+
+    def forget(self, decision: Decision | int) -> None:
+        """Give up on a decision whose rewards will never come."""
+        del self._open[self._find(decision)]
+
+    def _find(self, decision: Decision | int) -> int:
+        known = decision.id if isinstance(decision, Decision) else decision
+        if known in self._open:
+            return known
+        past = isinstance(known, int) and not isinstance(known, bool) and 0 <= known < self._next
+        raise refuse("Agent", "decision", known, "an open one" + (" (this one was told or forgotten)" if past else ""))
+
+    def _observe(self, context: Any) -> np.ndarray:
+        wanted = f"{self._covariates} finite numbers, the policy's covariates"
+        try:
+            observed = np.array([] if context is None else context, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise refuse("Agent", "context", context, wanted) from None
+        if observed.shape != (self._covariates,) or not np.isfinite(observed).all():
+            raise refuse("Agent", "context", context, wanted)
+        return observed
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the agent to a file, whole or not at all.
+
+        The file is a zip archive of NumPy arrays and one JSON document that describes them. It holds everything: the policy's settings, its
+        state, the random stream and the open decisions.
+        """
+        kind = type(self._policy)
+        about = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "written_by": f"latentbandits {__version__}",
+            "policy": {"class": f"{kind.__module__}:{kind.__qualname__}", "settings": describe(self._policy)},
+            "next_decision": self._next,
+            "max_open": self._max_open,
+            "open": list(self._open),
+        }
+        arrays = {f"state/{name}": value for name, value in zip(self._state._fields, self._state, strict=True)}
+        arrays["random"] = self._random
+        for part in Choice._fields:
+            shape = getattr(Choice.blank(self._policy), part)
+            rows = [getattr(choice, part) for choice in self._open.values()]
+            arrays[f"open/{part}"] = np.array(rows, dtype=shape.dtype).reshape(len(rows), len(shape))
+        content = BytesIO()
+        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("agent.json", json.dumps(about, indent=1))
+            for name, value in arrays.items():
+                with archive.open(f"{name}.npy", "w") as member:
+                    np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
+        write_whole(Path(path), content.getvalue())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], policy: Policy | type | None = None) -> Self:
+        """Return the agent that was saved: it makes exactly the choices that the saved one would have made.
+
+        Parameters
+        ----------
+        path : path
+            A file written by `save`.
+        policy : Policy or class, optional
+            What the file is expected to hold: a file of another policy (or, for a policy rather than a class, with other settings) is
+            refused. Needed for a policy from outside this package, since a file is not allowed to choose which code runs.
+        """
+        try:
+            about, arrays = read(Path(path))
+            made: Self = cls.__new__(cls)
+            made._policy = _restored(about["policy"], policy)
+            made._next, made._max_open = int(about["next_decision"]), int(about["max_open"])
+            blank, fresh = Choice.blank(made._policy), made._policy.init()
+            parts = {name: _fit(arrays, f"state/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
+            made._state = type(fresh)(**parts)
+            made._random = _fit(arrays, "random", np.zeros(1, np.uint64))
+            ids = [int(known) for known in about["open"]]
+            rows = {
+                part: np.broadcast_to(getattr(blank, part), (len(ids), len(getattr(blank, part))))
+                for part in Choice._fields
+            }
+            saved = {part: _fit(arrays, f"open/{part}", old) for part, old in rows.items()}
+            made._open = {
+                known: Choice(**{part: saved[part][i].copy() for part in saved}) for i, known in enumerate(ids)
+            }
+        except (
+            KeyError,
+            TypeError,
+            AttributeError,
+            zipfile.BadZipFile,
+            EOFError,
+            zlib_error,
+            json.JSONDecodeError,
+        ) as problem:
+            raise ValueError(
+                f"Agent: {os.fspath(path)} is damaged or no agent file, allowed is a file written by save"
+            ) from problem
+        made._bind()
+        return made
+
+
+zlib_error = __import__("zlib").error
+
+
+def _restored(saved: dict[str, Any], expected: Policy | type | None) -> Any:
+    """Return the policy of a file, or refuse it."""
+    name = saved["class"]
+    known = {f"{row.make.__module__}:{row.make.__qualname__}": row.make for row in table.TABLE.values()}
+    for kind in (table.BayesFilter, table.Scripted):
+        known[f"{kind.__module__}:{kind.__qualname__}"] = kind
+    if expected is not None:
+        kind = expected if isinstance(expected, type) else type(expected)
+        wanted = f"{kind.__module__}:{kind.__qualname__}"
+        if wanted != name:
+            raise ValueError(f"Agent: the file holds a policy {name}, allowed is the expected {wanted}")
+        known = {wanted: kind}
+    if name not in known:
+        raise ValueError(
+            f"Agent: the file holds a policy {name} from outside the package, allowed is Agent.load(path, policy=...) with its class"
+        )
+    made = known[name](**saved["settings"])
+    if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
+        raise ValueError(f"Agent: the file holds {made}, allowed is the expected {expected}")
+    return made
+
+
+def _fit(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
+    """Return a saved array that has the right shape and type."""
+    found = arrays[name]
+    if found.shape != like.shape or found.dtype != like.dtype:
+        raise KeyError(name)
+    return np.ascontiguousarray(found)
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the description and the arrays of an agent file of a known version."""
+    with zipfile.ZipFile(path) as archive:
+        about = json.loads(archive.read("agent.json"))
+        if about["format"] != FORMAT:
+            raise KeyError("format")
+        if about["version"] > FORMAT_VERSION:
+            raise ValueError(
+                f"Agent: {path} has format version {about['version']} (written by {about.get('written_by', 'a newer program')}), "
+                f"allowed is at most {FORMAT_VERSION}; update latentbandits"
+            )
+        arrays = {}
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as member:
+                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+    return about, arrays
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

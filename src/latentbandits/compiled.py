@@ -1,0 +1,163 @@
+"""The only file that imports numba: what is compiled, how, and where the machine code is kept.
+
+Nothing here imports numba until something is compiled, so that ``import latentbandits`` stays quick.
+
+Compilation has three rules, each of which was measured:
+
+- No ``fastmath``. Every operation keeps its IEEE meaning, so interpreted, simulated and online runs agree to the bit.
+- ``choose``, ``learn`` and every kernel allocate nothing, and are compiled without reference counting (``_nrt``): the counting
+  alone took half of a round.
+- numba's disk cache looks only at the file of the outermost function, so an edit of a policy would run stale code. The cache
+  therefore lives in a folder named by a digest of all the package's sources; code from outside the package is never cached.
+"""
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).parent
+_INLINE = {"forceinline": True, "error_model": "numpy"}
+_KEPT_DAYS = 30
+_kernels: list[Callable[..., Any]] = []
+_registered: set[Callable[..., Any]] = set()
+
+
+def kernel(function: Function) -> Function:
+    """Mark a plain function so that compiled code may call it; it must not allocate.
+
+    The function itself stays ordinary Python. Anybody's helper functions may be marked.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import kernel
+    >>> @kernel
+    ... def double(x: float) -> float:
+    ...     return 2 * x
+    >>> double(4.0)
+    8.0
+    """
+    _kernels.append(function)
+    return function
+
+
+def _register() -> None:
+    """Tell numba how to compile policies' methods (once) and all functions marked since the last call."""
+    from numba.core import types
+    from numba.extending import overload, overload_method
+
+    borrowed = {**_INLINE, "_nrt": False}
+    if not _registered:
+        _registered.add(_register)
+        overload_method(types.BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
+            lambda self: self.instance_class.init
+        )
+        overload_method(types.BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
+            lambda self, state, context, random, choice: self.instance_class.choose  # noqa: ARG005
+        )
+        overload_method(types.BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
+            lambda self, state, choice, rewards: self.instance_class.learn  # noqa: ARG005
+        )
+    for function in [f for f in _kernels if f not in _registered]:
+        _registered.add(function)
+        overload(function, jit_options=borrowed, strict=False)(_returning(function))
+
+
+def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *_: function
+
+
+@functools.cache
+def digest() -> str:
+    """Return a fingerprint of every source file of the package and of the compiler."""
+    import numba
+
+    made = hashlib.sha256(f"{numba.__version__} {sys.version} {platform.machine()}".encode())
+    for file in sorted(_PACKAGE.rglob("*.py")):
+        made.update(str(file.relative_to(_PACKAGE)).encode() + b"\0" + file.read_bytes())
+    return made.hexdigest()[:16]
+
+
+def cache_root() -> Path:
+    """Return the folder for machine code: LATENTBANDITS_CACHE, or the user's cache folder."""
+    if chosen := os.environ.get("LATENTBANDITS_CACHE"):
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
+    return Path(home) / "latentbandits"
+
+
+@functools.cache
+def _cache_folder() -> Path | None:
+    """Return this version's folder, and drop those unused for a month; None where nothing can be written."""
+    root = cache_root()
+    folder = root / digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+        if not os.access(folder, os.W_OK):
+            return None
+    except OSError:
+        return None
+    with contextlib.suppress(OSError):
+        for other in root.iterdir():
+            if time.time() - other.stat().st_mtime > _KEPT_DAYS * 86400:
+                shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+@contextlib.contextmanager
+def _cache_at(folder: Path) -> Iterator[None]:
+    from numba.core import config
+
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@functools.cache
+def _dispatcher(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
+    from numba import njit
+
+    made: Any = njit(nogil=True, error_model="numpy")(function)
+    folder = _cache_folder() if keep else None
+    if folder is not None:
+        with _cache_at(folder):
+            made.enable_caching()
+    return made  # type: ignore[no-any-return]
+
+
+def fast(function: Callable[..., Any], *parts: object) -> Callable[..., Any]:
+    """Return the compiled form of a function; `parts` are the policies (or worlds) whose code it will run.
+
+    The machine code is kept on disk only if the function and all its parts belong to this package, and it releases Python's
+    lock while it runs.
+    """
+    modules = [function.__module__, *(type(part).__module__ for part in parts)]
+    made = _dispatcher(function, all(name.split(".")[0] == __package__ for name in modules))
+    _register()
+    return made
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the interpreted form of a function, as silent about overflow as the compiled one."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        import numpy as np
+
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return run

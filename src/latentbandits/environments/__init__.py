@@ -1,0 +1,1 @@
+"""Worlds: anything that can be realised as a table of expected and received rewards."""

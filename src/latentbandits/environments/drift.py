@@ -1,0 +1,72 @@
+"""A world without states: every arm's mean drifts smoothly."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import erf, sqrt
+
+import numpy as np
+
+from latentbandits.environments.rewards import Purpose, check_noise, received, unit_scales
+from latentbandits.protocols import Table
+from latentbandits.random import stream
+from latentbandits.settings import finite, refuse, whole
+
+_WAVES = 32
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Means that wander through [0, 1] as smooth random curves, uniform at any moment.
+
+    Each arm's curve is a sum of random waves (an approximate Gaussian process with a squared-exponential kernel) pushed through the normal
+    distribution function.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    timescale : float
+        Rounds after which a mean has changed a lot (the kernel's length scale).
+    noise : float
+        Standard deviation of Gaussian rewards.
+    unit_noise : sequence of float, optional
+        Standard deviation for each unit; `noise` times the root of the number of units if not given.
+    rewards : {"gaussian", "bernoulli"}
+        Kind of rewards.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> table = lb.Drift(arms=3, timescale=200).realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
+    >>> bool((abs(np.diff(table.means, axis=0)) < 0.02).all())
+    True
+    """
+
+    arms: int = 2
+    timescale: float = 500.0
+    noise: float = 0.01
+    unit_noise: Sequence[float] | None = None
+    rewards: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        if whole("Drift", "arms", self.arms, "at least 2") < 2:
+            raise refuse("Drift", "arms", self.arms, "an integer at least 2")
+        if finite("Drift", "timescale", self.timescale) <= 0:
+            raise refuse("Drift", "timescale", self.timescale, "a number above 0")
+        check_noise("Drift", self.rewards, self.noise, self.unit_noise)
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
+        speed = generator.standard_normal((self.arms, _WAVES)) / self.timescale
+        phase = generator.uniform(0, 2 * np.pi, (self.arms, _WAVES))
+        # A repeat is another stretch of the same endless curve.
+        begin = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).uniform(0, 1e4 * self.timescale)
+        time = begin + np.arange(horizon)
+        means = np.empty((horizon, self.arms))
+        for arm in range(self.arms):
+            curve = sqrt(2 / _WAVES) * sum(np.cos(w * time + p) for w, p in zip(speed[arm], phase[arm], strict=True))
+            means[:, arm] = [0.5 * (1 + erf(x / sqrt(2))) for x in curve]
+        scales = unit_scales("Drift", self.noise, self.unit_noise, units)
+        rewards = received(means, scales, self.rewards, seed, draw, repeat)
+        return Table(means, rewards, np.zeros((horizon, 0)), np.full(horizon, -1), None)

@@ -1,0 +1,264 @@
+"""The paper's world: a hidden Markov chain that changes the arms' mean rewards."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import fast
+from latentbandits.environments.rewards import Purpose, check_noise, received, unit_scales
+from latentbandits.protocols import Table, Truth
+from latentbandits.random import Stream, stream, uniform
+from latentbandits.settings import Vector, array, finite, refuse, whole
+
+REVEALS = ("nothing", "state", "means")
+
+
+def walk(
+    transition: np.ndarray,
+    start: np.ndarray,
+    matrix: np.ndarray,
+    memory: float,
+    random: Stream,
+    states: np.ndarray,
+    means: np.ndarray,
+) -> None:
+    """Walk along the chain and write the state and the expected rewards of every round.
+
+    `start` is the distribution of the state before the first round, which matters only with memory.
+    """
+    count = len(start)
+    left = uniform(random)
+    state = 0
+    while state < count - 1 and left >= start[state]:
+        left -= start[state]
+        state += 1
+    for t in range(len(states)):
+        before = state
+        left = uniform(random) - transition[before, before]
+        if left >= 0:  # a jump; rounding may leave a crumb, which goes to the last possible state
+            for to in range(count):
+                if to != before and transition[before, to] > 0:
+                    state = to
+                    left -= transition[before, to]
+                    if left < 0:
+                        break
+        states[t] = state
+        for arm in range(means.shape[1]):
+            means[t, arm] = (1.0 - memory) * matrix[state, arm] + memory * matrix[before, arm]
+
+
+@dataclass(frozen=True)
+class HiddenMarkov:
+    """A chain of hidden states, each with its own mean reward per arm; it starts in its stationary distribution.
+
+    Parameters
+    ----------
+    states, arms : int, optional
+        Their numbers; 10 and 2 unless `means` or `transition` say otherwise.
+    stickiness : float
+        Probability to stay in a state; otherwise the chain jumps to any other state with equal probability.
+    transition : array (states, states), optional
+        The whole transition matrix, instead of `stickiness`.
+    means : array (states, arms), optional
+        Mean rewards; drawn uniformly from [0, 1] for every draw of the world if not given.
+    noise : float
+        Standard deviation of Gaussian rewards.
+    unit_noise : sequence of float, optional
+        Standard deviation for each unit; `noise` times the root of the number of units if not given.
+    rewards : {"gaussian", "bernoulli"}
+        Kind of rewards.
+    memory : float
+        Weight of the previous state in the expected reward (rho).
+    separation : float, optional
+        Draw means whose two nearest states are exactly this far apart (joint separation over all arms, Gamma).
+    reveal : {"nothing", "state", "means"}
+        What the observed context shows: nothing, the state as one-hot, or the expected rewards of the round.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> world = lb.HiddenMarkov(states=3, arms=2, stickiness=0.9, noise=0.1)
+    >>> table = world.realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
+    >>> table.means.shape, table.rewards.shape, len(set(table.states.tolist()))
+    ((1000, 2), (1000, 1, 2), 3)
+    """
+
+    states: int = None  # type: ignore[assignment]
+    arms: int = None  # type: ignore[assignment]
+    stickiness: float = 0.99
+    transition: Any = None
+    means: Any = None
+    noise: float = 0.01
+    unit_noise: Sequence[float] | None = None
+    rewards: str = "gaussian"
+    memory: float = 0.0
+    separation: float | None = None
+    reveal: str = "nothing"
+
+    def __post_init__(self) -> None:
+        if self.means is not None:
+            self._set("means", array("HiddenMarkov", "means", self.means, Vector(2)))
+        if self.transition is not None:
+            self._set("transition", array("HiddenMarkov", "transition", self.transition, Vector(2)))
+        for field, least, source in (
+            ("states", 1, self.means if self.means is not None else self.transition),
+            ("arms", 2, self.means),
+        ):
+            axis = 0 if field == "states" else 1
+            value = getattr(self, field)
+            if value is None:
+                value = source.shape[axis] if source is not None else (10 if field == "states" else 2)
+                self._set(field, value)
+            if whole("HiddenMarkov", field, value, f"at least {least}") < least:
+                raise refuse("HiddenMarkov", field, value, f"an integer at least {least}")
+        self._check_chain()
+        self._check_means()
+        check_noise("HiddenMarkov", self.rewards, self.noise, self.unit_noise)
+        if self.reveal not in REVEALS:
+            raise refuse("HiddenMarkov", "reveal", self.reveal, "one of " + ", ".join(REVEALS))
+
+    def _set(self, field: str, value: object) -> None:
+        object.__setattr__(self, field, value)
+
+    def _check_chain(self) -> None:
+        for field in ("stickiness", "memory"):
+            value = getattr(self, field)
+            if not 0 <= finite("HiddenMarkov", field, value, "a number from 0 to 1") <= 1:
+                raise refuse("HiddenMarkov", field, value, "a number from 0 to 1")
+        if self.transition is not None:
+            if self.transition.shape != (self.states, self.states):
+                wanted = f"shape ({self.states}, {self.states}), one row and column per state"
+                raise refuse("HiddenMarkov", "transition", f"of shape {self.transition.shape}", wanted)
+            for row, values in enumerate(self.transition):
+                if (values < 0).any() or abs(values.sum() - 1) > 1e-9:
+                    allowed = "probabilities that sum to one"
+                    raise refuse("HiddenMarkov", f"transition[{row}]", values.tolist(), allowed)
+
+    def _check_means(self) -> None:
+        if self.means is not None:
+            if self.means.shape != (self.states, self.arms):
+                wanted = f"shape ({self.states}, {self.arms}), one row per state and one column per arm"
+                raise refuse("HiddenMarkov", "means", f"of shape {self.means.shape}", wanted)
+            if self.rewards == "bernoulli" and ((self.means < 0) | (self.means > 1)).any():
+                raise refuse(
+                    "HiddenMarkov", "means", self.means.tolist(), "probabilities from 0 to 1 for bernoulli rewards"
+                )
+        if self.separation is not None:
+            if self.means is not None:
+                raise refuse("HiddenMarkov", "separation", self.separation, "None when means are given")
+            if finite("HiddenMarkov", "separation", self.separation) <= 0 or self.states < 2:
+                raise refuse(
+                    "HiddenMarkov", "separation", self.separation, "a number above 0, with at least two states"
+                )
+
+    @property
+    def chain(self) -> np.ndarray:
+        """The transition matrix."""
+        if self.transition is not None:
+            return self.transition  # type: ignore[no-any-return]
+        if self.states == 1:
+            return np.ones((1, 1))
+        jump = (1.0 - self.stickiness) / (self.states - 1)
+        return np.full((self.states, self.states), jump) + (self.stickiness - jump) * np.eye(self.states)
+
+    def matrix(self, seed: int, draw: int) -> np.ndarray:
+        """Return the mean rewards of one draw of the world, an array (states, arms)."""
+        if self.means is not None:
+            return self.means  # type: ignore[no-any-return]
+        generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
+        if self.separation is not None:
+            return separated(generator, self.states, self.arms, self.separation)
+        return generator.random((self.states, self.arms))
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        matrix, chain = self.matrix(seed, draw), self.chain
+        start = stationary(chain)
+        states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
+        random = stream(seed, Purpose.PATH, draw, repeat)
+        fast(walk)(chain, start, matrix, float(self.memory), random, states, means)
+        scales = unit_scales("HiddenMarkov", self.noise, self.unit_noise, units)
+        context = np.zeros((horizon, 0))
+        if self.reveal == "state":
+            context = np.eye(self.states)[states]
+        elif self.reveal == "means":
+            context = means
+        return Table(
+            means,
+            received(means, scales, self.rewards, seed, draw, repeat),
+            context,
+            states,
+            self._truth(chain, matrix, start, scales),
+        )
+
+    def _truth(self, chain: np.ndarray, matrix: np.ndarray, start: np.ndarray, scales: np.ndarray) -> Truth:
+        noise, bernoulli = np.maximum(scales, 1e-9), self.rewards == "bernoulli"  # a filter needs some noise
+        if self.memory == 0:
+            return Truth(chain, matrix, start, noise, bernoulli)
+        # With memory the pair (previous, current) is the state of a larger chain.
+        count = self.states
+        pairs = np.zeros((count, count, count, count))
+        for current in range(count):
+            pairs[:, current, current, :] = chain[current]
+        mixed = self.memory * matrix[:, None, :] + (1 - self.memory) * matrix[None, :, :]
+        size = count * count
+        first = (start[:, None] * chain).ravel()
+        return Truth(pairs.reshape(size, size), mixed.reshape(size, self.arms), first, noise, bernoulli)
+
+
+def stationary(chain: np.ndarray) -> np.ndarray:
+    """Return the stationary distribution of a transition matrix (the one nearest to uniform if there are several).
+
+    Examples
+    --------
+    >>> from latentbandits.environments.hidden_markov import stationary
+    >>> import numpy as np
+    >>> stationary(np.array([[0.9, 0.1], [0.3, 0.7]])).round(3).tolist()
+    [0.75, 0.25]
+    """
+    size = len(chain)
+    equations = np.vstack([chain.T - np.eye(size), np.ones(size)])
+    found = np.linalg.lstsq(equations, np.append(np.zeros(size), 1.0), rcond=None)[0]
+    found = np.maximum(found, 0.0)
+    found /= found.sum()
+    if np.abs(found @ chain - found).max() > 1e-6:
+        raise ValueError(
+            "HiddenMarkov: transition has no stationary distribution that could be found, allowed is an ergodic chain"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def separated(generator: np.random.Generator, states: int, arms: int, distance: float) -> np.ndarray:
+    """Draw mean rewards from the unit cube so that the two nearest states are exactly `distance` apart.
+
+    States are drawn one by one and kept if no other is nearer than `distance`; the last is put at that distance from a random one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.environments.hidden_markov import separated
+    >>> means = separated(np.random.default_rng(0), states=5, arms=2, distance=0.2)
+    >>> gaps = [np.linalg.norm(a - b) for i, a in enumerate(means) for b in means[:i]]
+    >>> round(min(gaps), 9)
+    0.2
+    """
+    for _ in range(200):
+        points: list[np.ndarray] = []
+        for _ in range(2000):
+            last = len(points) == states - 1
+            if last:
+                direction = generator.standard_normal(arms)
+                point = points[generator.integers(len(points))] + distance * direction / np.linalg.norm(direction)
+            else:
+                point = generator.random(arms)
+            inside = ((point >= 0) & (point <= 1)).all()
+            # the last state touches one other; a hair of slack for rounding
+            if inside and all(np.linalg.norm(point - other) >= distance * (1 - 1e-12) for other in points):
+                points.append(point)
+            if len(points) == states:
+                return np.array(points)[generator.permutation(states)]
+    raise refuse(
+        "HiddenMarkov", "separation", distance, f"less: {states} states with {arms} arms do not fit so far apart"
+    )

@@ -1,0 +1,75 @@
+"""A world that somebody recorded: the reward of every arm in every round."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from latentbandits.environments.rewards import Purpose
+from latentbandits.protocols import Table
+from latentbandits.random import stream
+from latentbandits.settings import Vector, array, refuse
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A table of rewards from the outside; regret is measured against `means`, or against the rewards themselves.
+
+    Parameters
+    ----------
+    rewards : array (rounds, arms) or (rounds, units, arms)
+        What each arm paid; without an axis for units all units receive the same.
+    means : array (rounds, arms), optional
+        Expected rewards, where they are known.
+    context : array (rounds, covariates), optional
+        What a policy may observe before it chooses.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> world = lb.Recorded([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]])
+    >>> world.realise(horizon=3, units=1, seed=0, draw=0, repeat=0).means.max(axis=1).tolist()
+    [0.9, 0.8, 0.7]
+    """
+
+    rewards: Any
+    means: Any = None
+    context: Any = None
+
+    def __post_init__(self) -> None:
+        axes = 3 if np.ndim(self.rewards) == 3 else 2
+        rewards = array("Recorded", "rewards", self.rewards, Vector(axes))
+        rewards = rewards[:, None, :] if axes == 2 else rewards
+        rounds, units, arms = rewards.shape
+        if rounds == 0 or units == 0 or arms < 2:
+            raise refuse("Recorded", "rewards", f"of shape {np.shape(self.rewards)}", "at least one round and two arms")
+        means = rewards.mean(axis=1) if self.means is None else array("Recorded", "means", self.means, Vector(2))
+        if means.shape != (rounds, arms):
+            raise refuse(
+                "Recorded", "means", f"of shape {means.shape}", f"shape ({rounds}, {arms}), as the rewards have"
+            )
+        context = (
+            np.zeros((rounds, 0)) if self.context is None else array("Recorded", "context", self.context, Vector(2))
+        )
+        if len(context) != rounds:
+            raise refuse("Recorded", "context", f"{len(context)} rows", f"{rounds}, one per round")
+        for field, value in (("rewards", rewards), ("means", means), ("context", context)):
+            object.__setattr__(self, field, value)
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.rewards.shape[2])
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+        """Return a stretch of the record, which begins at random if the record is longer; see `latentbandits.protocols.World`."""
+        rounds, recorded, _ = self.rewards.shape
+        if horizon > rounds:
+            raise refuse("Recorded", "horizon", horizon, f"at most the {rounds} rounds recorded")
+        if recorded not in (1, units):
+            raise refuse("Recorded", "units", units, f"the {recorded} units recorded")
+        begin = int(np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(rounds - horizon + 1))
+        rows = slice(begin, begin + horizon)
+        rewards = np.ascontiguousarray(np.broadcast_to(self.rewards[rows], (horizon, units, self.arms)))
+        means, context = np.ascontiguousarray(self.means[rows]), np.ascontiguousarray(self.context[rows])
+        return Table(means, rewards, context, np.full(horizon, -1), None)

@@ -1,0 +1,62 @@
+"""A world whose states come in a fixed order and last a fixed time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from latentbandits.environments.rewards import Purpose, check_noise, received, unit_scales
+from latentbandits.protocols import Table
+from latentbandits.random import stream
+from latentbandits.settings import refuse, whole
+
+
+@dataclass(frozen=True)
+class Seasons:
+    """Seasons that follow each other like a calendar; the policy is not told the date.
+
+    Parameters
+    ----------
+    seasons : int
+        Number of seasons.
+    dwell : int
+        Rounds that a season lasts.
+    arms : int
+        Number of arms.
+    noise : float
+        Standard deviation of Gaussian rewards.
+    unit_noise : sequence of float, optional
+        Standard deviation for each unit; `noise` times the root of the number of units if not given.
+    rewards : {"gaussian", "bernoulli"}
+        Kind of rewards.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> table = lb.Seasons(seasons=4, dwell=3).realise(horizon=12, units=1, seed=0, draw=0, repeat=0)
+    >>> int((np.diff(table.states) != 0).sum())
+    4
+    """
+
+    seasons: int = 4
+    dwell: int = 100
+    arms: int = 2
+    noise: float = 0.01
+    unit_noise: Sequence[float] | None = None
+    rewards: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        for field, least in (("seasons", 1), ("dwell", 1), ("arms", 2)):
+            if whole("Seasons", field, getattr(self, field), f"at least {least}") < least:
+                raise refuse("Seasons", field, getattr(self, field), f"an integer at least {least}")
+        check_noise("Seasons", self.rewards, self.noise, self.unit_noise)
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+        """Return one realisation, which begins on a random day; see `latentbandits.protocols.World`."""
+        matrix = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.seasons, self.arms))
+        day = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(self.seasons * self.dwell)
+        states = (day + np.arange(horizon)) // self.dwell % self.seasons
+        means = matrix[states]
+        scales = unit_scales("Seasons", self.noise, self.unit_noise, units)
+        rewards = received(means, scales, self.rewards, seed, draw, repeat)
+        return Table(means, rewards, np.zeros((horizon, 0)), states, None)

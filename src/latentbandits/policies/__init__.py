@@ -1,0 +1,1 @@
+"""One file per policy or family, and the table of their names."""

@@ -1,0 +1,154 @@
+"""The limit: a Bayes filter that knows means, chain and noise, and plays greedily on its belief."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice, Policy, Table
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, Vector, checked, refuse
+
+
+class State(NamedTuple):
+    """The belief over the hidden state, and scratch space of the same size."""
+
+    belief: np.ndarray
+    scratch: np.ndarray
+
+
+@checked
+class BayesFilter(NamedTuple):
+    """Filter the hidden state exactly and play the arm with the highest expected reward.
+
+    It knows everything but the state, so no policy that learns can expect to do much better: its regret is the limit that all others
+    are measured against. (It does not plan: an arm is never played for the sake of information.) Rewards are weighed against the
+    belief of the current round, so tell them before the next ask.
+
+    Parameters
+    ----------
+    transition : array (states, states)
+        Probability of going from the row's state to the column's.
+    means : array (states, arms)
+        Expected rewards.
+    start : array (states,)
+        Distribution of the first state.
+    noise : float or array (units,)
+        Standard deviation of a unit's reward; unused when rewards are 0 or 1.
+    bernoulli : bool
+        Whether rewards are 0 or 1.
+    units : int
+        Units per round; all play the same arm.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> agent = lb.Agent(lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
+    >>> decision = agent.ask()
+    >>> agent.tell(decision, 0.0)  # arm 0 pays nothing in state 0
+    >>> agent.ask().arm
+    1
+    """
+
+    transition: Annotated[np.ndarray, Vector(2)]
+    means: Annotated[np.ndarray, Vector(2)]
+    start: Annotated[np.ndarray, Vector(1)]
+    noise: Annotated[float | np.ndarray, Vector(1)] = 0.1
+    bernoulli: bool = False
+    units: Annotated[int, AtLeast(1)] = 1
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.means.shape[1])
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit each other."""
+        transition, means, start = self.transition, self.means, self.start
+        states = len(means)
+        if means.size == 0 or means.shape[1] < 2:
+            raise refuse("BayesFilter", "means", means.tolist(), "at least one row and two columns")
+        if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
+            raise refuse(
+                "BayesFilter", "transition", transition.tolist(), f"{states} rows of probabilities that sum to one"
+            )
+        if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
+            raise refuse("BayesFilter", "start", start.tolist(), f"{states} probabilities that sum to one")
+        noise = np.asarray(self.noise)
+        if noise.size not in (1, self.units) or (noise <= 0).any():
+            raise refuse("BayesFilter", "noise", noise.tolist(), f"one number above 0, or {self.units}, one per unit")
+        if self.bernoulli and ((means < 0) | (means > 1)).any():
+            raise refuse("BayesFilter", "means", means.tolist(), "probabilities from 0 to 1 when rewards are Bernoulli")
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(self.start.copy(), np.zeros(len(self.start)))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the arm with the highest expected reward under the belief."""
+        best, top = 0, -np.inf
+        for arm in range(self.means.shape[1]):
+            value = 0.0
+            for s in range(len(state.belief)):
+                value += state.belief[s] * self.means[s, arm]
+            if value > top:
+                best, top = arm, value
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Weigh the belief by the rewards' likelihood and move it one round on."""
+        states = len(state.belief)
+        highest = -np.inf
+        for s in range(states):
+            fit = -np.inf if state.belief[s] <= 0 else math.log(state.belief[s])
+            for unit in range(self.units):
+                mean = self.means[s, choice.arms[unit]]
+                if self.bernoulli:
+                    chance = mean if rewards[unit] > 0.5 else 1.0 - mean
+                    fit += math.log(chance) if chance > 0 else -np.inf
+                else:
+                    away = (rewards[unit] - mean) / self.noise[unit % len(self.noise)]
+                    fit -= 0.5 * away * away
+            state.scratch[s] = fit
+            highest = max(highest, fit)
+        total = 0.0
+        for s in range(states):
+            # a reward that no state can give tells nothing: keep the belief
+            state.scratch[s] = math.exp(state.scratch[s] - highest) if highest > -np.inf else state.belief[s]
+            total += state.scratch[s]
+        for s in range(states):
+            state.belief[s] = 0.0
+        for s in range(states):
+            share = state.scratch[s] / total
+            for to in range(states):
+                state.belief[to] += share * self.transition[s, to]
+
+
+@checked
+class BayesLimit(NamedTuple):
+    """Oracle: the Bayes filter, told the chain, the means and the noise of the very world it plays.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> table = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> len(lb.BayesLimit(arms=2).informed(table).means)
+    3
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+
+    def informed(self, table: Table) -> Policy:
+        """Return the filter for this world."""
+        if table.truth is None:
+            raise ValueError("BayesLimit: the world has no hidden Markov chain, allowed is a HiddenMarkov world")
+        return BayesFilter(*table.truth, units=self.units)

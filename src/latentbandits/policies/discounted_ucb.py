@@ -1,0 +1,76 @@
+"""D-UCB: forgets at a constant rate."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, Within, checked
+
+
+class State(NamedTuple):
+    """Discounted counts and sums per arm."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+
+
+@checked
+class DiscountedUCB(NamedTuple):
+    """Upper confidence bounds on discounted means (Garivier & Moulines 2011).
+
+    Counts and sums of all arms shrink by ``discount`` in every round. The bonus is ``sqrt(exploration * log(n) / n_a)`` with n the
+    sum of the discounted counts n_a.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm and each reward counts.
+    discount : float
+        Weight that an observation keeps from one round to the next.
+    exploration : float
+        Factor within the bonus (xi).
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.DiscountedUCB(arms=2, discount=0.95), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    discount: Annotated[float, Within(0.01, 1)] = 0.99
+    exploration: Annotated[float, AtLeast(0)] = 0.5
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(np.zeros(self.arms), np.zeros(self.arms))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the first untried arm, else the one with the highest index."""
+        total = 0.0
+        for arm in range(self.arms):
+            total += state.counts[arm]
+        log_n = math.log(max(total, 1.0))
+        best, top = 0, -np.inf
+        for arm in range(self.arms):
+            n = state.counts[arm]
+            index = np.inf if n == 0 else state.sums[arm] / n + math.sqrt(self.exploration * log_n / n)
+            if index > top:
+                best, top = arm, index
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Forget a little, then count every unit's reward."""
+        for arm in range(self.arms):
+            state.counts[arm] *= self.discount
+            state.sums[arm] *= self.discount
+        for unit in range(self.units):
+            state.counts[choice.arms[unit]] += 1
+            state.sums[choice.arms[unit]] += rewards[unit]

@@ -1,0 +1,64 @@
+"""Epsilon-greedy."""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream, below, uniform
+from latentbandits.settings import AtLeast, Within, checked
+
+
+class State(NamedTuple):
+    """Rewards counted and summed per arm."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+
+
+@checked
+class EpsilonGreedy(NamedTuple):
+    """Play a random arm with probability ``epsilon``, else the first untried arm or the one with the highest mean.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm and each reward counts.
+    epsilon : float
+        Probability of a random arm.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.EpsilonGreedy(arms=2, epsilon=0.05), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    epsilon: Annotated[float, Within(0, 1)] = 0.1
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(np.zeros(self.arms), np.zeros(self.arms))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Toss the coin, then explore or exploit."""
+        best, top = 0, -np.inf
+        if uniform(random) < self.epsilon:
+            best = below(random, self.arms)
+        else:
+            for arm in range(self.arms):
+                mean = np.inf if state.counts[arm] == 0 else state.sums[arm] / state.counts[arm]
+                if mean > top:
+                    best, top = arm, mean
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Count every unit's reward."""
+        for unit in range(self.units):
+            state.counts[choice.arms[unit]] += 1
+            state.sums[choice.arms[unit]] += rewards[unit]

@@ -1,0 +1,92 @@
+"""SW-UCB: remembers only a window."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, checked
+
+
+class State(NamedTuple):
+    """Counts and sums within the window, the window itself as a ring, and the number of rewards seen."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    arms: np.ndarray
+    rewards: np.ndarray
+    seen: np.ndarray
+
+
+@checked
+class SlidingWindowUCB(NamedTuple):
+    """Upper confidence bounds on the last ``window`` rewards (Garivier & Moulines 2011).
+
+    The bonus is ``exploration * sqrt(log(min(n, window)) / n_a)`` after n rewards, n_a of them from arm a within the window. An arm that
+    is not in the window is played at once.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm and each reward counts.
+    window : int
+        Number of rewards remembered.
+    exploration : float
+        Factor of the bonus.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.SlidingWindowUCB(arms=2, window=100), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    window: Annotated[int, AtLeast(2)] = 50
+    exploration: Annotated[float, AtLeast(0)] = 0.5
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(
+            np.zeros(self.arms, np.int64),
+            np.zeros(self.arms),
+            np.zeros(self.window, np.int64),
+            np.zeros(self.window),
+            np.zeros(1, np.int64),
+        )
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the first arm that is not in the window, else the one with the highest index."""
+        best, top = 0, -np.inf
+        log_n = math.log(max(min(state.seen[0], self.window), 1))
+        for arm in range(self.arms):
+            n = state.counts[arm]
+            index = np.inf if n == 0 else state.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+            if index > top:
+                best, top = arm, index
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Replace the oldest reward of the window; whenever the ring is full round, sum anew so that errors cannot pile up."""
+        for unit in range(self.units):
+            at = state.seen[0] % self.window
+            if state.seen[0] >= self.window:
+                state.counts[state.arms[at]] -= 1
+                state.sums[state.arms[at]] -= state.rewards[at]
+            arm = choice.arms[unit]
+            state.arms[at] = arm
+            state.rewards[at] = rewards[unit]
+            state.counts[arm] += 1
+            state.sums[arm] += rewards[unit]
+            state.seen[0] += 1
+            if at == self.window - 1:
+                for other in range(self.arms):
+                    state.sums[other] = 0.0
+                for place in range(self.window):
+                    state.sums[state.arms[place]] += state.rewards[place]

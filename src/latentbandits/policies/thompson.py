@@ -1,0 +1,69 @@
+"""Gaussian Thompson sampling, blind to hidden states."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream, normal
+from latentbandits.settings import Above, AtLeast, checked
+
+
+class State(NamedTuple):
+    """Rewards counted and summed per arm."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+
+
+@checked
+class ThompsonSampling(NamedTuple):
+    """Draw every arm's mean from its Gaussian posterior and play the highest draw (Thompson 1933).
+
+    The posterior of an arm with n rewards that sum to s is ``N(s / (n + w), noise^2 / (n + w))`` with prior weight w: a prior of w
+    imaginary rewards of 0.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm and each reward counts.
+    noise : float
+        Standard deviation of a reward, as the policy believes.
+    prior_weight : float
+        Number of imaginary rewards in the prior.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.ThompsonSampling(arms=2), seed=1).ask().arm
+    1
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    noise: Annotated[float, Above(0)] = 0.1
+    prior_weight: Annotated[float, Above(0)] = 0.1
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(np.zeros(self.arms), np.zeros(self.arms))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the arm with the highest draw."""
+        best, top = 0, -np.inf
+        for arm in range(self.arms):
+            weight = state.counts[arm] + self.prior_weight
+            drawn = state.sums[arm] / weight + self.noise / math.sqrt(weight) * normal(random)
+            if drawn > top:
+                best, top = arm, drawn
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Count every unit's reward."""
+        for unit in range(self.units):
+            state.counts[choice.arms[unit]] += 1
+            state.sums[choice.arms[unit]] += rewards[unit]

@@ -1,0 +1,325 @@
+"""The paper's family: one linear learner that reads the hidden state from the traces it leaves."""
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.linear import predict, reset, update
+from latentbandits.protocols import (
+    CONTINUED,
+    EPISODE,
+    MARGIN,
+    PHASE,
+    RESIDUAL,
+    SCHEDULED,
+    STALENESS,
+    WHY,
+    Choice,
+)
+from latentbandits.random import Stream, normal
+from latentbandits.settings import Above, AtLeast, OneOf, Vector, checked, refuse
+
+NONE, PAIR, ONE_HOT, SLOPES = 0, 1, 2, 3
+LAGS = OneOf(("none", "pair", "one-hot", "slopes"))
+
+# Slots of State.clock
+ROUND, LAST_PROBE, NEXT_PHASE, CURRENT, ARRIVED, LAG_ARM = 0, 1, 2, 3, 4, 5
+# Slots of State.lag
+LAG_REWARD, LAG_Z = 0, 1
+
+
+class State(NamedTuple):
+    """What a trace learner remembers.
+
+    Attributes
+    ----------
+    factor, coefficients : the arms' regressions (see `latentbandits.linear`)
+    fingerprint : rewards of the probe set in the last completed probe
+    pending : rewards of the probe under way
+    lag : reward of the last completed decision, and its Studentized residual
+    clock : rounds begun, first round of the last probe, next phase of a probe under way (0: none), number of the current probe,
+        how many of its parts have arrived, arm of the last completed decision
+    gain : scratch space
+    """
+
+    factor: np.ndarray
+    coefficients: np.ndarray
+    fingerprint: np.ndarray
+    pending: np.ndarray
+    lag: np.ndarray
+    clock: np.ndarray
+    gain: np.ndarray
+
+
+@checked
+class TraceLearner(NamedTuple):
+    """Linear bandit on lagged rewards and probe fingerprints (Algorithms 1 to 5 of the paper are settings of it).
+
+    Every round it builds a context: the fingerprint (the rewards that the arms of the probe set gave in the last probe), the lag (arm and
+    reward of the last *completed* decision) and observed covariates, each of which can be left out. One ridge regression per arm
+    predicts the reward from it. All units play the arm with the highest index, unless a probe is due: then the arms of the probe set
+    are visited, `units` at a time, in consecutive rounds. Ties go to the lower arm.
+
+    A probe is due every `interval` rounds, or when a gate opens (`gated`) at least `min_gap` rounds after the last probe began: the
+    residual of the last decision was large, the two highest indices are close, or the fingerprint is old.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms, K.
+    units : int
+        Units per round. One unit probes sequentially; as many units as probed arms probe within one round.
+    lag : {"none", "pair", "one-hot", "slopes"}
+        Encoding of the last arm a and reward r: nothing; the numbers (a, r); one-hot of a, and r; one-hot of a, and r times it.
+    fingerprint : bool
+        Whether the fingerprint is part of the context.
+    covariates : int
+        Number of observed features that the caller passes with each round.
+    interval : int
+        Fixed schedule: a probe starts whenever the round is a multiple of it (tau); 0 for none.
+    gated : bool
+        Adaptive schedule: probes start when a gate opens.
+    thompson : bool
+        Draw each arm's index from its posterior instead of using the upper confidence bound.
+    exploration : float
+        Width of the confidence bound (alpha), or scale of the posterior.
+    regularization : float
+        Ridge penalty (lambda).
+    residual_threshold : float
+        Residual gate: opens when the absolute Studentized residual reaches it (z).
+    residual_floor : float
+        Noise scale within the Studentized residual (sigma_0).
+    margin : float
+        Margin gate: opens when the two highest indices are at most this far apart (m).
+    staleness : int
+        Staleness gate: opens when the last probe began this many rounds ago (H, the hazard's age cap).
+    min_gap : int
+        Fewest rounds between the beginnings of two probes (tau_min).
+    probe_set : sequence of int
+        The arms that a probe visits, in order; empty for all.
+
+    Notes
+    -----
+    The paper probes only two arms; the rule that at t = 1 the fixed sequential schedule is already in its second phase, with the initial 0
+    as the first coordinate, is the paper's and is kept for any number of arms. After a probe round the lag is the best arm of that
+    round and its reward; after an exploiting round it is the played arm and the mean reward of the units.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> agent = lb.Agent(lb.TraceLearner(arms=2, lag="slopes", exploration=1.5), seed=1)
+    >>> decision = agent.ask()
+    >>> agent.tell(decision, 0.7)
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    lag: Annotated[int | str, LAGS] = "slopes"
+    fingerprint: bool = False
+    covariates: Annotated[int, AtLeast(0)] = 0
+    interval: Annotated[int, AtLeast(0)] = 0
+    gated: bool = False
+    thompson: bool = False
+    exploration: Annotated[float, AtLeast(0)] = 1.0
+    regularization: Annotated[float, Above(0)] = 0.1
+    residual_threshold: Annotated[float, AtLeast(0)] = 2.0
+    residual_floor: Annotated[float, Above(0)] = 0.05
+    margin: Annotated[float, AtLeast(0)] = 0.05
+    staleness: Annotated[int, AtLeast(1)] = 50
+    min_gap: Annotated[int, AtLeast(1)] = 4
+    probe_set: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other."""
+        probed = np.asarray(self.probe_set)
+        if len(set(probed.tolist())) != len(probed) or (probed < 0).any() or (probed >= self.arms).any():
+            raise refuse("TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}")
+        if self.width == 0:
+            raise refuse("TraceLearner", "lag", "none", "another when there is neither a fingerprint nor a covariate")
+        if self.gated and self.interval:
+            raise refuse("TraceLearner", "interval", self.interval, "0 when gated")
+        if self.interval and self.interval < self.phases:
+            raise refuse(
+                "TraceLearner", "interval", self.interval, f"0, or at least the {self.phases} rounds of a probe"
+            )
+
+    @property
+    def probed(self) -> int:
+        """Number of arms that a probe visits."""
+        return sizes(self)[0]
+
+    @property
+    def phases(self) -> int:
+        """Number of rounds that a probe takes."""
+        return -(-self.probed // self.units)
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return sizes(self)[1]
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        arms = self.arms
+        probed, width = sizes(self)
+        factor = np.zeros((arms, width, width))
+        reset(factor, self.regularization)
+        clock = np.zeros(6, np.int64)
+        clock[ARRIVED] = 1  # the initial zeros count as the first part of a probe: the paper's t = 1
+        return State(
+            factor, np.zeros((arms, width)), np.zeros(probed), np.zeros(probed), np.zeros(2), clock, np.zeros(width)
+        )
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:
+        """Build the context, compute every arm's index, open or close the gates, and assign the units."""
+        state.clock[ROUND] += 1
+        now = state.clock[ROUND]
+        write_features(self, state, context, choice.features)
+        best, top, second = 0, -np.inf, -np.inf
+        for arm in range(self.arms):
+            mean, variance = predict(state.factor, state.coefficients, arm, choice.features)
+            if self.thompson:
+                index = mean + self.exploration * math.sqrt(variance) * normal(random)
+            else:
+                index = mean + self.exploration * math.sqrt(variance)
+            if index > top:
+                best, top, second = arm, index, top
+            elif index > second:
+                second = index
+
+        probed = state.fingerprint.shape[0]
+        phases = (probed + self.units - 1) // self.units
+        why, phase = 0, 0
+        if self.interval > 0:
+            phase = now % self.interval
+            if phase < phases:
+                why = SCHEDULED if phase == 0 else CONTINUED
+        elif self.gated:
+            phase = state.clock[NEXT_PHASE]
+            if phase > 0:
+                why = CONTINUED
+            else:
+                why = open_gates(self, state, now - state.clock[LAST_PROBE], top - second)
+        if why == 0:
+            for unit in range(self.units):
+                choice.arms[unit] = best
+        else:
+            if phase == 0:
+                state.clock[LAST_PROBE] = now
+                state.clock[CURRENT] += 1
+                state.clock[ARRIVED] = 0
+            state.clock[NEXT_PHASE] = phase + 1 if phase + 1 < phases else 0
+            for unit in range(self.units):
+                # more units than arms left in this phase: go round the probe set again
+                place = (phase * self.units + unit) % probed
+                choice.arms[unit] = self.probe_set[place] if len(self.probe_set) > 0 else place
+        choice.note[WHY] = why
+        choice.note[PHASE] = phase
+        choice.note[EPISODE] = state.clock[CURRENT]
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Update the regressions of the played arms, the fingerprint and the lag."""
+        floor = self.residual_floor * self.residual_floor
+        if choice.note[WHY] == 0:
+            reward = 0.0
+            for unit in range(self.units):
+                reward += rewards[unit]
+            reward /= self.units
+            arm = choice.arms[0]
+            residual, variance = update(
+                state.factor, state.coefficients, state.gain, arm, choice.features, float(self.units), reward
+            )
+            state.clock[LAG_ARM] = arm
+            state.lag[LAG_REWARD] = reward
+            state.lag[LAG_Z] = residual / math.sqrt(variance + floor)
+            return
+
+        probed = state.fingerprint.shape[0]
+        phases = (probed + self.units - 1) // self.units
+        phase = choice.note[PHASE]
+        distinct = min(self.units, probed)  # units beyond the probe set repeat its arms
+        # A probe replaces the fingerprint when all its parts have arrived; parts of an older probe come too late for it.
+        current = choice.note[EPISODE] == state.clock[CURRENT]
+        best = -np.inf
+        for first in range(distinct):
+            reward, weight = 0.0, 0.0
+            for unit in range(first, self.units, probed):
+                reward += rewards[unit]
+                weight += 1.0
+            reward /= weight
+            arm = choice.arms[first]
+            residual, variance = update(
+                state.factor, state.coefficients, state.gain, arm, choice.features, weight, reward
+            )
+            if current:
+                state.pending[(phase * self.units + first) % probed] = reward
+            if reward > best:
+                best = reward
+                state.clock[LAG_ARM] = arm
+                state.lag[LAG_REWARD] = reward
+                state.lag[LAG_Z] = residual / math.sqrt(variance + floor)
+        if current:
+            state.clock[ARRIVED] += 1
+            if state.clock[ARRIVED] == phases:
+                for place in range(probed):
+                    state.fingerprint[place] = state.pending[place]
+
+
+@kernel
+def sizes(policy: TraceLearner) -> tuple[int, int]:
+    """Return the number of arms that a probe visits and the number of features."""
+    probed = len(policy.probe_set)
+    if probed == 0:
+        probed = policy.arms
+    width = policy.covariates
+    if policy.fingerprint:
+        width += probed
+    if policy.lag == PAIR:
+        width += 2
+    elif policy.lag == ONE_HOT:
+        width += policy.arms + 1
+    elif policy.lag == SLOPES:
+        width += 2 * policy.arms
+    return probed, width
+
+
+@kernel
+def write_features(policy: TraceLearner, state: State, context: np.ndarray, features: np.ndarray) -> None:
+    """Write fingerprint, lag and covariates, in this order."""
+    at = 0
+    if policy.fingerprint:
+        for place in range(state.fingerprint.shape[0]):
+            features[place] = state.fingerprint[place]
+        at = state.fingerprint.shape[0]
+    arm, reward = state.clock[LAG_ARM], state.lag[LAG_REWARD]
+    if policy.lag == PAIR:
+        features[at] = arm
+        features[at + 1] = reward
+        at += 2
+    elif policy.lag != NONE:
+        slopes = policy.lag == SLOPES
+        end = at + (2 * policy.arms if slopes else policy.arms + 1)
+        for i in range(at, end):
+            features[i] = 0.0
+        features[at + arm] = 1.0
+        features[at + policy.arms + (arm if slopes else 0)] = reward
+        at = end
+    for i in range(policy.covariates):
+        features[at + i] = context[i]
+
+
+@kernel
+def open_gates(policy: TraceLearner, state: State, age: int, margin: float) -> int:
+    """Return the sum of the reasons to probe now, 0 for none."""
+    why = 0
+    if age >= policy.min_gap:
+        if abs(state.lag[LAG_Z]) >= policy.residual_threshold:
+            why += RESIDUAL
+        if margin <= policy.margin:
+            why += MARGIN
+        if age >= policy.staleness:
+            why += STALENESS
+    return why

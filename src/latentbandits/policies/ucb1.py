@@ -1,0 +1,69 @@
+"""UCB1: the classical index policy, blind to hidden states."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, checked
+
+
+class State(NamedTuple):
+    """Rewards counted and summed per arm, and their total number."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    total: np.ndarray
+
+
+@checked
+class UCB1(NamedTuple):
+    """Play every arm once, then the one with the highest mean plus bonus (Auer, Cesa-Bianchi & Fischer 2002).
+
+    The bonus is ``exploration * sqrt(log(n) / n_a)`` after n rewards, n_a of them from arm a.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm and each reward counts.
+    exploration : float
+        Factor of the bonus.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> agent = lb.Agent(lb.UCB1(arms=3), seed=1)
+    >>> [agent.ask().arm for _ in range(2)]  # nothing was told yet: arm 0 is still the first untried one
+    [0, 0]
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    exploration: Annotated[float, AtLeast(0)] = 2.0
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the first untried arm, else the one with the highest index."""
+        best, top = -1, -np.inf
+        log_n = math.log(max(state.total[0], 1.0))
+        for arm in range(self.arms):
+            n = state.counts[arm]
+            index = np.inf if n == 0 else state.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+            if index > top:
+                best, top = arm, index
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Count every unit's reward."""
+        for unit in range(self.units):
+            state.counts[choice.arms[unit]] += 1
+            state.sums[choice.arms[unit]] += rewards[unit]
+            state.total[0] += 1

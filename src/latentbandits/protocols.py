@@ -1,0 +1,133 @@
+"""The three words that every room shares: a policy makes a choice, a world is realised as a table.
+
+A policy is a NamedTuple of settings with three methods, ``init``, ``choose`` and ``learn``. The same methods run compiled, interpreted,
+in simulation and online. A state is a NamedTuple of arrays that the methods change in place.
+"""
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from latentbandits.random import Stream
+
+# Slots of Choice.note. WHY holds a sum of the reasons below; the others belong to the policy that wrote them.
+WHY, PHASE, EPISODE = 0, 1, 2
+NOTES = 3
+
+# Why a round is a probe. A probe that takes several rounds gives its reasons in the first and CONTINUED in the others.
+RESIDUAL, MARGIN, STALENESS, SCHEDULED, CONTINUED = 1, 2, 4, 8, 16
+REASONS = {
+    RESIDUAL: "residual",
+    MARGIN: "margin",
+    STALENESS: "staleness",
+    SCHEDULED: "schedule",
+    CONTINUED: "continued",
+}
+
+
+class Choice(NamedTuple):
+    """What a policy decided in one round, and all that it needs to learn from the rewards later.
+
+    Attributes
+    ----------
+    arms : int array, one entry per unit
+    features : float array as long as the policy's ``width``
+    note : int array; ``note[WHY]`` is 0 when the policy exploits, else the sum of the reasons to probe
+    """
+
+    arms: np.ndarray
+    features: np.ndarray
+    note: np.ndarray
+
+    @classmethod
+    def blank(cls, policy: "Policy") -> "Choice":
+        """Return an empty choice of the size that a policy needs."""
+        width = getattr(policy, "width", 0)
+        return cls(np.zeros(policy.units, np.int64), np.zeros(width), np.zeros(NOTES, np.int64))
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A NamedTuple of settings, at least ``arms`` and ``units``, with three methods that compile.
+
+    A policy whose choices carry features has a property ``width``, their number; one that reads observed covariates has a field
+    ``covariates``, their number.
+    """
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+
+    @property
+    def units(self) -> int:
+        """Number of units that receive an arm in every round."""
+
+    def init(self) -> Any:
+        """Return a fresh state: a NamedTuple of arrays."""
+
+    def choose(self, state: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
+        """Fill in a choice."""
+
+    def learn(self, state: Any, choice: Choice, rewards: np.ndarray) -> None:
+        """Learn from one reward per unit."""
+
+
+class Truth(NamedTuple):
+    """What an oracle may know of a hidden Markov world.
+
+    Attributes
+    ----------
+    transition : array (states, states)
+    means : array (states, arms)
+    start : array (states,), the distribution of the first state
+    noise : array (units,), standard deviation of each unit's reward
+    bernoulli : bool, whether rewards are 0 or 1
+    """
+
+    transition: np.ndarray
+    means: np.ndarray
+    start: np.ndarray
+    noise: np.ndarray
+    bernoulli: bool
+
+
+class Table(NamedTuple):
+    """A realised world: everything that happens, for every arm, before anybody has chosen.
+
+    Attributes
+    ----------
+    means : array (rounds, arms), expected rewards
+    rewards : array (rounds, units, arms), the reward that a unit would receive from an arm
+    context : array (rounds, covariates), what a policy may observe; often with no columns
+    states : int array (rounds,), the hidden state, -1 where there is none
+    truth : what oracles may know, None where the world has no chain
+    """
+
+    means: np.ndarray
+    rewards: np.ndarray
+    context: np.ndarray
+    states: np.ndarray
+    truth: Truth | None
+
+
+@runtime_checkable
+class World(Protocol):
+    """Anything that can be realised as a table."""
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+        """Return a table; `draw` names what is drawn once (the reward matrix), `repeat` the path and noise on top of it.
+
+        The table depends on nothing but the arguments. Two tables that differ only in `units` share everything but the noise.
+        """
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """A policy in the making: it must be told the truth about a world before it can play."""
+
+    def informed(self, table: Table) -> Policy:
+        """Return the policy for this very table."""

@@ -1,0 +1,202 @@
+"""Settings that refuse bad values at the door: ranges are declared beside the field and checked when a policy is made."""
+
+import math
+import numbers
+from collections.abc import Mapping
+from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+Cls = TypeVar("Cls", bound=type)
+
+
+class AtLeast(NamedTuple):
+    """A number that is `low` or more."""
+
+    low: float
+
+    def refuses(self, value: float) -> bool:  # noqa: D102
+        return not value >= self.low
+
+    def __str__(self) -> str:
+        return f"at least {self.low:g}"
+
+
+class Above(NamedTuple):
+    """A number above `low`."""
+
+    low: float
+
+    def refuses(self, value: float) -> bool:  # noqa: D102
+        return not value > self.low
+
+    def __str__(self) -> str:
+        return f"above {self.low:g}"
+
+
+class Within(NamedTuple):
+    """A number from `low` to `high`, ends included."""
+
+    low: float
+    high: float
+
+    def refuses(self, value: float) -> bool:  # noqa: D102
+        return not self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"from {self.low:g} to {self.high:g}"
+
+
+class OneOf(NamedTuple):
+    """One of several names; the field holds the name's position, which compiled code can compare."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "one of " + ", ".join(self.names)
+
+
+class Vector(NamedTuple):
+    """An array of numbers with `axes` axes (one number will do for one axis); `whole` says that they are integers."""
+
+    axes: int
+    whole: bool = False
+
+    def __str__(self) -> str:
+        return f"a {self.axes}-axis array of {'integers' if self.whole else 'finite numbers'}"
+
+
+def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError:
+    """Return the one sentence that says what was wrong, where, and what is allowed."""
+    shown = repr(value)
+    return ValueError(f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'}, allowed is {allowed}")
+
+
+def finite(owner: str, field: str, value: object, allowed: object = "a finite number") -> float:
+    """Return a finite float or refuse."""
+    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    raise refuse(owner, field, value, allowed)
+
+
+def whole(owner: str, field: str, value: object, allowed: object) -> int:
+    """Return an int or refuse; booleans and fractions are not integers."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_):
+        return int(value)
+    raise refuse(owner, field, value, f"an integer {allowed}".rstrip())
+
+
+def array(owner: str, field: str, value: object, rule: Vector) -> np.ndarray:
+    """Return a private, contiguous array of the right kind or refuse."""
+    try:
+        made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise refuse(owner, field, value, rule) from None
+    if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
+        raise refuse(owner, field, value, rule)
+    return made.astype(np.int64) if rule.whole else made
+
+
+def _rule(hint: Any) -> tuple[type, Any]:
+    """Return the plain type of a field and its rule (None if it has none)."""
+    if get_origin(hint) is Annotated:
+        plain, rule = get_args(hint)[:2]
+        return plain, rule
+    return hint, None
+
+
+def _accept(owner: str, field: str, value: object, hint: Any) -> Any:
+    """Return the value as compiled code needs it (exact type), or refuse it."""
+    plain, rule = _rule(hint)
+    if isinstance(rule, OneOf):
+        if isinstance(value, str) and value in rule.names:
+            return rule.names.index(value)
+        if isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= value < len(rule.names):
+            return int(value)
+        raise refuse(owner, field, value, rule)
+    if isinstance(rule, Vector):
+        return array(owner, field, value, rule)
+    if plain is bool:
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        raise refuse(owner, field, value, "True or False")
+    allowed = "" if rule is None else str(rule)
+    number: float
+    if plain is int:
+        number = whole(owner, field, value, allowed)
+    else:
+        number = finite(owner, field, value, f"a finite number {allowed}".rstrip())
+    if rule is not None and rule.refuses(number):
+        raise refuse(owner, field, value, f"{'an integer' if plain is int else 'a number'} {allowed}")
+    return number
+
+
+def checked(cls: Cls) -> Cls:
+    """Make a NamedTuple class check and normalise its fields whenever one is made.
+
+    Each field may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy
+    has one compiled form. A method ``check(self)`` may add rules that span fields.
+
+    Examples
+    --------
+    >>> from typing import Annotated, NamedTuple
+    >>> from latentbandits.settings import AtLeast, checked
+    >>> @checked
+    ... class Greedy(NamedTuple):
+    ...     arms: Annotated[int, AtLeast(2)]
+    ...     prior: float = 0.0
+    >>> Greedy(2, prior=1)
+    Greedy(arms=2, prior=1.0)
+    >>> Greedy(1)
+    Traceback (most recent call last):
+    ValueError: Greedy: arms is 1, allowed is an integer at least 2
+    """
+    plain_new: Any = cls.__new__
+    hints = get_type_hints(cls, include_extras=True)
+    fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
+    rules = {field: _rule(hints[field])[1] for field in fields}
+
+    def __new__(kind: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        unknown = sorted(set(kwargs) - set(fields))
+        if unknown:
+            raise refuse(cls.__name__, "setting", unknown[0], "one of " + ", ".join(fields))
+        given = plain_new(kind, *args, **kwargs)
+        made = tuple.__new__(kind, [_accept(cls.__name__, f, v, hints[f]) for f, v in zip(fields, given, strict=True)])
+        if hasattr(made, "check"):
+            made.check()
+        return made
+
+    def _make(kind: Any, values: Any) -> Any:
+        return __new__(kind, *values)
+
+    def _replace(self: Any, **changes: Any) -> Any:
+        return __new__(type(self), **{**dict(zip(fields, self, strict=True)), **changes})
+
+    def __repr__(self: Any) -> str:  # noqa: N807
+        return f"{cls.__name__}({', '.join(f'{f}={shown(rules[f], v)!r}' for f, v in zip(fields, self, strict=True))})"
+
+    for name, method in (("__new__", __new__), ("_replace", _replace), ("__repr__", __repr__)):
+        setattr(cls, name, method)
+    cls._make = classmethod(_make)  # type: ignore[attr-defined]
+    cls.rules = rules  # type: ignore[attr-defined]
+    return cls
+
+
+def shown(rule: object, value: Any) -> Any:
+    """Return a field as a person (or JSON) reads it: names for positions, lists for arrays."""
+    if isinstance(rule, OneOf):
+        return rule.names[value]
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def describe(policy: Any) -> Mapping[str, Any]:
+    """Return the settings of a policy as plain values, such that ``type(policy)(**describe(policy))`` is the same policy.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.describe(lb.policy("ucb1", arms=3))
+    {'arms': 3, 'units': 1, 'exploration': 2.0}
+    """
+    rules: Mapping[str, Any] = getattr(policy, "rules", {})
+    return {field: shown(rules.get(field), value) for field, value in zip(policy._fields, policy, strict=True)}

@@ -1,0 +1,201 @@
+"""Thousands of paired runs on all cores, the same to the bit however they are cut up."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import fast, plain
+from latentbandits.environments.rewards import Purpose
+from latentbandits.policies.table import entry, policy
+from latentbandits.protocols import Choice, Oracle, Policy, Table, World
+from latentbandits.random import stream
+from latentbandits.settings import refuse, whole
+from latentbandits.simulation.loop import COUNTS, play, record
+from latentbandits.simulation.results import Results
+
+Contestant = Policy | Oracle
+# Rounds times policies that one task plays: long enough to hide its overhead, short enough to be interrupted
+_TASK_ROUNDS = 1_000_000
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def simulate(
+    world: World,
+    policies: Iterable[Any] | Mapping[str, Any],
+    *,
+    horizon: int = 20_000,
+    draws: int = 128,
+    repeats: int = 5,
+    seed: int = 0,
+    bins: int = 100,
+    workers: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    interpreted: bool = False,
+) -> Results:
+    """Play every policy on the same worlds and return what each run cost.
+
+    A run depends on the seed and its own number alone, so results do not depend on the number of workers, on the other policies
+    or on their order. Memory does not grow with the number of runs but for the results themselves.
+
+    Parameters
+    ----------
+    world : World
+        For instance `HiddenMarkov`.
+    policies : iterable or mapping
+        Names of the table, policies, or a mapping from labels to either.
+    horizon : int
+        Rounds per run.
+    draws, repeats : int
+        Draws of the world (reward matrices), and runs on each.
+    seed : int
+        Names all randomness.
+    bins : int
+        Number of stretches of rounds for which regret and optimal arms are recorded; at most the horizon.
+    workers : int, optional
+        Threads; as many as there are cores if not given.
+    progress : callable, optional
+        Called with the rounds played so far and in all, in the calling thread.
+    interpreted : bool
+        Run the same code without compiling it: about a thousand times slower, for debugging.
+
+    Returns
+    -------
+    Results
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> world = lb.HiddenMarkov(states=2, stickiness=0.95)
+    >>> results = lb.simulate(world, ["lc-ucb", "ucb1"], horizon=2000, draws=8, repeats=2)
+    >>> [row.label for row in results.summary()]
+    ['lc-ucb', 'ucb1']
+    """
+    contestants = enlist(policies, world)
+    if workers is None:
+        workers = cores()
+    for field, value in (
+        ("horizon", horizon),
+        ("draws", draws),
+        ("repeats", repeats),
+        ("bins", bins),
+        ("workers", workers),
+    ):
+        if whole("simulate", field, value, "at least 1") < 1:
+            raise refuse("simulate", field, value, "an integer at least 1")
+    if whole("simulate", "seed", seed, "at least 0") < 0:
+        raise refuse("simulate", "seed", seed, "an integer at least 0")
+    runs, bins = draws * repeats, min(bins, horizon)
+    shape = (len(contestants), runs, bins)
+    regret, optimal = np.empty(shape), np.empty(shape)
+    counts = np.zeros((len(contestants), runs, len(COUNTS)), np.int64)
+
+    def work(first: int, end: int) -> int:
+        for run in range(first, end):
+            draw, repeat = divmod(run, repeats)
+            tables: dict[int, Table] = {}
+            for i, contestant in enumerate(contestants.values()):
+                units = contestant.units  # type: ignore[union-attr]
+                if units not in tables:
+                    tables[units] = world.realise(horizon, units, seed, draw, repeat)
+                random = stream(seed, Purpose.POLICY, draw, repeat)
+                play_one(
+                    contestant, tables[units], random, regret[i, run], optimal[i, run], counts[i, run], interpreted
+                )
+        return end - first
+
+    step = max(1, _TASK_ROUNDS // (horizon * len(contestants)))
+    done, total = 0, runs * horizon * len(contestants)
+    with ThreadPoolExecutor(1 if interpreted else workers) as pool:
+        tasks = [pool.submit(work, first, min(first + step, runs)) for first in range(0, runs, step)]
+        try:
+            for task in as_completed(tasks):
+                done += task.result() * horizon * len(contestants)
+                if progress is not None:
+                    progress(done, total)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
+    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
+
+
+def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
+    """Return labelled policies that fit the world, or refuse."""
+    if isinstance(policies, str):
+        policies = [policies]
+    if isinstance(policies, Mapping):
+        named = dict(policies)
+    else:
+        named = {}
+        for given in policies:
+            label = given if isinstance(given, str) else type(given).__name__
+            if label in named:
+                raise refuse(
+                    "simulate", "policies", label, "each once; give a mapping from labels to tell two of a kind apart"
+                )
+            named[label] = given
+    if not named:
+        raise refuse("simulate", "policies", [], "at least one policy")
+    for label, given in named.items():
+        if isinstance(given, str):
+            entry(given)
+            named[label] = policy(given, arms=world.arms)
+        elif not isinstance(given, Policy | Oracle) or isinstance(given, type):
+            raise refuse("simulate", f"policies[{label!r}]", given, "a policy or the name of one")
+        if named[label].arms != world.arms:
+            raise refuse("simulate", f"policies[{label!r}].arms", named[label].arms, f"the world's {world.arms}")
+    return named
+
+
+def prepare(contestant: Contestant, table: Table) -> tuple[Any, np.ndarray]:
+    """Return the policy that will play this table (an oracle is told the truth first) and the context that it may see."""
+    chosen: Any = contestant.informed(table) if isinstance(contestant, Oracle) else contestant
+    needed, found = getattr(chosen, "covariates", 0), table.context.shape[1]
+    if needed not in (0, found):
+        raise refuse("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
+    return chosen, table.context if needed else np.zeros((len(table.means), 0))
+
+
+def play_one(
+    contestant: Contestant,
+    table: Table,
+    random: np.ndarray,
+    regret: np.ndarray,
+    optimal: np.ndarray,
+    counts: np.ndarray,
+    interpreted: bool = False,
+) -> None:
+    """Play one policy on one table and write what it cost."""
+    chosen, context = prepare(contestant, table)
+    run = plain(play) if interpreted else fast(play, chosen)
+    run(chosen, Choice.blank(chosen), table.means, table.rewards, context, random, regret, optimal, counts)
+
+
+def record_one(
+    contestant: Contestant, table: Table, random: np.ndarray, interpreted: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play one policy on one table and return the arms (rounds, units) and the reasons to probe (rounds,).
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.random import stream
+    >>> from latentbandits.simulation.batch import record_one
+    >>> table = lb.HiddenMarkov().realise(horizon=4, units=2, seed=0, draw=0, repeat=0)
+    >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), table, stream(0))
+    >>> arms[2].tolist(), why.tolist()
+    ([0, 1], [0, 0, 8, 0])
+    """
+    chosen, context = prepare(contestant, table)
+    rounds = len(table.means)
+    arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
+    run = plain(record) if interpreted else fast(record, chosen)
+    run(chosen, Choice.blank(chosen), table.rewards, context, random, arms, why)
+    return arms, why

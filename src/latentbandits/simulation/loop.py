@@ -1,0 +1,86 @@
+"""The loop: one policy, one table, all rounds. It knows nothing else."""
+
+from typing import Any
+
+import numpy as np
+
+from latentbandits.protocols import CONTINUED, MARGIN, RESIDUAL, STALENESS, WHY, Choice
+from latentbandits.random import Stream
+
+# Slots of `counts`
+PROBES, PROBE_ROUNDS, BY_RESIDUAL, BY_MARGIN, BY_STALENESS = 0, 1, 2, 3, 4
+COUNTS = ("probes", "probe_rounds", "residual_gate", "margin_gate", "staleness_gate")
+
+
+def play(
+    policy: Any,
+    choice: Choice,
+    means: np.ndarray,
+    rewards: np.ndarray,
+    context: np.ndarray,
+    random: Stream,
+    regret: np.ndarray,
+    optimal: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Play a whole table and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
+
+    A probe that takes several rounds counts once, and every gate that was open when it began counts once.
+    """
+    state = policy.init()
+    observed = np.zeros(context.shape[1])
+    received = np.zeros(len(choice.arms))
+    horizon, arms = means.shape
+    units = len(choice.arms)
+    bins = len(regret)
+    for b in range(bins):
+        first, end = b * horizon // bins, (b + 1) * horizon // bins
+        lost, hits = 0.0, 0
+        for t in range(first, end):
+            for i in range(context.shape[1]):
+                observed[i] = context[t, i]
+            policy.choose(state, observed, random, choice)
+            best = means[t, 0]
+            for arm in range(1, arms):
+                best = max(best, means[t, arm])
+            for unit in range(units):
+                arm = choice.arms[unit]
+                received[unit] = rewards[t, unit, arm]
+                gap = best - means[t, arm]
+                lost += gap
+                hits += gap == 0
+            policy.learn(state, choice, received)
+            why = choice.note[WHY]
+            if why:
+                counts[PROBE_ROUNDS] += 1
+                if why != CONTINUED:
+                    counts[PROBES] += 1
+                    counts[BY_RESIDUAL] += (why & RESIDUAL) != 0
+                    counts[BY_MARGIN] += (why & MARGIN) != 0
+                    counts[BY_STALENESS] += (why & STALENESS) != 0
+        regret[b] = lost / units
+        optimal[b] = hits / (units * (end - first))
+
+
+def record(
+    policy: Any,
+    choice: Choice,
+    rewards: np.ndarray,
+    context: np.ndarray,
+    random: Stream,
+    arms: np.ndarray,
+    why: np.ndarray,
+) -> None:
+    """Play a whole table and write down what happened: the arm of every unit and the reason to probe, round by round."""
+    state = policy.init()
+    observed = np.zeros(context.shape[1])
+    received = np.zeros(len(choice.arms))
+    for t in range(len(rewards)):
+        for i in range(context.shape[1]):
+            observed[i] = context[t, i]
+        policy.choose(state, observed, random, choice)
+        for unit in range(len(choice.arms)):
+            arms[t, unit] = choice.arms[unit]
+            received[unit] = rewards[t, unit, choice.arms[unit]]
+        why[t] = choice.note[WHY]
+        policy.learn(state, choice, received)
