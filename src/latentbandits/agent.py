@@ -5,6 +5,7 @@ import math
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -92,10 +93,8 @@ class Agent:
             )
         if not isinstance(policy, Policy) or isinstance(policy, type):
             raise refuse("Agent", "policy", policy, "a policy or the name of one")
-        if whole("Agent", "seed", seed, "at least 0") < 0:
-            raise refuse("Agent", "seed", seed, "an integer at least 0")
-        if whole("Agent", "max_open", max_open, "at least 1") < 1:
-            raise refuse("Agent", "max_open", max_open, "an integer at least 1")
+        whole("Agent", "seed", seed, least=0)
+        whole("Agent", "max_open", max_open, least=1)
         self._policy = policy
         self._max_open = max_open
         self._random = stream(seed)
@@ -151,7 +150,7 @@ class Agent:
         units = self._policy.units
         given = [rewards] if isinstance(rewards, int | float | np.number) else rewards
         try:
-            values = [float(x) for x in given]  # type: ignore[union-attr]
+            values = [float(x) for x in given]
         except (TypeError, ValueError):
             raise refuse(
                 "Agent", "rewards", rewards, f"{units} finite numbers" if units > 1 else "a finite number"
@@ -190,12 +189,11 @@ class Agent:
         The file is a zip archive of NumPy arrays and one JSON document that describes them. It holds everything: the policy's settings, its
         state, the random stream and the open decisions.
         """
-        kind = type(self._policy)
         about = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "written_by": f"latentbandits {__version__}",
-            "policy": {"class": f"{kind.__module__}:{kind.__qualname__}", "settings": describe(self._policy)},
+            "policy": {"class": class_name(type(self._policy)), "settings": describe(self._policy)},
             "next_decision": self._next,
             "max_open": self._max_open,
             "open": list(self._open),
@@ -250,7 +248,7 @@ class Agent:
             AttributeError,
             zipfile.BadZipFile,
             EOFError,
-            zlib_error,
+            zlib.error,
             json.JSONDecodeError,
         ) as problem:
             raise ValueError(
@@ -260,18 +258,18 @@ class Agent:
         return made
 
 
-zlib_error = __import__("zlib").error
+def class_name(kind: type) -> str:
+    """Return the name of a policy class in a file: short for the package's own, with its module for others."""
+    return kind.__name__ if table.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _restored(saved: dict[str, Any], expected: Policy | type | None) -> Any:
     """Return the policy of a file, or refuse it."""
     name = saved["class"]
-    known = {f"{row.make.__module__}:{row.make.__qualname__}": row.make for row in table.TABLE.values()}
-    for kind in (table.BayesFilter, table.Scripted):
-        known[f"{kind.__module__}:{kind.__qualname__}"] = kind
+    known: dict[str, Any] = dict(table.CLASSES)
     if expected is not None:
         kind = expected if isinstance(expected, type) else type(expected)
-        wanted = f"{kind.__module__}:{kind.__qualname__}"
+        wanted = class_name(kind)
         if wanted != name:
             raise ValueError(f"Agent: the file holds a policy {name}, allowed is the expected {wanted}")
         known = {wanted: kind}

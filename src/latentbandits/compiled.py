@@ -52,19 +52,19 @@ def kernel(function: Function) -> Function:
 
 def _register() -> None:
     """Tell numba how to compile policies' methods (once) and all functions marked since the last call."""
-    from numba.core import types
+    from numba.core.types import BaseNamedTuple
     from numba.extending import overload, overload_method
 
     borrowed = {**_INLINE, "_nrt": False}
     if not _registered:
         _registered.add(_register)
-        overload_method(types.BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
+        overload_method(BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
             lambda self: self.instance_class.init
         )
-        overload_method(types.BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
+        overload_method(BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
             lambda self, state, context, random, choice: self.instance_class.choose  # noqa: ARG005
         )
-        overload_method(types.BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
+        overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
             lambda self, state, choice, rewards: self.instance_class.learn  # noqa: ARG005
         )
     for function in [f for f in _kernels if f not in _registered]:

@@ -6,6 +6,7 @@ AS 241, relative error about 1e-16), so every draw costs exactly one word.
 """
 
 import math
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,15 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
 
 
+class Purpose(IntEnum):
+    """What a random stream is for; the first step of its path, so that no two purposes share a stream."""
+
+    WORLD = 0
+    PATH = 1
+    NOISE = 2
+    POLICY = 3
+
+
 def stream(seed: int, *path: int) -> Stream:
     """Return the random stream named by a seed and a path of non-negative integers.
 
@@ -29,7 +39,7 @@ def stream(seed: int, *path: int) -> Stream:
     >>> bool(stream(1, 2) == stream(1, 2)), bool(stream(1, 2) == stream(1, 3))
     (True, False)
     """
-    return np.random.SeedSequence(entropy=seed, spawn_key=path).generate_state(1, np.uint64)
+    return np.random.SeedSequence(entropy=seed, spawn_key=path).generate_state(1, np.uint64).astype(np.uint64)
 
 
 @kernel

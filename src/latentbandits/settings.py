@@ -74,27 +74,36 @@ def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError
 
 def finite(owner: str, field: str, value: object, allowed: object = "a finite number") -> float:
     """Return a finite float or refuse."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value):
         return float(value)
     raise refuse(owner, field, value, allowed)
 
 
-def whole(owner: str, field: str, value: object, allowed: object) -> int:
-    """Return an int or refuse; booleans and fractions are not integers."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_):
+def between(owner: str, field: str, value: object, rule: "AtLeast | Above | Within") -> float:
+    """Return a finite float that a rule allows, or refuse."""
+    number = finite(owner, field, value, f"a finite number {rule}")
+    if rule.refuses(number):
+        raise refuse(owner, field, value, f"a finite number {rule}")
+    return number
+
+
+def whole(owner: str, field: str, value: Any, allowed: object = "an integer", least: float = -math.inf) -> int:
+    """Return an int that is `least` or more, or refuse; booleans and fractions are not integers."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and int(value) >= least:
         return int(value)
-    raise refuse(owner, field, value, f"an integer {allowed}".rstrip())
+    raise refuse(owner, field, value, allowed if least == -math.inf else f"an integer at least {least:g}")
 
 
-def array(owner: str, field: str, value: object, rule: Vector) -> np.ndarray:
+def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
     """Return a private, contiguous array of the right kind or refuse."""
     try:
-        made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")  # type: ignore[arg-type]
+        made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise refuse(owner, field, value, rule) from None
     if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
         raise refuse(owner, field, value, rule)
-    return made.astype(np.int64) if rule.whole else made
+    typed: np.ndarray = made.astype(np.int64) if rule.whole else made
+    return typed
 
 
 def _rule(hint: Any) -> tuple[type, Any]:
@@ -105,13 +114,13 @@ def _rule(hint: Any) -> tuple[type, Any]:
     return hint, None
 
 
-def _accept(owner: str, field: str, value: object, hint: Any) -> Any:
+def _accept(owner: str, field: str, value: Any, hint: Any) -> Any:
     """Return the value as compiled code needs it (exact type), or refuse it."""
     plain, rule = _rule(hint)
     if isinstance(rule, OneOf):
         if isinstance(value, str) and value in rule.names:
             return rule.names.index(value)
-        if isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= value < len(rule.names):
+        if isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= int(value) < len(rule.names):
             return int(value)
         raise refuse(owner, field, value, rule)
     if isinstance(rule, Vector):
@@ -120,14 +129,11 @@ def _accept(owner: str, field: str, value: object, hint: Any) -> Any:
         if isinstance(value, bool | np.bool_):
             return bool(value)
         raise refuse(owner, field, value, "True or False")
-    allowed = "" if rule is None else str(rule)
-    number: float
-    if plain is int:
-        number = whole(owner, field, value, allowed)
-    else:
-        number = finite(owner, field, value, f"a finite number {allowed}".rstrip())
+    kind = "an integer" if plain is int else "a finite number"
+    allowed = kind if rule is None else f"{kind} {rule}"
+    number = whole(owner, field, value, allowed) if plain is int else finite(owner, field, value, allowed)
     if rule is not None and rule.refuses(number):
-        raise refuse(owner, field, value, f"{'an integer' if plain is int else 'a number'} {allowed}")
+        raise refuse(owner, field, value, allowed)
     return number
 
 

@@ -6,10 +6,10 @@ from math import erf, sqrt
 
 import numpy as np
 
-from latentbandits.environments.rewards import Purpose, check_noise, received, unit_scales
+from latentbandits.environments.rewards import check_noise, received, unit_scales
 from latentbandits.protocols import Table
-from latentbandits.random import stream
-from latentbandits.settings import finite, refuse, whole
+from latentbandits.random import Purpose, stream
+from latentbandits.settings import Above, between, whole
 
 _WAVES = 32
 
@@ -49,10 +49,8 @@ class Drift:
     rewards: str = "gaussian"
 
     def __post_init__(self) -> None:
-        if whole("Drift", "arms", self.arms, "at least 2") < 2:
-            raise refuse("Drift", "arms", self.arms, "an integer at least 2")
-        if finite("Drift", "timescale", self.timescale) <= 0:
-            raise refuse("Drift", "timescale", self.timescale, "a number above 0")
+        whole("Drift", "arms", self.arms, least=2)
+        between("Drift", "timescale", self.timescale, Above(0))
         check_noise("Drift", self.rewards, self.noise, self.unit_noise)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.environments.rewards import Purpose, check_noise, received, unit_scales
+from latentbandits.environments.rewards import check_noise, received, unit_scales
 from latentbandits.protocols import Table, Truth
-from latentbandits.random import Stream, stream, uniform
-from latentbandits.settings import Vector, array, finite, refuse, whole
+from latentbandits.random import Purpose, Stream, stream, uniform
+from latentbandits.settings import Above, Vector, Within, array, between, refuse, whole
 
 REVEALS = ("nothing", "state", "means")
 
@@ -102,17 +102,13 @@ class HiddenMarkov:
             self._set("means", array("HiddenMarkov", "means", self.means, Vector(2)))
         if self.transition is not None:
             self._set("transition", array("HiddenMarkov", "transition", self.transition, Vector(2)))
-        for field, least, source in (
-            ("states", 1, self.means if self.means is not None else self.transition),
-            ("arms", 2, self.means),
-        ):
-            axis = 0 if field == "states" else 1
-            value = getattr(self, field)
-            if value is None:
-                value = source.shape[axis] if source is not None else (10 if field == "states" else 2)
-                self._set(field, value)
-            if whole("HiddenMarkov", field, value, f"at least {least}") < least:
-                raise refuse("HiddenMarkov", field, value, f"an integer at least {least}")
+        shaped = self.means if self.means is not None else self.transition
+        if self.states is None:
+            self._set("states", 10 if shaped is None else len(shaped))
+        if self.arms is None:
+            self._set("arms", 2 if self.means is None else self.means.shape[1])
+        whole("HiddenMarkov", "states", self.states, least=1)
+        whole("HiddenMarkov", "arms", self.arms, least=2)
         self._check_chain()
         self._check_means()
         check_noise("HiddenMarkov", self.rewards, self.noise, self.unit_noise)
@@ -124,9 +120,7 @@ class HiddenMarkov:
 
     def _check_chain(self) -> None:
         for field in ("stickiness", "memory"):
-            value = getattr(self, field)
-            if not 0 <= finite("HiddenMarkov", field, value, "a number from 0 to 1") <= 1:
-                raise refuse("HiddenMarkov", field, value, "a number from 0 to 1")
+            between("HiddenMarkov", field, getattr(self, field), Within(0, 1))
         if self.transition is not None:
             if self.transition.shape != (self.states, self.states):
                 wanted = f"shape ({self.states}, {self.states}), one row and column per state"
@@ -148,10 +142,8 @@ class HiddenMarkov:
         if self.separation is not None:
             if self.means is not None:
                 raise refuse("HiddenMarkov", "separation", self.separation, "None when means are given")
-            if finite("HiddenMarkov", "separation", self.separation) <= 0 or self.states < 2:
-                raise refuse(
-                    "HiddenMarkov", "separation", self.separation, "a number above 0, with at least two states"
-                )
+            between("HiddenMarkov", "separation", self.separation, Above(0))
+            whole("HiddenMarkov", "states", self.states, least=2)
 
     @property
     def chain(self) -> np.ndarray:
@@ -241,7 +233,7 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
     >>> from latentbandits.environments.hidden_markov import separated
     >>> means = separated(np.random.default_rng(0), states=5, arms=2, distance=0.2)
     >>> gaps = [np.linalg.norm(a - b) for i, a in enumerate(means) for b in means[:i]]
-    >>> round(min(gaps), 9)
+    >>> round(float(min(gaps)), 9)
     0.2
     """
     for _ in range(200):

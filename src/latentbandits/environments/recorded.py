@@ -5,9 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.environments.rewards import Purpose
 from latentbandits.protocols import Table
-from latentbandits.random import stream
 from latentbandits.settings import Vector, array, refuse
 
 
@@ -61,15 +59,13 @@ class Recorded:
         """Number of arms."""
         return int(self.rewards.shape[2])
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
-        """Return a stretch of the record, which begins at random if the record is longer; see `latentbandits.protocols.World`."""
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:  # noqa: ARG002
+        """Return the first rounds of the record, the same in every run; see `latentbandits.protocols.World`."""
         rounds, recorded, _ = self.rewards.shape
         if horizon > rounds:
             raise refuse("Recorded", "horizon", horizon, f"at most the {rounds} rounds recorded")
         if recorded not in (1, units):
             raise refuse("Recorded", "units", units, f"the {recorded} units recorded")
-        begin = int(np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(rounds - horizon + 1))
-        rows = slice(begin, begin + horizon)
-        rewards = np.ascontiguousarray(np.broadcast_to(self.rewards[rows], (horizon, units, self.arms)))
-        means, context = np.ascontiguousarray(self.means[rows]), np.ascontiguousarray(self.context[rows])
+        rewards = np.ascontiguousarray(np.broadcast_to(self.rewards[:horizon], (horizon, units, self.arms)))
+        means, context = np.ascontiguousarray(self.means[:horizon]), np.ascontiguousarray(self.context[:horizon])
         return Table(means, rewards, context, np.full(horizon, -1), None)

@@ -1,24 +1,14 @@
 """From expected to received rewards: noise that all worlds share, and the streams that they draw from."""
 
 from collections.abc import Sequence
-from enum import IntEnum
 
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.random import Stream, normal, stream, uniform
-from latentbandits.settings import finite, refuse
+from latentbandits.random import Purpose, Stream, normal, stream, uniform
+from latentbandits.settings import AtLeast, between, refuse
 
 KINDS = ("gaussian", "bernoulli")
-
-
-class Purpose(IntEnum):
-    """What a random stream is for; the first step of its path, so that no two purposes share a stream."""
-
-    WORLD = 0
-    PATH = 1
-    NOISE = 2
-    POLICY = 3
 
 
 def draw_rewards(means: np.ndarray, scales: np.ndarray, bernoulli: bool, random: Stream, rewards: np.ndarray) -> None:
@@ -39,13 +29,13 @@ def unit_scales(world: str, noise: float, unit_noise: Sequence[float] | None, un
     """Return the noise of each unit.
 
     Units share a round's traffic: with U of them each sees 1/U of it, so its mean reward has U times the variance (the paper's
-    variance of 2 sigma^2 for two units). `unit_noise` overrides this.
+    variance of 2 sigma^2 for two units). `unit_noise` overrides this; a policy with fewer units has the first ones.
     """
     if unit_noise is None:
         return np.full(units, noise * np.sqrt(units))
-    if len(unit_noise) != units:
+    if len(unit_noise) < units:
         raise refuse(world, "unit_noise", tuple(unit_noise), f"one standard deviation for each of the {units} units")
-    return np.array(unit_noise, dtype=np.float64)
+    return np.array(unit_noise[:units], dtype=np.float64)
 
 
 def check_noise(world: str, kind: str, noise: float, unit_noise: Sequence[float] | None) -> None:
@@ -53,8 +43,7 @@ def check_noise(world: str, kind: str, noise: float, unit_noise: Sequence[float]
     if kind not in KINDS:
         raise refuse(world, "rewards", kind, "one of " + ", ".join(KINDS))
     for field, value in [("noise", noise), *(("unit_noise", scale) for scale in unit_noise or ())]:
-        if finite(world, field, value, "a finite number at least 0") < 0:
-            raise refuse(world, field, value, "a number at least 0")
+        between(world, field, value, AtLeast(0))
 
 
 def received(means: np.ndarray, scales: np.ndarray, kind: str, seed: int, draw: int, repeat: int) -> np.ndarray:

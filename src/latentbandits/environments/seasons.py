@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from latentbandits.environments.rewards import Purpose, check_noise, received, unit_scales
+from latentbandits.environments.rewards import check_noise, received, unit_scales
 from latentbandits.protocols import Table
-from latentbandits.random import stream
-from latentbandits.settings import refuse, whole
+from latentbandits.random import Purpose, stream
+from latentbandits.settings import whole
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,7 @@ class Seasons:
 
     def __post_init__(self) -> None:
         for field, least in (("seasons", 1), ("dwell", 1), ("arms", 2)):
-            if whole("Seasons", field, getattr(self, field), f"at least {least}") < least:
-                raise refuse("Seasons", field, getattr(self, field), f"an integer at least {least}")
+            whole("Seasons", field, getattr(self, field), least=least)
         check_noise("Seasons", self.rewards, self.noise, self.unit_noise)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:

@@ -1,7 +1,7 @@
 """The limit: a Bayes filter that knows means, chain and noise, and plays greedily on its belief."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class BayesFilter(NamedTuple):
     transition: Annotated[np.ndarray, Vector(2)]
     means: Annotated[np.ndarray, Vector(2)]
     start: Annotated[np.ndarray, Vector(1)]
-    noise: Annotated[float | np.ndarray, Vector(1)] = 0.1
+    noise: Annotated[Any, Vector(1)] = 0.1
     bernoulli: bool = False
     units: Annotated[int, AtLeast(1)] = 1
 

@@ -38,7 +38,7 @@ class EXP3(NamedTuple):
     --------
     >>> import latentbandits as lb
     >>> lb.Agent(lb.EXP3(arms=2, share=0.001), seed=1).ask().arm
-    1
+    0
     """
 
     arms: Annotated[int, AtLeast(2)]

@@ -1,26 +1,27 @@
 """The table of names: what a person types, and the policy that it means."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from latentbandits.policies.bayes_filter import BayesLimit
+from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
 from latentbandits.policies.discounted_ucb import DiscountedUCB
 from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
-from latentbandits.policies.oracles import BestSingleArm, StateOracle
+from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
 from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
 from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
 from latentbandits.policies.uniform import UniformRandom
+from latentbandits.settings import refuse
 
 
 class Entry(NamedTuple):
     """One row of the table: the label in figures, the class, the settings that the name stands for, and one line about it."""
 
     label: str
-    make: Callable[..., Any]
+    make: Any
     preset: Mapping[str, Any]
     summary: str
 
@@ -71,12 +72,19 @@ TABLE: Mapping[str, Entry] = {
 }
 
 
+# All classes that an agent's file may name
+CLASSES: Mapping[str, type] = {
+    kind.__name__: kind for kind in (*dict.fromkeys(row.make for row in TABLE.values()), BayesFilter, Scripted)
+}
+
+
 def entry(name: str) -> Entry:
     """Return the row of a name, or refuse it with the nearest ones."""
     if name in TABLE:
         return TABLE[name]
-    near = difflib.get_close_matches(name, TABLE, n=3, cutoff=0.5)
-    raise ValueError(f"policy: name is {name!r}, allowed is one of {', '.join(near or TABLE)}")
+    near = difflib.get_close_matches(str(name), TABLE, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise refuse("policy", "name", name, f"one of {', '.join(TABLE)}{hint}")
 
 
 def policy(name: str, arms: int = 2, **settings: Any) -> Any:
@@ -98,7 +106,7 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     SlidingWindowUCB(arms=4, units=1, window=200, exploration=0.5)
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc', allowed is one of sw-ucb, sp-ucb, rp-ucb
+    ValueError: policy: name is 'sw-ubc', allowed is one of adarp-ucb, ... (did you mean sw-ucb?)
     """
     row = entry(name)
     return row.make(arms=arms, **{**row.preset, **settings})

@@ -199,10 +199,7 @@ class TraceLearner(NamedTuple):
                 why = SCHEDULED if phase == 0 else CONTINUED
         elif self.gated:
             phase = state.clock[NEXT_PHASE]
-            if phase > 0:
-                why = CONTINUED
-            else:
-                why = open_gates(self, state, now - state.clock[LAST_PROBE], top - second)
+            why = CONTINUED if phase > 0 else open_gates(self, state, now - state.clock[LAST_PROBE], top - second)
         if why == 0:
             for unit in range(self.units):
                 choice.arms[unit] = best

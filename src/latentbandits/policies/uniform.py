@@ -31,7 +31,7 @@ class UniformRandom(NamedTuple):
     >>> import latentbandits as lb
     >>> agent = lb.Agent(lb.UniformRandom(arms=3, units=2), seed=1)
     >>> agent.ask().arms
-    (1, 2)
+    (0, 2)
     """
 
     arms: Annotated[int, AtLeast(2)]

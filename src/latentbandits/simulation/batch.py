@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import fast, plain
-from latentbandits.environments.rewards import Purpose
 from latentbandits.policies.table import entry, policy
 from latentbandits.protocols import Choice, Oracle, Policy, Table, World
-from latentbandits.random import stream
+from latentbandits.random import Purpose, stream
 from latentbandits.settings import refuse, whole
 from latentbandits.simulation.loop import COUNTS, play, record
 from latentbandits.simulation.results import Results
@@ -87,10 +86,8 @@ def simulate(
         ("bins", bins),
         ("workers", workers),
     ):
-        if whole("simulate", field, value, "at least 1") < 1:
-            raise refuse("simulate", field, value, "an integer at least 1")
-    if whole("simulate", "seed", seed, "at least 0") < 0:
-        raise refuse("simulate", "seed", seed, "an integer at least 0")
+        whole("simulate", field, value, least=1)
+    whole("simulate", "seed", seed, least=0)
     runs, bins = draws * repeats, min(bins, horizon)
     shape = (len(contestants), runs, bins)
     regret, optimal = np.empty(shape), np.empty(shape)
@@ -186,7 +183,7 @@ def record_one(
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits.random import stream
+    >>> from latentbandits.random import Purpose, stream
     >>> from latentbandits.simulation.batch import record_one
     >>> table = lb.HiddenMarkov().realise(horizon=4, units=2, seed=0, draw=0, repeat=0)
     >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), table, stream(0))

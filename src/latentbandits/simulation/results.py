@@ -1,5 +1,6 @@
 """What a simulation found: one row per policy and run, and how to sum it up."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -58,7 +59,8 @@ class Results:
     def edges(self) -> np.ndarray:
         """First round of every bin, and the end of the last."""
         bins = self.regret_bins.shape[2]
-        return np.arange(bins + 1) * self.horizon // bins
+        starts: np.ndarray = np.arange(bins + 1) * self.horizon // bins
+        return starts
 
     @property
     def optimal(self) -> np.ndarray:
@@ -100,5 +102,5 @@ def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, flo
     mean, count = float(values.mean()), len(values)
     if count < 2:
         return mean, -np.inf, np.inf
-    half = float(stdtrit(count - 1, 0.5 + level / 2)) * float(values.std(ddof=1)) / np.sqrt(count)
+    half = float(stdtrit(count - 1, 0.5 + level / 2)) * float(values.std(ddof=1)) / math.sqrt(count)
     return mean, mean - half, mean + half

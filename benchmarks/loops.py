@@ -1,0 +1,97 @@
+"""Nanoseconds per round of the compiled loop, against the C kernel on the same realised tables."""
+
+import math
+import tempfile
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import latentbandits as lb
+from benchmarks import yardstick
+from benchmarks.figures import Figure, fastest, say
+from latentbandits.compiled import fast
+from latentbandits.policies.table import TABLE
+from latentbandits.protocols import Choice
+from latentbandits.random import stream
+from latentbandits.simulation.batch import Contestant, prepare
+from latentbandits.simulation.loop import COUNTS, PROBES, play
+
+_ROUNDS, _TABLES, _REPEATS, _BINS = 20_000, 10, 15, 100
+_C = "the C kernel"
+_RATIOS = (
+    ("adarp_over_c", "adarp-ucb", "<= 1.5"),
+    ("lc_ucb_over_c", "lc-ucb", "<= 0.8"),
+    ("ucb1_over_c", "ucb1", "<= 0.3"),
+)
+Job = Callable[[], object]
+
+
+class Run(NamedTuple):
+    """A loop that is ready to start, and where it will write what it cost."""
+
+    start: Job
+    regret: np.ndarray
+    counts: np.ndarray
+
+
+def measure() -> tuple[list[Figure], dict[str, float]]:
+    """Return the figures, and each policy's nanoseconds per round."""
+    say("loops: every policy and the C kernel, in turns")
+    tables = [{units: _realise(draw, units) for units in (1, 2)} for draw in range(_TABLES)]
+    with tempfile.TemporaryDirectory() as folder:
+        kernel = yardstick.build(folder)
+        _verify(kernel, [table[2] for table in tables])
+        jobs = {(_C, draw): _kernel_job(kernel, table[2]) for draw, table in enumerate(tables)}
+    for name in TABLE:
+        policy = lb.policy(name)
+        jobs |= {(name, draw): _ready(policy, table[policy.units]).start for draw, table in enumerate(tables)}
+    ns = _per_round(jobs)
+    c = ns.pop(_C)
+    figures = [Figure("c_adarp_ns", c, "", "the yardstick: AdaRP-UCB by hand in C, ns per round")]
+    for key, name, target in _RATIOS:
+        figures.append(Figure(key, ns[name] / c, target, f"compiled loop of {name} over the C kernel"))
+    figures += [Figure(f"{name.replace('-', '_')}_ns", ns[name], "", f"ns per round, {name}") for name in ns]
+    return figures, ns
+
+
+def _realise(draw: int, units: int) -> lb.Table:
+    return lb.HiddenMarkov().realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
+
+
+def _kernel_job(kernel: yardstick.Kernel, table: lb.Table) -> Job:
+    return lambda: kernel(table)
+
+
+def _ready(contestant: Contestant, table: lb.Table) -> Run:
+    """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
+    policy, context = prepare(contestant, table)
+    loop, blank, random = fast(play, policy), Choice.blank(policy), stream(0)
+    regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
+    return Run(
+        lambda: loop(policy, blank, table.means, table.rewards, context, random, regret, optimal, counts),
+        regret,
+        counts,
+    )
+
+
+def _verify(kernel: yardstick.Kernel, tables: list[lb.Table]) -> None:
+    """Refuse to compare two programs that do not do the same."""
+    for draw, table in enumerate(tables):
+        regret, probes = kernel(table)
+        ours = _ready(lb.policy("adarp-ucb"), table)
+        ours.start()
+        if not math.isclose(ours.regret.sum(), regret, rel_tol=1e-6) or ours.counts[PROBES] != probes:
+            raise AssertionError(
+                f"on table {draw} the C kernel has regret {regret} and {probes} probes, "
+                f"adarp-ucb has {ours.regret.sum()} and {ours.counts[PROBES]}"
+            )
+
+
+def _per_round(jobs: dict[tuple[str, int], Job]) -> dict[str, float]:
+    """Return ns per round by name: the sum over tables of the fastest run on each."""
+    for job in jobs.values():  # compile first
+        job()
+    best = fastest(jobs, _REPEATS)
+    names = dict.fromkeys(name for name, _ in jobs)
+    return {name: sum(best[name, draw] for draw in range(_TABLES)) / (_TABLES * _ROUNDS) * 1e9 for name in names}

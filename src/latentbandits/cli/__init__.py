@@ -1,0 +1,36 @@
+"""The command ``latentbandits``: one file per subcommand, each of which imports what it needs when it runs."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from latentbandits import __version__
+
+COMMANDS = {
+    "demo": "compare all policies on the paper's default world, in under a minute",
+    "policies": "list the policies, or the settings of one",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; bad input ends in one sentence and exit code 2."""
+    parser = argparse.ArgumentParser(
+        prog="latentbandits", description="Bandits for problems whose best arm flips with a regime that nobody can see."
+    )
+    parser.add_argument("--version", action="version", version=f"latentbandits {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        module = importlib.import_module(f"latentbandits.cli.{name}")
+        sub = commands.add_parser(name, help=summary, description=module.__doc__)
+        module.configure(sub)
+        sub.set_defaults(run=module.run)
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except ValueError as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130

@@ -1,0 +1,69 @@
+"""What every world must do."""
+
+from typing import Any
+
+import numpy as np
+
+from latentbandits.protocols import Table
+
+
+class WorldChecks:
+    """Inherit it in a pytest class and return a world from `world`."""
+
+    rounds = 300
+
+    def world(self) -> Any:
+        """Return the world to check."""
+        raise NotImplementedError
+
+    def _table(self, units: int = 1, seed: int = 1, draw: int = 0, repeat: int = 0) -> Table:
+        table: Table = self.world().realise(self.rounds, units, seed, draw, repeat)
+        return table
+
+    def test_shapes(self) -> None:
+        """One row per round; arrays that compiled code can read."""
+        arms = self.world().arms
+        table = self._table(units=2)
+        assert table.means.shape == (self.rounds, arms)
+        assert table.rewards.shape == (self.rounds, 2, arms)
+        assert table.context.ndim == 2
+        assert len(table.context) == self.rounds
+        assert table.states.shape == (self.rounds,)
+        for part in (table.means, table.rewards, table.context):
+            assert part.dtype == np.float64
+            assert part.flags.c_contiguous
+            assert np.isfinite(part).all()
+
+    def test_depends_on_its_arguments_alone(self) -> None:
+        """The same arguments give the same table, whatever was realised in between."""
+        first = self._table(draw=3, repeat=1)
+        self._table(draw=4, repeat=0)
+        again = self._table(draw=3, repeat=1)
+        for old, new in zip(first[:4], again[:4], strict=True):
+            np.testing.assert_array_equal(old, new)
+
+    def test_units_share_all_but_the_noise(self) -> None:
+        """A policy with two units meets the same world as one with a single unit."""
+        one, two = self._table(units=1), self._table(units=2)
+        np.testing.assert_array_equal(one.means, two.means)
+        np.testing.assert_array_equal(one.states, two.states)
+        np.testing.assert_array_equal(one.context, two.context)
+
+    def test_a_longer_table_begins_like_a_shorter_one(self) -> None:
+        """Rounds do not depend on those that come after them."""
+        long = self.world().realise(self.rounds, 1, 1, 0, 0)
+        short = self.world().realise(self.rounds // 2, 1, 1, 0, 0)
+        np.testing.assert_array_equal(short.means, long.means[: self.rounds // 2])
+        np.testing.assert_array_equal(short.rewards, long.rewards[: self.rounds // 2])
+
+    def test_truth_fits_the_table(self) -> None:
+        """What oracles are told is a proper chain over the table's arms."""
+        table = self._table()
+        if table.truth is None:
+            return
+        truth = table.truth
+        states = len(truth.start)
+        assert truth.means.shape == (states, self.world().arms)
+        assert truth.transition.shape == (states, states)
+        np.testing.assert_allclose(truth.transition.sum(axis=1), 1)
+        np.testing.assert_allclose(truth.start @ truth.transition, truth.start, atol=1e-9)

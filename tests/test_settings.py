@@ -1,0 +1,83 @@
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.policies.table import CLASSES, TABLE
+
+BAD: list[tuple[Any, dict[str, Any], str]] = [
+    (lb.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1, allowed is an integer at least 2"),
+    (lb.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5, allowed is an integer at least 2"),
+    (lb.TraceLearner, {"arms": True}, "TraceLearner: arms is True, allowed is an integer at least 2"),
+    (lb.TraceLearner, {"arms": 2, "units": 0}, "units is 0, allowed is an integer at least 1"),
+    (lb.TraceLearner, {"arms": 2, "lag": "both"}, "lag is 'both', allowed is one of none, pair, one-hot, slopes"),
+    (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1, allowed is True or False"),
+    (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1, allowed is a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is nan, allowed is a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "regularization": 0}, "regularization is 0, allowed is a finite number above 0"),
+    (lb.TraceLearner, {"arms": 2, "regularization": np.inf}, "regularization is inf"),
+    (lb.TraceLearner, {"arms": 2, "margin": "wide"}, "margin is 'wide', allowed is a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 2]}, "probe_set is [0, 2], allowed is different arms from 0 to 1"),
+    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 0]}, "probe_set is [0, 0], allowed is different arms from 0 to 1"),
+    (lb.TraceLearner, {"arms": 2, "probe_set": [0.5]}, "probe_set is [0.5], allowed is a 1-axis array of integers"),
+    (lb.TraceLearner, {"arms": 2, "lag": "none"}, "lag is 'none', allowed is another"),
+    (lb.TraceLearner, {"arms": 5, "interval": 3}, "interval is 3, allowed is 0, or at least the 5 rounds of a probe"),
+    (lb.TraceLearner, {"arms": 2, "interval": 9, "gated": True}, "interval is 9, allowed is 0 when gated"),
+    (lb.TraceLearner, {"arms": 2, "staleness": 0}, "staleness is 0, allowed is an integer at least 1"),
+    (lb.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale', allowed is one of arms, units,"),
+    (lb.EXP3, {"arms": 2, "mixing": 1.5}, "mixing is 1.5, allowed is a finite number from 1e-09 to 1"),
+    (lb.SlidingWindowUCB, {"arms": 2, "window": 1}, "window is 1, allowed is an integer at least 2"),
+    (lb.EpsilonGreedy, {"arms": 2, "epsilon": -0.1}, "epsilon is -0.1, allowed is a finite number from 0 to 1"),
+    (lb.Scripted, {"arms": 2, "script": [2]}, "script is [2], allowed is at least one arm, each from 0 to 1"),
+    (lb.BayesFilter, {"transition": [[1, 0.1], [0, 1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "sum to one"),
+    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "transition is [[1.0]]"),
+    (lb.BayesFilter, {"transition": np.eye(2), "means": [[0, 1], [1, 0]], "start": [1]}, "start is [1.0]"),
+    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1]], "start": [1], "noise": 0}, "noise is [0.0]"),
+    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 2]], "start": [1], "bernoulli": True}, "from 0 to 1"),
+]
+
+
+@pytest.mark.parametrize(("kind", "settings", "sentence"), BAD)
+def test_bad_settings_are_refused_in_one_sentence(kind: Any, settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)) as refusal:
+        kind(**settings)
+    assert "\n" not in str(refusal.value)
+    assert "allowed is" in str(refusal.value)
+
+
+def test_a_changed_copy_is_checked_too() -> None:
+    with pytest.raises(ValueError, match="window is 0"):
+        lb.SlidingWindowUCB(arms=2)._replace(window=0)
+    with pytest.raises(ValueError, match="arms is 0"):
+        lb.UCB1._make([0, 1, 2.0])
+    assert lb.SlidingWindowUCB(arms=2)._replace(window=7).window == 7
+
+
+def test_one_policy_has_one_type_of_each_field() -> None:
+    """An integer given for a float would be another compiled form."""
+    for name in TABLE:
+        made, again = lb.policy(name), lb.policy(name, arms=np.int64(2))
+        assert [type(x) for x in made] == [type(x) for x in again]
+    assert type(lb.UCB1(2, exploration=1).exploration) is float
+    assert lb.TraceLearner(2, lag=3).lag == lb.TraceLearner(2, lag="slopes").lag
+
+
+def test_names_and_settings_round_trip() -> None:
+    for name in TABLE:
+        made = lb.policy(name, arms=3)
+        again = type(made)(**lb.describe(made))
+        assert lb.describe(again) == lb.describe(made)
+        assert repr(again) == repr(made)
+
+
+def test_every_class_documents_every_setting() -> None:
+    for kind in CLASSES.values():
+        for field in kind._fields:  # type: ignore[attr-defined]
+            assert re.search(rf"^    {field} : ", kind.__doc__ or "", re.MULTILINE), f"{kind.__name__}.{field}"
+
+
+def test_unknown_names_get_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"name is 'adasp', allowed is one of adarp-ucb, .*did you mean adasp-ucb"):
+        lb.policy("adasp")

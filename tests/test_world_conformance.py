@@ -1,0 +1,36 @@
+"""Every world of the package goes through the suite that strangers inherit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.testing import WorldChecks
+
+CYCLE = np.roll(np.eye(3), 1, axis=1) * 0.1 + np.eye(3) * 0.9
+WORLDS: dict[str, Any] = {
+    "default": lb.HiddenMarkov(),
+    "one state": lb.HiddenMarkov(states=1),
+    "cyclic chain": lb.HiddenMarkov(transition=CYCLE, arms=4),
+    "given means": lb.HiddenMarkov(means=[[0.1, 0.9], [0.8, 0.2]], stickiness=0.5),
+    "bernoulli": lb.HiddenMarkov(rewards="bernoulli", states=3),
+    "memory": lb.HiddenMarkov(memory=0.25, states=4),
+    "overlap": lb.HiddenMarkov(separation=0.2),
+    "state revealed": lb.HiddenMarkov(reveal="state"),
+    "means revealed": lb.HiddenMarkov(reveal="means", memory=0.5),
+    "unequal units": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
+    "drift": lb.Drift(arms=3),
+    "seasons": lb.Seasons(rewards="bernoulli"),
+    "recorded": lb.Recorded(np.random.default_rng(0).random((300, 2))),
+}
+
+
+@pytest.mark.parametrize("name", WORLDS)
+class TestWorlds(WorldChecks):
+    @pytest.fixture(autouse=True)
+    def _chosen(self, name: str) -> None:
+        self.name = name
+
+    def world(self) -> Any:
+        return WORLDS[self.name]
