@@ -58,7 +58,7 @@ def test_a_changed_copy_is_checked_too() -> None:
 def test_one_policy_has_one_type_of_each_field() -> None:
     """An integer given for a float would be another compiled form."""
     for name in TABLE:
-        made, again = lb.policy(name), lb.policy(name, arms=np.int64(2))
+        made, again = lb.policy(name), lb.policy(name, arms=np.int64(2))  # type: ignore[arg-type]
         assert [type(x) for x in made] == [type(x) for x in again]
     assert type(lb.UCB1(2, exploration=1).exploration) is float
     assert lb.TraceLearner(2, lag=3).lag == lb.TraceLearner(2, lag="slopes").lag

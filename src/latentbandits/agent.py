@@ -3,9 +3,7 @@
 import json
 import math
 import os
-import tempfile
 import zipfile
-import zlib
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
@@ -224,38 +222,39 @@ class Agent:
             What the file is expected to hold: a file of another policy (or, for a policy rather than a class, with other settings) is
             refused. Needed for a policy from outside this package, since a file is not allowed to choose which code runs.
         """
+        content = Path(path).read_bytes()
         try:
-            about, arrays = read(Path(path))
-            made: Self = cls.__new__(cls)
-            made._policy = _restored(about["policy"], policy)
-            made._next, made._max_open = int(about["next_decision"]), int(about["max_open"])
-            blank, fresh = Choice.blank(made._policy), made._policy.init()
-            parts = {name: _fit(arrays, f"state/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
-            made._state = type(fresh)(**parts)
-            made._random = _fit(arrays, "random", np.zeros(1, np.uint64))
-            ids = [int(known) for known in about["open"]]
-            rows = {
-                part: np.broadcast_to(getattr(blank, part), (len(ids), len(getattr(blank, part))))
-                for part in Choice._fields
-            }
-            saved = {part: _fit(arrays, f"open/{part}", old) for part, old in rows.items()}
-            made._open = {
-                known: Choice(**{part: saved[part][i].copy() for part in saved}) for i, known in enumerate(ids)
-            }
-        except (
-            KeyError,
-            TypeError,
-            AttributeError,
-            zipfile.BadZipFile,
-            EOFError,
-            zlib.error,
-            json.JSONDecodeError,
-        ) as problem:
+            about, arrays = unpack(content)
+            version, kind = int(about["version"]), str(about["policy"]["class"])
+            settings = dict(about["policy"]["settings"])
+        except Exception as problem:  # a damaged archive fails in a dozen ways
+            raise damaged(path) from problem
+        if version > FORMAT_VERSION:
             raise ValueError(
-                f"Agent: {os.fspath(path)} is damaged or no agent file, allowed is a file written by save"
-            ) from problem
+                f"Agent: {os.fspath(path)} has format version {version} (written by {about.get('written_by')}), "
+                f"allowed is at most {FORMAT_VERSION}; update latentbandits"
+            )
+        made: Self = cls.__new__(cls)
+        made._policy = restored(kind, settings, policy)
+        try:
+            made._take(about, arrays)
+        except (KeyError, TypeError, ValueError) as problem:
+            raise damaged(path) from problem
         made._bind()
         return made
+
+    def _take(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take over a file's state, stream and open decisions, all of which must fit the policy."""
+        self._next, self._max_open = int(about["next_decision"]), int(about["max_open"])
+        fresh = self._policy.init()
+        parts = {name: fitting(arrays, f"state/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
+        self._state = type(fresh)(**parts)
+        self._random = fitting(arrays, "random", np.zeros(1, np.uint64))
+        ids = [int(known) for known in about["open"]]
+        rows = {}
+        for part, blank in zip(Choice._fields, Choice.blank(self._policy), strict=True):
+            rows[part] = fitting(arrays, f"open/{part}", np.empty((len(ids), len(blank)), blank.dtype))
+        self._open = {known: Choice(*(rows[part][i].copy() for part in Choice._fields)) for i, known in enumerate(ids)}
 
 
 def class_name(kind: type) -> str:
@@ -263,9 +262,13 @@ def class_name(kind: type) -> str:
     return kind.__name__ if table.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
 
 
-def _restored(saved: dict[str, Any], expected: Policy | type | None) -> Any:
+def damaged(path: str | os.PathLike[str]) -> ValueError:
+    """Return the sentence for a file that cannot be read."""
+    return ValueError(f"Agent: {os.fspath(path)} is damaged or no agent file, allowed is a file written by save")
+
+
+def restored(name: str, settings: dict[str, Any], expected: Policy | type | None) -> Any:
     """Return the policy of a file, or refuse it."""
-    name = saved["class"]
     known: dict[str, Any] = dict(table.CLASSES)
     if expected is not None:
         kind = expected if isinstance(expected, type) else type(expected)
@@ -275,15 +278,16 @@ def _restored(saved: dict[str, Any], expected: Policy | type | None) -> Any:
         known = {wanted: kind}
     if name not in known:
         raise ValueError(
-            f"Agent: the file holds a policy {name} from outside the package, allowed is Agent.load(path, policy=...) with its class"
+            f"Agent: the file holds a policy {name} from outside the package, "
+            "allowed is Agent.load(path, policy=...) with its class"
         )
-    made = known[name](**saved["settings"])
+    made = known[name](**settings)
     if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
         raise ValueError(f"Agent: the file holds {made}, allowed is the expected {expected}")
     return made
 
 
-def _fit(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
+def fitting(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
     """Return a saved array that has the right shape and type."""
     found = arrays[name]
     if found.shape != like.shape or found.dtype != like.dtype:
@@ -291,34 +295,29 @@ def _fit(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarr
     return np.ascontiguousarray(found)
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the description and the arrays of an agent file of a known version."""
-    with zipfile.ZipFile(path) as archive:
-        about = json.loads(archive.read("agent.json"))
+def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the description and the arrays of an agent file."""
+    arrays = {}
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        about: dict[str, Any] = json.loads(archive.read("agent.json"))
         if about["format"] != FORMAT:
             raise KeyError("format")
-        if about["version"] > FORMAT_VERSION:
-            raise ValueError(
-                f"Agent: {path} has format version {about['version']} (written by {about.get('written_by', 'a newer program')}), "
-                f"allowed is at most {FORMAT_VERSION}; update latentbandits"
-            )
-        arrays = {}
         for name in archive.namelist():
             if name.endswith(".npy"):
-                with archive.open(name) as member:
-                    arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
+                member = BytesIO(archive.read(name))
+                arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
     return about, arrays
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(temporary, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise

@@ -144,10 +144,27 @@ def fast(function: Callable[..., Any], *parts: object) -> Callable[..., Any]:
     The machine code is kept on disk only if the function and all its parts belong to this package, and it releases Python's
     lock while it runs.
     """
-    modules = [function.__module__, *(type(part).__module__ for part in parts)]
-    made = _dispatcher(function, all(name.split(".")[0] == __package__ for name in modules))
+    strange = [kind for kind in (function, *map(type, parts)) if kind.__module__.split(".")[0] != __package__]
+    made = _dispatcher(function, not strange)
     _register()
-    return made
+    return _explaining(made, strange[0].__name__) if strange else made
+
+
+def _explaining(made: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Say in one sentence why a stranger's code does not compile; numba's pages are the cause."""
+    from numba.core.errors import NumbaError
+
+    @functools.wraps(made)
+    def run(*args: Any) -> Any:
+        try:
+            return made(*args)
+        except NumbaError as problem:
+            raise TypeError(
+                f"{name}: its code does not compile, allowed is what numba can compile, "
+                "with choose, learn and kernels that allocate nothing (numba's own words are above)"
+            ) from problem
+
+    return run
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:

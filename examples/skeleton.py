@@ -1,0 +1,57 @@
+"""A whole policy in one file, to copy: stay with an arm while it pays as usual, else move to the next."""
+
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, Within, checked
+
+
+class State(NamedTuple):
+    """What it remembers. Arrays only: they are changed in place, saved and restored."""
+
+    arm: np.ndarray  # the arm it stays with
+    usual: np.ndarray  # running mean reward of each arm
+
+
+@checked
+class WinStayLoseShift(NamedTuple):
+    """Stay with an arm while it pays at least its usual reward less a tolerance; else try the next arm.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm.
+    tolerance : float
+        How far below its usual reward an arm may pay before it is left.
+    rate : float
+        Weight of the newest reward in the running mean.
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    tolerance: Annotated[float, AtLeast(0)] = 0.1
+    rate: Annotated[float, Within(0, 1)] = 0.1
+
+    def init(self) -> State:
+        """Return the state before the first round; the only place that allocates."""
+        return State(np.zeros(1, np.int64), np.zeros(self.arms))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Write one arm per unit into the choice."""
+        for unit in range(self.units):
+            choice.arms[unit] = state.arm[0]
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Learn from one reward per unit. The choice may be an old one: rewards can come late."""
+        arm = choice.arms[0]
+        reward = 0.0
+        for unit in range(self.units):
+            reward += rewards[unit] / self.units
+        if reward < state.usual[arm] - self.tolerance:
+            state.arm[0] = (arm + 1) % self.arms
+        state.usual[arm] += self.rate * (reward - state.usual[arm])

@@ -1,0 +1,283 @@
+import json
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latentbandits as lb
+from latentbandits.policies.table import TABLE
+from latentbandits.protocols import Oracle
+
+ONLINE = [name for name in TABLE if not isinstance(lb.policy(name), Oracle)]
+
+
+def snapshot(agent: lb.Agent) -> Any:
+    return [part.tobytes() for part in agent.state], agent._random.tobytes(), agent.open
+
+
+def reward(decision: lb.Decision) -> list[float]:
+    return [0.1 + 0.37 * ((decision.id * (arm + 3)) % 7) / 7 for arm in decision.arms]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.sampled_from(ONLINE), st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(0, 60))
+def test_any_schedule_of_asks_and_tells_survives_a_save(name: str, moves: list[int], cut: int) -> None:
+    """Late, out-of-order and lost rewards, saved and restored at any point: the two agents never part."""
+    agent = other = lb.Agent(lb.policy(name, arms=3), seed=1)
+    for i, move in enumerate(moves):
+        if i == cut:
+            path = Path(_scratch) / "agent"
+            agent.save(path)
+            other = lb.Agent.load(path)
+        if move < 5 or not agent.open:
+            decision = agent.ask()
+            if other is not agent:
+                assert other.ask() == decision
+        else:
+            known = agent.open[move % len(agent.open)]
+            values = [0.1 * move] * agent.policy.units
+            for one in {id(agent): agent, id(other): other}.values():
+                one.tell(known, values)
+    assert snapshot(agent) == snapshot(other)
+
+
+_scratch = ""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    global _scratch
+    _scratch = str(tmp_path_factory.mktemp("agents"))
+
+
+def test_the_lag_is_the_last_completed_decision() -> None:
+    agent = lb.Agent(lb.TraceLearner(arms=2, lag="pair"), seed=0)
+    first, second, third = agent.ask(), agent.ask(), agent.ask()
+    agent.tell(second, 0.2)
+    agent.tell(third, 0.3)
+    agent.tell(first, 0.1)  # told last, so this is what the next context looks back at
+    agent.ask()
+    assert agent._open[3].features.tolist() == [first.arm, 0.1]
+
+
+def test_late_rewards_update_at_the_features_they_were_chosen_with() -> None:
+    """The regression after out-of-order rewards is the one of the same (features, reward) pairs in any order."""
+    agent = lb.Agent(lb.TraceLearner(arms=2, lag="pair", regularization=0.5), seed=0)
+    pairs: list[tuple[int, np.ndarray, float]] = []
+    waiting: list[lb.Decision] = []
+    for t in range(200):
+        waiting.append(agent.ask())
+        while len(waiting) > 3 or (t == 199 and waiting):
+            decision = waiting.pop(t % len(waiting))
+            value = float(np.sin(decision.id))
+            pairs.append((decision.arm, agent._open[decision.id].features.copy(), value))
+            agent.tell(decision, value)
+    for arm in range(2):
+        rows = np.array([x for a, x, _ in pairs if a == arm])
+        values = np.array([v for a, _, v in pairs if a == arm])
+        solved = np.linalg.solve(0.5 * np.eye(2) + rows.T @ rows, rows.T @ values)
+        np.testing.assert_allclose(agent.state.coefficients[arm], solved, rtol=1e-9)
+
+
+def test_a_probe_counts_when_all_its_parts_have_arrived() -> None:
+    agent = lb.Agent(lb.policy("sp-ucb", arms=3, interval=6), seed=0)
+    asked = [agent.ask() for _ in range(9)]  # rounds 6, 7 and 8 are the probe
+    assert [d.arm for d in asked[5:8]] == [0, 1, 2]
+    agent.tell(asked[7], 0.7)
+    agent.tell(asked[5], 0.5)
+    assert agent.state.fingerprint.tolist() == [0, 0, 0]
+    agent.tell(asked[6], 0.6)
+    assert agent.state.fingerprint.tolist() == [0.5, 0.6, 0.7]
+
+
+def test_parts_of_an_older_probe_are_not_mixed_into_a_newer_one() -> None:
+    agent = lb.Agent(lb.policy("sp-ucb", arms=2, interval=4), seed=0)
+    asked = [agent.ask() for _ in range(9)]  # probes at rounds 4-5 and 8-9
+    agent.tell(asked[7], 0.8)
+    agent.tell(asked[3], 0.1)  # too late: its probe is over
+    agent.tell(asked[8], 0.9)
+    assert agent.state.fingerprint.tolist() == [0.8, 0.9]
+
+
+def test_reasons_are_told() -> None:
+    agent = lb.Agent(lb.policy("adasp-ucb", min_gap=1, staleness=3, margin=0, residual_threshold=1e9), seed=0)
+    why = []
+    for _ in range(8):
+        decision = agent.ask()
+        why.append(decision.why)
+        agent.tell(decision, 0.5 + 0.2 * decision.arm)
+    assert why[0] == ("margin",)  # nothing is known: both indices are equal
+    assert why[1] == ("continued",)
+    assert ("staleness",) in why
+
+
+@pytest.mark.parametrize("name", ["ucb1", "adarp-ucb"])
+@pytest.mark.parametrize(
+    ("act", "sentence"),
+    [
+        (lambda a, d: a.tell(d, np.nan), "rewards is nan, allowed is"),
+        (lambda a, d: a.tell(d, [np.inf] * a.policy.units), "rewards is [inf"),
+        (lambda a, d: a.tell(d, None), "rewards is None, allowed is"),
+        (lambda a, d: a.tell(d, "much"), "rewards is 'much', allowed is"),
+        (lambda a, d: a.tell(d, [0.5] * (a.policy.units + 1)), "allowed is"),
+        (lambda a, d: a.tell(d, []), "rewards is [], allowed is"),
+        (lambda a, d: a.tell(99, 0.5), "decision is 99, allowed is an open one"),
+        (lambda a, d: a.tell(0, 0.5), "decision is 0, allowed is an open one (this one was told or forgotten)"),
+        (lambda a, d: a.tell("0", 0.5), "decision is '0', allowed is an open one"),
+        (lambda a, d: a.forget(99), "decision is 99, allowed is an open one"),
+        (lambda a, d: a.ask([1.0]), "context is [1.0], allowed is 0 finite numbers"),
+        (lambda a, d: a.ask("sunny"), "context is 'sunny', allowed is 0 finite numbers"),
+    ],
+)
+def test_bad_input_is_refused_and_changes_nothing(name: str, act: Callable[[Any, Any], None], sentence: str) -> None:
+    agent = lb.Agent(lb.policy(name), seed=0)
+    done = agent.ask()
+    agent.tell(done, reward(done))
+    waiting = agent.ask()
+    before = snapshot(agent)
+    with pytest.raises(ValueError, match=re.escape(sentence)) as refusal:
+        act(agent, waiting)
+    assert "\n" not in str(refusal.value)
+    assert snapshot(agent) == before
+
+
+@pytest.mark.parametrize("context", [None, [1.0], [1.0, np.nan], [[1.0, 2.0]]])
+def test_bad_context_is_refused(context: Any) -> None:
+    agent = lb.Agent(lb.TraceLearner(arms=2, covariates=2), seed=0)
+    with pytest.raises(ValueError, match="allowed is 2 finite numbers, the policy's covariates"):
+        agent.ask(context)
+    assert agent.open == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "seed", "sentence"),
+    [
+        (lb.BestSingleArm(2), 0, "allowed is one that needs no knowledge of the world"),
+        (lb.UCB1, 0, "allowed is a policy or the name of one"),
+        (7, 0, "allowed is a policy or the name of one"),
+        ("ucb9", 0, "name is 'ucb9'"),
+        ("ucb1", -1, "seed is -1, allowed is an integer at least 0"),
+        ("ucb1", 0.5, "seed is 0.5, allowed is an integer at least 0"),
+    ],
+)
+def test_bad_agents_are_refused(policy: Any, seed: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        lb.Agent(policy, seed=seed)
+
+
+def test_the_oldest_decision_is_forgotten_when_too_many_wait() -> None:
+    agent = lb.Agent("ucb1", max_open=3)
+    asked = [agent.ask() for _ in range(5)]
+    assert list(agent.open) == [2, 3, 4]
+    agent.forget(asked[3])
+    assert list(agent.open) == [2, 4]
+    with pytest.raises(ValueError, match="told or forgotten"):
+        agent.tell(asked[0], 1.0)
+
+
+def test_seeds_matter_and_repeat() -> None:
+    first, again, other = (lb.Agent("random", seed=s) for s in (1, 1, 2))
+    played = [[agent.ask().arm for _ in range(50)] for agent in (first, again, other)]
+    assert played[0] == played[1] != played[2]
+
+
+def saved(path: Path, name: str = "adasp-ucb") -> Path:
+    agent = lb.Agent(lb.policy(name), seed=1)
+    for _ in range(30):
+        decision = agent.ask()
+        agent.tell(decision, reward(decision))
+    agent.ask()
+    agent.save(path)
+    return path
+
+
+def test_every_truncated_or_altered_file_is_refused(tmp_path: Path) -> None:
+    whole = saved(tmp_path / "agent").read_bytes()
+    for size in range(0, len(whole), 41):
+        (tmp_path / "part").write_bytes(whole[:size])
+        with pytest.raises(ValueError, match="is damaged or no agent file, allowed is a file written by save"):
+            lb.Agent.load(tmp_path / "part")
+    for at in range(0, len(whole), 53):  # one flipped byte is noticed, or harmless (a date in a header, say)
+        (tmp_path / "part").write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        try:
+            agent = lb.Agent.load(tmp_path / "part")
+        except ValueError:
+            continue
+        assert snapshot(agent) == snapshot(lb.Agent.load(tmp_path / "agent"))
+
+
+def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            if name == "agent.json":
+                about = json.loads(content)
+                change(about)
+                content = json.dumps(about).encode()
+            new.writestr(name, content)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda about: about.update(version=2), "has format version 2 .*, allowed is at most 1; update latentbandits"),
+        (lambda about: about.update(format="cake"), "is damaged or no agent file"),
+        (lambda about: about.pop("policy"), "is damaged or no agent file"),
+        (lambda about: about["policy"].update({"class": "os:system"}), "a policy os:system from outside the package"),
+        (lambda about: about["policy"].update({"class": "UCB1"}), "setting is 'covariates', allowed is one of arms"),
+        (lambda about: about["policy"]["settings"].update(arms=3), "is damaged or no agent file"),
+        (lambda about: about["policy"]["settings"].update(arms=1), "arms is 1, allowed is an integer at least 2"),
+        (lambda about: about["open"].append(77), "is damaged or no agent file"),
+    ],
+)
+def test_files_that_lie_are_refused(tmp_path: Path, change: Any, sentence: str) -> None:
+    rewrite(saved(tmp_path / "agent"), tmp_path / "other", change)
+    with pytest.raises(ValueError, match=sentence):
+        lb.Agent.load(tmp_path / "other")
+
+
+def test_a_file_of_another_policy_is_refused(tmp_path: Path) -> None:
+    path = saved(tmp_path / "agent")
+    assert lb.Agent.load(path, policy=lb.policy("adasp-ucb")).open == (30,)
+    assert lb.Agent.load(path, policy=lb.TraceLearner).open == (30,)
+    with pytest.raises(ValueError, match="holds a policy TraceLearner, allowed is the expected UCB1"):
+        lb.Agent.load(path, policy=lb.UCB1)
+    with pytest.raises(ValueError, match=r"holds TraceLearner\(.*staleness=50.*allowed is the expected .*staleness=7"):
+        lb.Agent.load(path, policy=lb.policy("adasp-ucb", staleness=7))
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        lb.Agent.load(tmp_path / "nowhere")
+
+
+def test_a_crash_while_saving_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = saved(tmp_path / "agent")
+    before = path.read_bytes()
+
+    def crash(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("latentbandits.agent.os.fsync", crash)
+    with pytest.raises(OSError, match="disk full"):
+        lb.Agent("ucb1").save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["agent"]
+
+
+def test_files_of_version_1_still_open() -> None:
+    """Written by 0.1.0; a later version must still read it and make the choices that 0.1.0 would have made."""
+    folder = Path(__file__).parent / "golden"
+    agent = lb.Agent.load(folder / "adasp-ucb.v1.agent")
+    played = []
+    for _ in range(40):
+        decision = agent.ask()
+        played.append(decision.arm)
+        agent.tell(decision, reward(decision))
+    assert played == json.loads((folder / "adasp-ucb.v1.json").read_text())

@@ -1,0 +1,129 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits import compiled
+from latentbandits.protocols import Choice
+
+PACKAGE = Path(lb.__file__).parent
+
+
+def run(script: str, home: Path, *, cache: Path) -> str:
+    """Run Python with the package copied under `home`, and return what it printed."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(home),
+        "LATENTBANDITS_CACHE": str(cache),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, cwd=home)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+REGRET = """
+import latentbandits as lb
+assert lb.__file__.startswith({home!r}), lb.__file__
+results = lb.simulate(lb.HiddenMarkov(), ["epsilon-greedy"], horizon=200, draws=2, repeats=1, workers=1)
+from latentbandits.compiled import fast
+from latentbandits.simulation.loop import play
+hits = sum(fast(play).stats.cache_hits.values())
+print(results.regret.sum(), hits)
+"""
+
+
+def test_the_cache_is_used_and_notices_an_edit(tmp_path: Path) -> None:
+    """An edit of a policy, which numba's own cache would not see, changes what runs; without an edit nothing is recompiled."""
+    home, cache = tmp_path / "home", tmp_path / "cache"
+    shutil.copytree(PACKAGE, home / "latentbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    script = REGRET.format(home=str(home))
+    first, hits = run(script, home, cache=cache).split()
+    assert hits == "0"
+    again, hits = run(script, home, cache=cache).split()
+    assert (again, hits) == (first, "1")
+
+    policy = home / "latentbandits" / "policies" / "epsilon_greedy.py"
+    text = policy.read_text()
+    stamp = policy.stat()
+    policy.write_text(text.replace("best = below(random, self.arms)", "best = 0 * below(random, self.arms)"))
+    os.utime(policy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # not even the date gives it away
+    edited, hits = run(script, home, cache=cache).split()
+    assert hits == "0"
+    assert edited != first
+
+    policy.write_text(text)
+    back, hits = run(script, home, cache=cache).split()
+    assert (back, hits) == (first, "1")
+
+
+def test_an_unwritable_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    script = "import latentbandits as lb; print(lb.Agent('ucb1').ask().arm)"
+    assert run(script, PACKAGE.parent, cache=blocked / "cache") == "0"
+
+
+def test_old_caches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LATENTBANDITS_CACHE", str(tmp_path))
+    for name, age in (("stale", 40), ("fresh", 3)):
+        (tmp_path / name).mkdir()
+        then = (tmp_path / name).stat().st_mtime - age * 86400
+        os.utime(tmp_path / name, (then, then))
+    folder = compiled._cache_folder.__wrapped__()
+    assert folder is not None
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["fresh", folder.name])
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import latentbandits",
+        "import latentbandits as lb; lb.policy('adasp-ucb'); lb.HiddenMarkov()",
+        "import latentbandits.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass",
+        "import latentbandits.cli as c; c.main(['policies'])",
+    ],
+)
+def test_numba_is_not_imported_until_it_is_needed(script: str) -> None:
+    check = "\nimport sys; assert not {'numba', 'scipy'} & set(sys.modules), 'too early'"
+    subprocess.run([sys.executable, "-c", script + check], check=True, capture_output=True)
+
+
+class Careless(NamedTuple):
+    """A stranger's policy that allocates in `choose`."""
+
+    arms: int = 2
+    units: int = 1
+
+    def init(self) -> Any:
+        return Memory(np.zeros(1))
+
+    def choose(self, state: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[:] = np.zeros(self.units, np.int64)
+
+    def learn(self, state: Any, choice: Choice, rewards: np.ndarray) -> None:
+        state.told[0] += 1
+
+
+class Memory(NamedTuple):
+    told: np.ndarray
+
+
+def test_a_policy_that_does_not_compile_is_told_why() -> None:
+    with pytest.raises(TypeError, match=r"^Careless: its code does not compile, allowed is .* that allocate nothing"):
+        lb.Agent(Careless()).ask()
+
+
+def test_outside_code_is_not_cached_on_disk() -> None:
+    from latentbandits.simulation.loop import play
+
+    inside: Any = compiled.fast(play, lb.UCB1(2))
+    outside: Any = compiled.fast(play, Careless()).__wrapped__  # type: ignore[attr-defined]
+    assert type(inside._cache).__name__ == "FunctionCache"
+    assert type(outside._cache).__name__ == "NullCache"

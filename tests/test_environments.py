@@ -1,0 +1,174 @@
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import latentbandits as lb
+from latentbandits.environments.hidden_markov import stationary
+from latentbandits.protocols import Table
+
+BAD: list[tuple[Any, dict[str, Any], str]] = [
+    (lb.HiddenMarkov, {"states": 0}, "states is 0, allowed is an integer at least 1"),
+    (lb.HiddenMarkov, {"arms": 1}, "arms is 1, allowed is an integer at least 2"),
+    (lb.HiddenMarkov, {"stickiness": 1.2}, "stickiness is 1.2, allowed is a finite number from 0 to 1"),
+    (lb.HiddenMarkov, {"memory": -0.1}, "memory is -0.1, allowed is a finite number from 0 to 1"),
+    (lb.HiddenMarkov, {"noise": -1}, "noise is -1, allowed is a finite number at least 0"),
+    (lb.HiddenMarkov, {"noise": np.nan}, "noise is nan"),
+    (
+        lb.HiddenMarkov,
+        {"transition": [[0.9, 0.2], [0, 1]]},
+        "transition[0] is [0.9, 0.2], allowed is probabilities that sum to one",
+    ),
+    (lb.HiddenMarkov, {"transition": [[1.5, -0.5], [0, 1]]}, "transition[0] is [1.5, -0.5]"),
+    (
+        lb.HiddenMarkov,
+        {"transition": [[1, 0], [0, 1]], "states": 3},
+        "transition is 'of shape (2, 2)', allowed is shape (3, 3)",
+    ),
+    (lb.HiddenMarkov, {"transition": "sticky"}, "transition is 'sticky', allowed is a 2-axis array"),
+    (lb.HiddenMarkov, {"means": [[0, 1]], "states": 2}, "means is 'of shape (1, 2)', allowed is shape (2, 2)"),
+    (lb.HiddenMarkov, {"means": [0, 1]}, "means is [0, 1], allowed is a 2-axis array of finite numbers"),
+    (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, nan]], allowed is a 2-axis array of finite numbers"),
+    (lb.HiddenMarkov, {"means": [[0, 2]], "rewards": "bernoulli"}, "probabilities from 0 to 1 for bernoulli rewards"),
+    (lb.HiddenMarkov, {"rewards": "poisson"}, "rewards is 'poisson', allowed is one of gaussian, bernoulli"),
+    (lb.HiddenMarkov, {"separation": -1}, "separation is -1, allowed is a finite number above 0"),
+    (
+        lb.HiddenMarkov,
+        {"separation": 0.1, "means": [[0, 1]]},
+        "separation is 0.1, allowed is None when means are given",
+    ),
+    (lb.HiddenMarkov, {"reveal": "all"}, "reveal is 'all', allowed is one of nothing, state, means"),
+    (lb.Drift, {"timescale": 0}, "timescale is 0, allowed is a finite number above 0"),
+    (lb.Seasons, {"dwell": 0}, "dwell is 0, allowed is an integer at least 1"),
+    (lb.Recorded, {"rewards": [[1], [2]]}, "at least one round and two arms"),
+    (
+        lb.Recorded,
+        {"rewards": [[1, 2]], "means": [[1, 2], [3, 4]]},
+        "means is 'of shape (2, 2)', allowed is shape (1, 2)",
+    ),
+    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context is '2 rows', allowed is 1, one per round"),
+]
+
+
+def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0) -> Table:
+    table: Table = world.realise(horizon, units, seed=5, draw=draw, repeat=0)
+    return table
+
+
+@pytest.mark.parametrize(("kind", "options", "sentence"), BAD)
+def test_bad_worlds_are_refused_in_one_sentence(kind: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(sentence)) as refusal:
+        kind(**options)
+    assert "\n" not in str(refusal.value)
+
+
+def test_what_cannot_be_realised_is_refused() -> None:
+    with pytest.raises(ValueError, match="horizon is 3, allowed is at most the 2 rounds recorded"):
+        realise(lb.Recorded([[0, 1], [1, 0]]), horizon=3)
+    with pytest.raises(ValueError, match="units is 3, allowed is the 2 units recorded"):
+        realise(lb.Recorded(np.zeros((5, 2, 2))), horizon=3, units=3)
+    with pytest.raises(ValueError, match=r"separation is .*, allowed is less"):
+        realise(lb.HiddenMarkov(states=10, separation=0.9))
+    with pytest.raises(
+        ValueError, match=r"unit_noise is \(0.1,\), allowed is one standard deviation for each of the 2"
+    ):
+        realise(lb.HiddenMarkov(unit_noise=(0.1,)), units=2)
+
+
+def test_the_chain_moves_as_its_matrix_says() -> None:
+    chain = np.array([[0.7, 0.3, 0.0], [0.1, 0.5, 0.4], [0.25, 0.25, 0.5]])
+    states = realise(lb.HiddenMarkov(transition=chain), horizon=200_000).states
+    for row in range(3):
+        after = np.bincount(states[1:][states[:-1] == row], minlength=3)
+        possible = chain[row] > 0
+        assert after[~possible].sum() == 0
+        assert stats.chisquare(after[possible], after.sum() * chain[row][possible]).pvalue > 1e-4
+    np.testing.assert_allclose(np.bincount(states) / len(states), stationary(chain), atol=0.01)
+
+
+def test_the_chain_starts_in_its_stationary_distribution() -> None:
+    chain = np.array([[0.9, 0.1], [0.4, 0.6]])
+    first = [int(realise(lb.HiddenMarkov(transition=chain), horizon=1, draw=d).states[0]) for d in range(2000)]
+    assert stats.binomtest(sum(first), 2000, 0.2).pvalue > 1e-4
+
+
+def test_stickiness_is_a_matrix_with_uniform_jumps() -> None:
+    np.testing.assert_allclose(lb.HiddenMarkov(states=4, stickiness=0.7).chain, 0.1 * np.ones((4, 4)) + 0.6 * np.eye(4))
+
+
+def test_stationary_of_odd_chains() -> None:
+    np.testing.assert_allclose(stationary(np.eye(3)), [1 / 3] * 3)
+    np.testing.assert_allclose(stationary(np.roll(np.eye(4), 1, axis=1)), [1 / 4] * 4)
+    np.testing.assert_allclose(stationary(np.array([[0.5, 0.5], [0.0, 1.0]])), [0, 1], atol=1e-12)
+
+
+def test_gaussian_noise_per_unit() -> None:
+    table = realise(lb.HiddenMarkov(noise=0.2), units=2)
+    noise = table.rewards - table.means[:, None, :]
+    np.testing.assert_allclose(noise[:, :, 0], noise[:, :, 1], atol=1e-12)  # one draw per unit, whatever the arm
+    for unit in range(2):  # two units share the traffic: twice the variance each, as in the paper
+        assert stats.kstest(noise[:, unit, 0] / (0.2 * np.sqrt(2)), "norm").pvalue > 1e-4
+    assert abs(np.corrcoef(noise[:, 0, 0], noise[:, 1, 0])[0, 1]) < 0.03
+    unequal = realise(lb.HiddenMarkov(unit_noise=(0.1, 0.4)), units=2)
+    spread = (unequal.rewards[:, :, 0] - unequal.means[:, None, 0]).std(axis=0)
+    np.testing.assert_allclose(spread, [0.1, 0.4], rtol=0.05)
+
+
+def test_bernoulli_rewards() -> None:
+    table = realise(lb.HiddenMarkov(means=[[0.2, 0.9]], rewards="bernoulli"))
+    assert set(np.unique(table.rewards)) == {0.0, 1.0}
+    np.testing.assert_allclose(table.rewards[:, 0].mean(axis=0), [0.2, 0.9], atol=0.02)
+
+
+def test_memory_mixes_the_previous_state() -> None:
+    world = lb.HiddenMarkov(means=[[0.0, 1.0], [1.0, 0.0]], stickiness=0.5, memory=0.25)
+    table = realise(world, horizon=1000)
+    mixed = 0.75 * world.means[table.states[1:]] + 0.25 * world.means[table.states[:-1]]
+    np.testing.assert_allclose(table.means[1:], mixed)
+    assert table.truth is not None
+    assert table.truth.means.shape == (4, 2)
+
+
+@pytest.mark.parametrize(("states", "arms", "distance"), [(2, 2, 0.9), (10, 2, 0.2), (10, 2, 0.05), (5, 4, 0.5)])
+def test_separation_is_exact(states: int, arms: int, distance: float) -> None:
+    for draw in range(5):
+        means = lb.HiddenMarkov(states=states, arms=arms, separation=distance).matrix(seed=0, draw=draw)
+        assert ((means >= 0) & (means <= 1)).all()
+        gaps = [np.linalg.norm(a - b) for i, a in enumerate(means) for b in means[:i]]
+        assert min(gaps) == pytest.approx(distance, rel=1e-9)
+
+
+def test_uniform_means_are_uniform_and_differ_between_draws() -> None:
+    drawn = np.array([lb.HiddenMarkov().matrix(seed=1, draw=d) for d in range(200)])
+    assert stats.kstest(drawn.ravel(), "uniform").pvalue > 1e-4
+    assert len(np.unique(drawn)) == drawn.size
+
+
+def test_what_is_revealed() -> None:
+    table = realise(lb.HiddenMarkov(states=4, reveal="state"), horizon=100)
+    np.testing.assert_array_equal(table.context.argmax(axis=1), table.states)
+    shown = realise(lb.HiddenMarkov(states=4, reveal="means", memory=0.5), horizon=100)
+    np.testing.assert_array_equal(shown.context, shown.means)
+
+
+def test_drift_is_smooth_and_uniform() -> None:
+    far = np.array([realise(lb.Drift(timescale=50), horizon=1, draw=d).means[0] for d in range(500)])
+    assert stats.kstest(far.ravel(), "uniform").pvalue > 1e-4
+    slow, quick = (np.abs(np.diff(realise(lb.Drift(timescale=s)).means, axis=0)).mean() for s in (1000, 100))
+    assert quick == pytest.approx(10 * slow, rel=0.4)
+
+
+def test_seasons_return_in_order() -> None:
+    table = realise(lb.Seasons(seasons=3, dwell=7), horizon=210)
+    np.testing.assert_array_equal(table.states[21:], table.states[:-21])
+    assert set(np.diff(table.states).tolist()) == {0, 1, -2}
+
+
+def test_a_record_is_played_as_it_is() -> None:
+    record = np.random.default_rng(0).random((30, 3))
+    table = realise(lb.Recorded(record, context=np.arange(30.0)[:, None]), horizon=20, units=2)
+    np.testing.assert_array_equal(table.rewards[:, 0], record[:20])
+    np.testing.assert_array_equal(table.rewards[:, 1], record[:20])
+    np.testing.assert_array_equal(table.context[:, 0], np.arange(20))
