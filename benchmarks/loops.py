@@ -3,6 +3,7 @@
 import math
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -42,10 +43,12 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         kernel = yardstick.build(folder)
         _verify(kernel, [table[2] for table in tables])
-        jobs = {(_C, draw): _kernel_job(kernel, table[2]) for draw, table in enumerate(tables)}
-    for name in TABLE:
-        policy = lb.policy(name)
-        jobs |= {(name, draw): _ready(policy, table[policy.units]).start for draw, table in enumerate(tables)}
+    jobs: dict[tuple[str, int], Job] = {}
+    for draw, table in enumerate(tables):  # all on one table, then on the next, as `simulate` plays them
+        jobs[_C, draw] = partial(kernel, table[2])
+        for name in TABLE:
+            policy = lb.policy(name)
+            jobs[name, draw] = _ready(policy, table[policy.units]).start
     ns = _per_round(jobs)
     c = ns.pop(_C)
     figures = [Figure("c_adarp_ns", c, "", "the yardstick: AdaRP-UCB by hand in C, ns per round")]
@@ -57,10 +60,6 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
 
 def _realise(draw: int, units: int) -> lb.Table:
     return lb.HiddenMarkov().realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
-
-
-def _kernel_job(kernel: yardstick.Kernel, table: lb.Table) -> Job:
-    return lambda: kernel(table)
 
 
 def _ready(contestant: Contestant, table: lb.Table) -> Run:

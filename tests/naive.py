@@ -1,10 +1,12 @@
 """Slow twins of the policies: plain NumPy, written from the paper's formulas, sharing no code with the package.
 
-Every twin takes the settings of its policy and has two methods: ``choose`` returns the arm of every unit, ``learn`` takes the
-rewards. Twins that draw at random take their numbers from ``draws``, so that a twin and its policy can be given the same ones.
+Every twin takes the settings of its policy and has two methods: ``choose`` returns the arm of every unit, ``learn``
+takes the rewards. Twins that draw at random take their numbers from ``draws``, so that a twin and its policy can be
+given the same ones.
 """
 
 import math
+import statistics
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -35,7 +37,7 @@ class Twin(Protocol):
 
 
 def settle_ties(indices: Floats) -> Floats:
-    """Make indices equal that tie for the highest in exact arithmetic: such a tie goes to the lower arm, not where rounding has it."""
+    """Make indices equal that tie for the highest in exact arithmetic: rounding must not keep the lower arm from it."""
     top = indices.max()
     return np.where(indices >= top - 1e-11 * (1 + abs(top)), top, indices)
 
@@ -84,16 +86,17 @@ class NaiveTraces:
             "pair": [float(self.last_arm), self.last_reward],
             "one-hot": [*one_hot, self.last_reward],
             "slopes": [*one_hot, *(self.last_reward * hot for hot in one_hot)],
+            "curves": [hot * self.last_reward**power for power in range(3) for hot in one_hot],
         }
         fingerprint = self.fingerprint_rewards if self.fingerprint else []
         return np.array([*fingerprint, *lagged[self.lag], *context])
 
-    def gates(self, indices: Floats, inverse: Floats) -> frozenset[str]:
+    def gates(self, indices: Floats, theta: Floats) -> frozenset[str]:
         """ComputeGates of Algorithm 4; it still sees the features of the round before in ``self.phi``."""
         z = 0.0
         if self.t > 1:
-            predicted = self.phi @ inverse[self.last_arm] @ self.b[self.last_arm]
-            variance = self.phi @ inverse[self.last_arm] @ self.phi
+            predicted = self.phi @ theta[self.last_arm]
+            variance = self.phi @ np.linalg.solve(self.A[self.last_arm], self.phi)
             z = (self.last_reward - predicted) / math.sqrt(variance + self.residual_floor**2)
         second, first = np.sort(indices)[-2:]
         age = self.t - self.t_probe
@@ -109,16 +112,16 @@ class NaiveTraces:
     def choose(self, context: Floats) -> list[int]:
         self.t += 1
         phi = self.features(context)
-        inverse = np.asarray(np.linalg.inv(self.A), np.float64)
-        theta = np.linalg.solve(self.A, self.b[:, :, None])[:, :, 0]
+        theta: Floats = np.linalg.solve(self.A, self.b[:, :, None])[:, :, 0].astype(np.float64)
+        variance = np.linalg.solve(self.A, phi[:, None])[:, :, 0] @ phi
         noise = [self.draws.normal() for _ in range(self.arms)] if self.thompson else [1.0] * self.arms
-        indices = settle_ties(theta @ phi + self.exploration * np.sqrt(inverse @ phi @ phi) * np.array(noise))
+        indices = settle_ties(theta @ phi + self.exploration * np.sqrt(variance) * np.array(noise))
 
         self.why = frozenset()
         if self.gated:
             if self.phase is not None:
                 self.phase, self.why = self.phase + 1, frozenset({"continued"})
-            elif opened := self.gates(indices, inverse):
+            elif opened := self.gates(indices, theta):
                 self.phase, self.why = 0, opened
                 self.t_probe = self.t
         elif self.interval:
@@ -137,8 +140,8 @@ class NaiveTraces:
         for arm, reward in zip(arms, rewards, strict=True):
             self.A[arm] += np.outer(self.phi, self.phi)
             self.b[arm] += reward * self.phi
-        means = {arm: float(np.mean([r for a, r in zip(arms, rewards, strict=True) if a == arm])) for arm in arms}
-        # An exploiting round has one arm only. max() returns the first of equals, and a dict remembers the order of the units.
+        means = {arm: statistics.fmean(r for a, r in zip(arms, rewards, strict=True) if a == arm) for arm in arms}
+        # An exploiting round has one arm only. max() returns the first of equals, and the dict is in order of units.
         self.last_arm, self.last_reward = max(means.items(), key=lambda item: item[1])
         if self.phase is not None:
             self.seen.update(means)
@@ -348,7 +351,7 @@ def expected_by_paths(
     arms: Sequence[Sequence[int]],
     rewards: Sequence[Sequence[float]],
 ) -> Floats:
-    """Return the expected reward of every arm after some rounds, as a sum over all paths that the hidden state may have taken."""
+    """Return the expected reward of every arm after some rounds, as a sum over all paths of the hidden state."""
     likelihoods = np.ones((len(arms), len(start)))
     for t, (played, got) in enumerate(zip(arms, rewards, strict=True)):
         for arm, reward, sd in zip(played, got, noise, strict=True):

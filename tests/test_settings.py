@@ -12,7 +12,11 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5, allowed is an integer at least 2"),
     (lb.TraceLearner, {"arms": True}, "TraceLearner: arms is True, allowed is an integer at least 2"),
     (lb.TraceLearner, {"arms": 2, "units": 0}, "units is 0, allowed is an integer at least 1"),
-    (lb.TraceLearner, {"arms": 2, "lag": "both"}, "lag is 'both', allowed is one of none, pair, one-hot, slopes"),
+    (
+        lb.TraceLearner,
+        {"arms": 2, "lag": "both"},
+        "lag is 'both', allowed is one of none, pair, one-hot, slopes, curves",
+    ),
     (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1, allowed is True or False"),
     (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1, allowed is a finite number at least 0"),
     (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is nan, allowed is a finite number at least 0"),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from latentbandits import __version__
-from latentbandits.compiled import fast
+from latentbandits.compiled import entry
 from latentbandits.policies import table
 from latentbandits.protocols import REASONS, WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
@@ -102,10 +102,11 @@ class Agent:
         self._bind()
 
     def _bind(self) -> None:
-        self._choose, self._learn = fast(choose, self._policy), fast(learn, self._policy)
         self._covariates = getattr(self._policy, "covariates", 0)
-        self._rewards = np.zeros(self._policy.units)
-        self._nothing = np.zeros(0)
+        self._rewards, self._nothing = np.zeros(self._policy.units), np.zeros(0)
+        self._blank = Choice.blank(self._policy)
+        self._choose = entry(choose, self._policy, self._state, self._nothing, self._random, self._blank)
+        self._learn = entry(learn, self._policy, self._state, self._blank, self._rewards)
 
     @property
     def policy(self) -> Policy:
@@ -131,7 +132,7 @@ class Agent:
             Observed covariates, as many as the policy's setting `covariates` says.
         """
         observed = self._nothing if context is None and self._covariates == 0 else self._observe(context)
-        choice = Choice.blank(self._policy)
+        choice = Choice(*[part.copy() for part in self._blank])
         self._choose(self._policy, self._state, observed, self._random, choice)
         made = self._next
         self._next += 1
@@ -198,10 +199,9 @@ class Agent:
         }
         arrays = {f"state/{name}": value for name, value in zip(self._state._fields, self._state, strict=True)}
         arrays["random"] = self._random
-        for part in Choice._fields:
-            shape = getattr(Choice.blank(self._policy), part)
+        for part, blank in zip(Choice._fields, self._blank, strict=True):
             rows = [getattr(choice, part) for choice in self._open.values()]
-            arrays[f"open/{part}"] = np.array(rows, dtype=shape.dtype).reshape(len(rows), len(shape))
+            arrays[f"open/{part}"] = np.array(rows, dtype=blank.dtype).reshape(len(rows), len(blank))
         content = BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("agent.json", json.dumps(about, indent=1))

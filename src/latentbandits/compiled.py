@@ -138,33 +138,61 @@ def _dispatcher(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
     return made  # type: ignore[no-any-return]
 
 
+def _strangers(function: Callable[..., Any], parts: tuple[object, ...]) -> list[str]:
+    """Return the names of what does not belong to this package."""
+    kinds = (function, *map(type, parts))
+    return [kind.__name__ for kind in kinds if kind.__module__.split(".")[0] != __package__]
+
+
+@contextlib.contextmanager
+def _explained(names: list[str]) -> Iterator[None]:
+    """Say in one sentence why a stranger's code does not compile; numba's pages are the cause."""
+    from numba.core.errors import NumbaError
+
+    try:
+        yield
+    except NumbaError as problem:
+        raise TypeError(
+            f"{', '.join(names)}: the code does not compile, allowed is what numba can compile, "
+            "with choose, learn and kernels that allocate nothing (numba's own words are above)"
+        ) from problem
+
+
 def fast(function: Callable[..., Any], *parts: object) -> Callable[..., Any]:
     """Return the compiled form of a function; `parts` are the policies (or worlds) whose code it will run.
 
     The machine code is kept on disk only if the function and all its parts belong to this package, and it releases Python's
     lock while it runs.
     """
-    strange = [kind for kind in (function, *map(type, parts)) if kind.__module__.split(".")[0] != __package__]
+    strange = _strangers(function, parts)
     made = _dispatcher(function, not strange)
     _register()
-    return _explaining(made, strange[0].__name__) if strange else made
-
-
-def _explaining(made: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Say in one sentence why a stranger's code does not compile; numba's pages are the cause."""
-    from numba.core.errors import NumbaError
+    if not strange:
+        return made
 
     @functools.wraps(made)
     def run(*args: Any) -> Any:
-        try:
+        with _explained(strange):
             return made(*args)
-        except NumbaError as problem:
-            raise TypeError(
-                f"{name}: its code does not compile, allowed is what numba can compile, "
-                "with choose, learn and kernels that allocate nothing (numba's own words are above)"
-            ) from problem
 
     return run
+
+
+def entry(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
+    """Return the machine code of a function for arguments of just these types, the first of which is a policy.
+
+    Calling it skips numba's look at the types of all arguments, which takes ten times as long as an online decision itself. The caller
+    answers for the types.
+    """
+    from numba import typeof
+
+    strange = _strangers(function, args[:1])
+    made: Any = _dispatcher(function, not strange)
+    _register()
+    signature = tuple(typeof(arg) for arg in args)
+    with _explained(strange):
+        made.compile(signature)
+    return made.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -56,6 +56,9 @@ def update(
         mean += coefficients[arm, j] * f
         for i in range(j):
             f += factor[arm, j, i] * features[i]
+        if f == 0.0:  # nothing to learn about this direction
+            gain[j] = 0.0
+            continue
         g = f * factor[arm, j, j]
         step = -f * inverse
         before = total

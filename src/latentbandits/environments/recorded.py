@@ -66,6 +66,6 @@ class Recorded:
             raise refuse("Recorded", "horizon", horizon, f"at most the {rounds} rounds recorded")
         if recorded not in (1, units):
             raise refuse("Recorded", "units", units, f"the {recorded} units recorded")
-        rewards = np.ascontiguousarray(np.broadcast_to(self.rewards[:horizon], (horizon, units, self.arms)))
+        rewards = np.array(np.broadcast_to(self.rewards[:horizon], (horizon, units, self.arms)), order="C")
         means, context = np.ascontiguousarray(self.means[:horizon]), np.ascontiguousarray(self.context[:horizon])
         return Table(means, rewards, context, np.full(horizon, -1), None)

@@ -54,9 +54,14 @@ TABLE: Mapping[str, Entry] = {
         {**_PROBING, "interval": 40, "exploration": 1.0},
         "a fingerprint in consecutive rounds, every 40 rounds",
     ),
-    "lc-ucb": Entry("LC-UCB", TraceLearner, {"exploration": 1.5}, "the last arm and reward as context"),
+    "lc-ucb": Entry(
+        "LC-UCB", TraceLearner, {"lag": "curves", "exploration": 1.0}, "the last arm and reward as context"
+    ),
     "lc-ts": Entry(
-        "LC-TS", TraceLearner, {"thompson": True, "exploration": 0.5}, "the same context, posterior sampling"
+        "LC-TS",
+        TraceLearner,
+        {"lag": "curves", "thompson": True, "exploration": 0.5},
+        "the same context, posterior sampling",
     ),
     "d-ucb": Entry("D-UCB", DiscountedUCB, {}, "forgets at a constant rate"),
     "sw-ucb": Entry("SW-UCB", SlidingWindowUCB, {}, "remembers the last 50 rewards"),

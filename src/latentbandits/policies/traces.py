@@ -22,8 +22,8 @@ from latentbandits.protocols import (
 from latentbandits.random import Stream, normal
 from latentbandits.settings import Above, AtLeast, OneOf, Vector, checked, refuse
 
-NONE, PAIR, ONE_HOT, SLOPES = 0, 1, 2, 3
-LAGS = OneOf(("none", "pair", "one-hot", "slopes"))
+NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
+LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 
 # Slots of State.clock
 ROUND, LAST_PROBE, NEXT_PHASE, CURRENT, ARRIVED, LAG_ARM = 0, 1, 2, 3, 4, 5
@@ -72,8 +72,9 @@ class TraceLearner(NamedTuple):
         Number of arms, K.
     units : int
         Units per round. One unit probes sequentially; as many units as probed arms probe within one round.
-    lag : {"none", "pair", "one-hot", "slopes"}
-        Encoding of the last arm a and reward r: nothing; the numbers (a, r); one-hot of a, and r; one-hot of a, and r times it.
+    lag : {"none", "pair", "one-hot", "slopes", "curves"}
+        Encoding of the last arm a and reward r: nothing; the numbers (a, r); one-hot of a, and r; one-hot of a, and r times it;
+        the same and r squared times it.
     fingerprint : bool
         Whether the fingerprint is part of the context.
     covariates : int
@@ -280,6 +281,8 @@ def sizes(policy: TraceLearner) -> tuple[int, int]:
         width += policy.arms + 1
     elif policy.lag == SLOPES:
         width += 2 * policy.arms
+    elif policy.lag == CURVES:
+        width += 3 * policy.arms
     return probed, width
 
 
@@ -296,14 +299,20 @@ def write_features(policy: TraceLearner, state: State, context: np.ndarray, feat
         features[at] = arm
         features[at + 1] = reward
         at += 2
-    elif policy.lag != NONE:
-        slopes = policy.lag == SLOPES
-        end = at + (2 * policy.arms if slopes else policy.arms + 1)
-        for i in range(at, end):
-            features[i] = 0.0
+    elif policy.lag == ONE_HOT:
+        for i in range(policy.arms):
+            features[at + i] = 0.0
         features[at + arm] = 1.0
-        features[at + policy.arms + (arm if slopes else 0)] = reward
-        at = end
+        features[at + policy.arms] = reward
+        at += policy.arms + 1
+    elif policy.lag != NONE:
+        term = 1.0
+        for _ in range(int(policy.lag) - ONE_HOT + 1):  # powers of the reward: two for slopes, three for curves
+            for i in range(policy.arms):
+                features[at + i] = 0.0
+            features[at + arm] = term
+            term *= reward
+            at += policy.arms
     for i in range(policy.covariates):
         features[at + i] = context[i]
 
