@@ -41,7 +41,7 @@ def speedup() -> list[Figure]:
     say("scaling: one worker against two")
 
     def work(workers: int) -> object:
-        return lb.simulate(lb.HiddenMarkov(), ["adarp-ucb", "lc-ucb", "exp3"], draws=96, repeats=1, workers=workers)
+        return lb.simulate(lb.HiddenMarkov(), ["adarp-ucb", "lc-ucb", "exp3"], repeats=2, workers=workers)
 
     work(2)  # compile first
     best = fastest({1: lambda: work(1), 2: lambda: work(2)}, repeats=5)

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import stats
 
 from latentbandits.compiled import fast
-from latentbandits.random import Purpose, below, normal, quantile, stream, uniform, word
+from latentbandits.random import _EDGES, _HEIGHTS, Purpose, below, normal, stream, uniform, word
 
 
 def uniforms(random: np.ndarray, out: np.ndarray) -> None:
@@ -23,11 +23,6 @@ def choices(random: np.ndarray, n: int, out: np.ndarray) -> None:
         out[i] = below(random, n)
 
 
-def quantiles(p: np.ndarray, out: np.ndarray) -> None:
-    for i in range(len(p)):
-        out[i] = quantile(p[i])
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_samplers_against_scipy(seed: int) -> None:
     flat, bell, dice = np.empty(100_000), np.empty(100_000), np.empty(100_000)
@@ -41,11 +36,26 @@ def test_samplers_against_scipy(seed: int) -> None:
         assert abs(np.corrcoef(sample[1:], sample[:-1])[0, 1]) < 0.02
 
 
-def test_quantile_is_scipys() -> None:
-    p = np.concatenate([np.linspace(1e-6, 1 - 1e-6, 10_001), 10.0 ** -np.linspace(1, 300, 500), [2.0**-53]])
-    out = np.empty_like(p)
-    fast(quantiles)(p, out)
-    np.testing.assert_allclose(out, special.ndtri(p), rtol=5e-15, atol=1e-15)
+def test_normal_tails_and_moments() -> None:
+    """Ten million draws: every corner of the ziggurat (rectangles, wedges, tail) is visited many times."""
+    drawn = np.empty(10_000_000)
+    fast(normals)(stream(9), drawn)
+    edges = np.concatenate([[-np.inf], np.linspace(-4.5, 4.5, 91), [np.inf]])
+    expected = np.diff(stats.norm.cdf(edges)) * len(drawn)
+    assert stats.chisquare(np.histogram(drawn, edges)[0], expected).pvalue > 1e-4
+    tail = 3.6541528853610088
+    beyond = np.abs(drawn[np.abs(drawn) > tail])
+    assert stats.binomtest(len(beyond), len(drawn), 2 * stats.norm.sf(tail)).pvalue > 1e-4
+    assert stats.kstest(stats.norm.sf(beyond) / stats.norm.sf(tail), "uniform").pvalue > 1e-4
+    for power, moment in ((1, 0), (2, 1), (3, 0), (4, 3)):
+        spread = np.sqrt([1, 2, 15, 96][power - 1] / len(drawn))
+        assert abs((drawn**power).mean() - moment) < 4 * spread
+
+
+def test_the_ziggurat_closes() -> None:
+    """All layers have the same area: the last one ends exactly at the peak."""
+    area = _EDGES[0] * _HEIGHTS[1]
+    np.testing.assert_allclose(_EDGES[1:-1] * np.diff(_HEIGHTS[1:]), area, rtol=1e-9)
 
 
 def test_the_generator_is_splitmix64() -> None:
