@@ -51,7 +51,7 @@ TABLE: Mapping[str, Entry] = {
     "sp-ucb": Entry(
         "SP-UCB",
         TraceLearner,
-        {**_PROBING, "interval": 40, "exploration": 1.0},
+        {**_PROBING, "lag": "curves", "interval": 40},
         "a fingerprint in consecutive rounds, every 40 rounds",
     ),
     "lc-ucb": Entry(
@@ -60,7 +60,7 @@ TABLE: Mapping[str, Entry] = {
     "lc-ts": Entry(
         "LC-TS",
         TraceLearner,
-        {"lag": "curves", "thompson": True, "exploration": 0.5},
+        {"lag": "curves", "thompson": True, "exploration": 0.6},
         "the same context, posterior sampling",
     ),
     "d-ucb": Entry("D-UCB", DiscountedUCB, {}, "forgets at a constant rate"),
