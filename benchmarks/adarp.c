@@ -1,9 +1,9 @@
 /* AdaRP-UCB for two arms, two units and six features, written by hand: the yardstick of `make bench`.
  *
- * Plain scalar C in the order of the paper's Algorithm 4: inverse matrices by Sherman and Morrison's formula, one update
- * per unit, coefficients as inverse times response, and the residual gate computed the plain way (a fresh prediction at
- * the previous features). The features are the fingerprint (2), the last arm as one-hot (2), and the last reward times
- * that one-hot (2).
+ * Plain scalar C in the order of the paper's Algorithm 4: inverse matrices by Sherman and Morrison's formula, one
+ * update per unit, coefficients as inverse times response, and the residual gate computed the plain way (a fresh
+ * prediction at the previous features). The features are the fingerprint (2), the last arm as one-hot (2), and the
+ * last reward times that one-hot (2).
  */
 #include <math.h>
 #include <string.h>

@@ -12,7 +12,7 @@ _COMPARE = {"<=": operator.le, "<": operator.lt, ">=": operator.ge}
 
 
 class Figure(NamedTuple):
-    """One measured number: its key, the value (None if it could not be measured), the target ("" for none), what it means."""
+    """One measured number: its key, the value (None if not measured), the target ("" for none), what it means."""
 
     key: str
     value: float | None

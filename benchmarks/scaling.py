@@ -49,7 +49,7 @@ def speedup() -> list[Figure]:
 
 
 def table_2(ns: Mapping[str, float], quick: bool) -> list[Figure]:
-    """Time the paper's Table 2; `ns` are the policies' nanoseconds per round on one core, just measured on the default world."""
+    """Time the paper's Table 2; `ns` are nanoseconds per round on one core, just measured on the default world."""
     workers, repeats = min(2, cores()), 1 if quick else 5
     rounds, wall, busy = 0, 0.0, time.process_time()
     for number, (world, horizon) in enumerate(_ROWS, start=1):

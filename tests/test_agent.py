@@ -264,7 +264,7 @@ def test_a_crash_while_saving_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     def crash(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr("latentbandits.agent.os.fsync", crash)
+    monkeypatch.setattr("latentbandits.files.os.fsync", crash)
     with pytest.raises(OSError, match="disk full"):
         lb.Agent("ucb1").save(path)
     assert path.read_bytes() == before

@@ -13,11 +13,14 @@ import numpy as np
 
 from latentbandits import __version__
 from latentbandits.compiled import entry
+from latentbandits.files import write_whole
 from latentbandits.policies import table
-from latentbandits.protocols import REASONS, WHY, Choice, Oracle, Policy
+from latentbandits.protocols import NOTES, REASONS, WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
 from latentbandits.settings import describe, refuse, whole
 
+# Every sum of reasons as words
+WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
 FORMAT, FORMAT_VERSION = "latentbandits agent", 1
 
 
@@ -103,7 +106,8 @@ class Agent:
 
     def _bind(self) -> None:
         self._covariates = getattr(self._policy, "covariates", 0)
-        self._rewards, self._nothing = np.zeros(self._policy.units), np.zeros(0)
+        self._units, self._width = self._policy.units, getattr(self._policy, "width", 0)
+        self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         self._blank = Choice.blank(self._policy)
         self._choose = entry(choose, self._policy, self._state, self._nothing, self._random, self._blank)
         self._learn = entry(learn, self._policy, self._state, self._blank, self._rewards)
@@ -132,34 +136,34 @@ class Agent:
             Observed covariates, as many as the policy's setting `covariates` says.
         """
         observed = self._nothing if context is None and self._covariates == 0 else self._observe(context)
-        choice = Choice(*[part.copy() for part in self._blank])
+        choice = Choice(np.zeros(self._units, np.int64), np.zeros(self._width), np.zeros(NOTES, np.int64))
         self._choose(self._policy, self._state, observed, self._random, choice)
         made = self._next
         self._next += 1
         if len(self._open) >= self._max_open:
             del self._open[next(iter(self._open))]
         self._open[made] = choice
-        code = int(choice.note[WHY])
-        why = tuple(word for bit, word in REASONS.items() if code & bit) if code else ()
-        return Decision(made, tuple(choice.arms.tolist()), why)
+        return Decision(made, tuple(choice.arms.tolist()), WORDS[choice.note.item(WHY)])
 
     def tell(self, decision: Decision | int, rewards: float | Sequence[float] | np.ndarray) -> None:
         """Learn from the rewards of a decision: one per unit (a plain number for one unit). Bad input changes nothing."""
         known = self._find(decision)
-        units = self._policy.units
-        given = [rewards] if isinstance(rewards, int | float | np.number) else rewards
-        try:
-            values = [float(x) for x in given]
-        except (TypeError, ValueError):
-            raise refuse(
-                "Agent", "rewards", rewards, f"{units} finite numbers" if units > 1 else "a finite number"
-            ) from None
-        if len(values) != units:
-            raise refuse("Agent", "rewards", rewards, f"{units} numbers, one per unit" if units > 1 else "one number")
-        if not all(map(math.isfinite, values)):
-            raise refuse("Agent", "rewards", rewards, f"{units} finite numbers" if units > 1 else "a finite number")
-        self._rewards[:] = values
+        if type(rewards) is float and self._units == 1 and math.isfinite(rewards):  # the usual case, ten times as quick
+            self._rewards[0] = rewards
+        else:
+            self._rewards[:] = self._received(rewards)
         self._learn(self._policy, self._state, self._open.pop(known), self._rewards)
+
+    def _received(self, rewards: Any) -> list[float]:
+        """Return one finite reward per unit, or refuse."""
+        allowed = "a finite number" if self._units == 1 else f"{self._units} finite numbers, one per unit"
+        try:
+            values = [float(x) for x in ([rewards] if np.ndim(rewards) == 0 else rewards)]
+        except (TypeError, ValueError):
+            raise refuse("Agent", "rewards", rewards, allowed) from None
+        if len(values) != self._units or not all(map(math.isfinite, values)) or isinstance(rewards, str | bytes):
+            raise refuse("Agent", "rewards", rewards, allowed)
+        return values
 
     def forget(self, decision: Decision | int) -> None:
         """Give up on a decision whose rewards will never come."""
@@ -307,17 +311,3 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                 member = BytesIO(archive.read(name))
                 arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
     return about, arrays
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -145,7 +146,7 @@ class HiddenMarkov:
             between("HiddenMarkov", "separation", self.separation, Above(0))
             whole("HiddenMarkov", "states", self.states, least=2)
 
-    @property
+    @cached_property
     def chain(self) -> np.ndarray:
         """The transition matrix."""
         if self.transition is not None:
@@ -154,6 +155,11 @@ class HiddenMarkov:
             return np.ones((1, 1))
         jump = (1.0 - self.stickiness) / (self.states - 1)
         return np.full((self.states, self.states), jump) + (self.stickiness - jump) * np.eye(self.states)
+
+    @cached_property
+    def start(self) -> np.ndarray:
+        """The stationary distribution, in which the chain starts."""
+        return stationary(self.chain)
 
     def matrix(self, seed: int, draw: int) -> np.ndarray:
         """Return the mean rewards of one draw of the world, an array (states, arms)."""
@@ -166,8 +172,7 @@ class HiddenMarkov:
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        matrix, chain = self.matrix(seed, draw), self.chain
-        start = stationary(chain)
+        matrix, chain, start = self.matrix(seed, draw), self.chain, self.start
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         random = stream(seed, Purpose.PATH, draw, repeat)
         fast(walk)(chain, start, matrix, float(self.memory), random, states, means)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.compiled import fast, plain
-from latentbandits.policies.table import entry, policy
+from latentbandits.compiled import entry, fast, plain
+from latentbandits.policies.table import policy
 from latentbandits.protocols import Choice, Oracle, Policy, Table, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import refuse, whole
@@ -18,6 +18,8 @@ from latentbandits.simulation.results import Results
 Contestant = Policy | Oracle
 # Rounds times policies that one task plays: long enough to hide its overhead, short enough to be interrupted
 _TASK_ROUNDS = 1_000_000
+# Below this horizon two threads spend more time handing Python's lock to each other than a second core saves
+_SHORT = 1500
 
 
 def cores() -> int:
@@ -93,23 +95,25 @@ def simulate(
     regret, optimal = np.empty(shape), np.empty(shape)
     counts = np.zeros((len(contestants), runs, len(COUNTS)), np.int64)
 
+    players = [Player(contestant, interpreted) for contestant in contestants.values()]
+
     def work(first: int, end: int) -> int:
         for run in range(first, end):
             draw, repeat = divmod(run, repeats)
             tables: dict[int, Table] = {}
-            for i, contestant in enumerate(contestants.values()):
-                units = contestant.units  # type: ignore[union-attr]
-                if units not in tables:
-                    tables[units] = world.realise(horizon, units, seed, draw, repeat)
-                random = stream(seed, Purpose.POLICY, draw, repeat)
-                play_one(
-                    contestant, tables[units], random, regret[i, run], optimal[i, run], counts[i, run], interpreted
-                )
+            random = stream(seed, Purpose.POLICY, draw, repeat)
+            for i, player in enumerate(players):
+                if player.units not in tables:
+                    tables[player.units] = sound(
+                        world.realise(horizon, player.units, seed, draw, repeat), world.arms, player.units
+                    )
+                player.play(tables[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
         return end - first
 
-    step = max(1, _TASK_ROUNDS // (horizon * len(contestants)))
+    workers = 1 if interpreted or horizon < _SHORT else workers
+    step = max(1, min(_TASK_ROUNDS // (horizon * len(contestants)), runs // (8 * workers)))
     done, total = 0, runs * horizon * len(contestants)
-    with ThreadPoolExecutor(1 if interpreted else workers) as pool:
+    with ThreadPoolExecutor(workers) as pool:
         tasks = [pool.submit(work, first, min(first + step, runs)) for first in range(0, runs, step)]
         try:
             for task in as_completed(tasks):
@@ -142,7 +146,6 @@ def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[st
         raise refuse("simulate", "policies", [], "at least one policy")
     for label, given in named.items():
         if isinstance(given, str):
-            entry(given)
             named[label] = policy(given, arms=world.arms)
         elif not isinstance(given, Policy | Oracle) or isinstance(given, type):
             raise refuse("simulate", f"policies[{label!r}]", given, "a policy or the name of one")
@@ -151,28 +154,47 @@ def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[st
     return named
 
 
+def sound(table: Table, arms: int, units: int) -> Table:
+    """Return a table that compiled code can trust, or refuse a world that broke its promise."""
+    rounds = len(table.means)
+    shapes = {
+        "means": (rounds, arms),
+        "rewards": (rounds, units, arms),
+        "context": (rounds, np.shape(table.context)[-1]),
+    }
+    parts = {name: np.ascontiguousarray(getattr(table, name), dtype=np.float64) for name in shapes}
+    for name, part in parts.items():
+        if part.shape != shapes[name]:
+            raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
+    return table._replace(**parts)
+
+
 def prepare(contestant: Contestant, table: Table) -> tuple[Any, np.ndarray]:
     """Return the policy that will play this table (an oracle is told the truth first) and the context that it may see."""
-    chosen: Any = contestant.informed(table) if isinstance(contestant, Oracle) else contestant
+    chosen: Any = contestant.informed(table) if hasattr(contestant, "informed") else contestant
     needed, found = getattr(chosen, "covariates", 0), table.context.shape[1]
     if needed not in (0, found):
         raise refuse("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
     return chosen, table.context if needed else np.zeros((len(table.means), 0))
 
 
-def play_one(
-    contestant: Contestant,
-    table: Table,
-    random: np.ndarray,
-    regret: np.ndarray,
-    optimal: np.ndarray,
-    counts: np.ndarray,
-    interpreted: bool = False,
-) -> None:
-    """Play one policy on one table and write what it cost."""
-    chosen, context = prepare(contestant, table)
-    run = plain(play) if interpreted else fast(play, chosen)
-    run(chosen, Choice.blank(chosen), table.means, table.rewards, context, random, regret, optimal, counts)
+class Player:
+    """One contestant, ready to play table after table: its machine code is looked up once."""
+
+    def __init__(self, contestant: Contestant, interpreted: bool = False) -> None:
+        self.contestant = contestant
+        self.units: int = contestant.units  # type: ignore[union-attr]
+        self._run: Callable[..., None] | None = plain(play) if interpreted else None
+
+    def play(
+        self, table: Table, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
+    ) -> None:
+        """Play one table and write what it cost."""
+        chosen, context = prepare(self.contestant, table)
+        args = (chosen, Choice.blank(chosen), table.means, table.rewards, context, random, regret, optimal, counts)
+        if self._run is None:
+            self._run = entry(play, *args)
+        self._run(*args)
 
 
 def record_one(
@@ -192,6 +214,7 @@ def record_one(
     """
     chosen, context = prepare(contestant, table)
     rounds = len(table.means)
+    table = sound(table, chosen.arms, chosen.units)
     arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
     run(chosen, Choice.blank(chosen), table.rewards, context, random, arms, why)
