@@ -2,7 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint unit test-slow bench clean help
+.PHONY: reproduce demo test lint unit test-slow bench clean help
+
+reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
+	@$(BIN)/latentbandits reproduce
 
 demo: $(VENV)/ready  ## compare all policies on the paper's default world (under a minute)
 	@$(BIN)/latentbandits demo
@@ -32,15 +35,19 @@ $(VENV)/ready: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
+$(VENV)/report: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	@touch $@ $(VENV)/ready
+
 $(VENV)/dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/ready
+	@touch $@ $(VENV)/report $(VENV)/ready
 
 $(VENV)/bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
-	@touch $@ $(VENV)/dev $(VENV)/ready
+	@touch $@ $(VENV)/dev $(VENV)/report $(VENV)/ready
 
-clean:  ## remove the environment and all caches of the project
+clean:  ## remove the environment and the caches inside this folder
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist benchmarks/latest.json
 
 help:  ## this list

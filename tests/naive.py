@@ -15,6 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from latentbandits.protocols import Truth
+
 Floats = NDArray[np.float64]
 
 
@@ -334,6 +336,20 @@ class NaiveFilter:
         self.log_belief = np.logaddexp.reduce(seen[:, None] + self.log_transition, axis=0)
 
 
+def pairs_of(truth: Truth) -> tuple[Floats, Floats, Floats, Floats, bool]:
+    """Return the truth as a chain without memory: where there is memory, its states are pairs of previous and current state."""
+    if truth.memory == 0:
+        return truth[:5]
+    names = [(before, now) for before in range(len(truth.start)) for now in range(len(truth.start))]
+    transition = np.zeros((len(names), len(names)))
+    for i, (_, now) in enumerate(names):
+        for j, (before, then) in enumerate(names):
+            transition[i, j] = truth.transition[now, then] if before == now else 0.0
+    means = np.array([truth.memory * truth.means[b] + (1 - truth.memory) * truth.means[n] for b, n in names])
+    start = np.array([truth.start[b] * truth.transition[b, n] for b, n in names])
+    return transition, means, start, truth.noise, truth.bernoulli
+
+
 def paths_of(transition: Floats, start: Floats, rounds: int) -> list[tuple[tuple[int, ...], float]]:
     """Return every path that the hidden state can take, with its probability."""
     paths: list[tuple[tuple[int, ...], float]] = [((s,), float(p)) for s, p in enumerate(start) if p > 0]
@@ -362,3 +378,27 @@ def expected_by_paths(
         total += weight
         weighted += weight * means[path[-1]]
     return weighted / total
+
+
+class NaiveProbeCommit:
+    """Probe every arm at the start of each interval, then play the one that paid most in that probe."""
+
+    def __init__(self, arms: int, units: int, interval: int) -> None:
+        self.arms, self.units, self.interval = arms, units, interval
+        self.round = 0
+        self.why: frozenset[str] = frozenset()
+        self.paid = [0.0] * arms
+
+    def choose(self, context: Floats) -> list[int]:
+        phase = self.round % self.interval
+        self.round += 1
+        self.probing = phase < math.ceil(self.arms / self.units)
+        self.why = frozenset() if not self.probing else frozenset({"schedule" if phase == 0 else "continued"})
+        if self.probing:
+            return [(phase * self.units + unit) % self.arms for unit in range(self.units)]
+        return [self.paid.index(max(self.paid))] * self.units
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        if self.probing:
+            for arm, reward in zip(arms, rewards, strict=True):
+                self.paid[arm] = reward

@@ -105,6 +105,82 @@ def test_parts_of_an_older_probe_are_not_mixed_into_a_newer_one() -> None:
     assert agent.state.fingerprint.tolist() == [0.8, 0.9]
 
 
+@pytest.mark.parametrize("name", ["rp-ucb", "sp-ucb", "adasp-ucb", "adarp-ucb"])
+@pytest.mark.parametrize("delay", [0, 10, 60])
+def test_late_rewards_do_not_starve_the_fingerprint(name: str, delay: int) -> None:
+    """The fingerprint is that of the newest probe whose parts have all arrived, however many have begun since."""
+    agent = lb.Agent(lb.policy(name), seed=0)
+    generator = np.random.default_rng(0)
+    waiting: list[lb.Decision] = []
+    seen = set()
+    for _ in range(600):
+        waiting.append(agent.ask())
+        if len(waiting) > delay:
+            decision = waiting.pop(0)
+            agent.tell(decision, generator.random(len(decision.arms)))
+            seen.add(tuple(agent.state.fingerprint.tolist()))
+    assert len(seen) > 10
+
+
+def test_a_late_probe_does_not_replace_a_newer_one() -> None:
+    agent = lb.Agent(lb.policy("rp-ucb", interval=2), seed=0)
+    asked = [agent.ask() for _ in range(4)]  # rounds 2 and 4 are probes
+    agent.tell(asked[3], [0.3, 0.4])
+    agent.tell(asked[1], [0.1, 0.2])
+    assert agent.state.fingerprint.tolist() == [0.3, 0.4]
+
+
+def test_lost_rewards_let_the_filter_forget() -> None:
+    """Without rewards the belief goes back to the stationary distribution, round by round."""
+    agent = lb.Agent(lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
+    agent.tell(agent.ask(), 0.0)
+    for _ in range(3):
+        agent.ask()
+    np.testing.assert_allclose(agent.state.belief[0], 0.5 + 0.5 * 0.8**3, atol=1e-9)
+
+
+def test_exp3_survives_rewards_outside_its_range() -> None:
+    for name in ("exp3", "exp3-s"):
+        agent = lb.Agent(name, seed=0)
+        for t in range(200):
+            agent.tell(agent.ask(), (-1.0) ** t * 1e6)
+            assert np.isclose(agent.state.weights.sum(), 1)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1e6, 1e50])
+def test_rewards_of_any_size_keep_the_state_finite(size: float) -> None:
+    generator = np.random.default_rng(0)
+    for name in ONLINE:
+        agent = lb.Agent(lb.policy(name), seed=0)
+        for _ in range(300):
+            decision = agent.ask()
+            agent.tell(decision, size * generator.standard_normal(len(decision.arms)).clip(-1, 1))
+        assert all(np.isfinite(part).all() for part in agent.state), name
+
+
+def test_copies_are_refused() -> None:
+    import copy
+    import pickle
+
+    for act in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="allowed is save and load"):
+            act(lb.Agent("ucb1"))
+
+
+def test_threads_may_save_to_one_path(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    def work(seed: int) -> None:
+        agent = lb.Agent("ucb1", seed=seed)
+        for _ in range(30):
+            agent.save(tmp_path / "agent")
+            lb.Agent.load(tmp_path / "agent")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert [file.name for file in tmp_path.iterdir()] == ["agent"]
+
+
 def test_reasons_are_told() -> None:
     agent = lb.Agent(lb.policy("adasp-ucb", min_gap=1, staleness=3, margin=0, residual_threshold=1e9), seed=0)
     why = []
@@ -130,6 +206,18 @@ def test_reasons_are_told() -> None:
         (lambda a, d: a.tell(99, 0.5), "decision is 99, allowed is an open one"),
         (lambda a, d: a.tell(0, 0.5), "decision is 0, allowed is an open one (this one was told or forgotten)"),
         (lambda a, d: a.tell("0", 0.5), "decision is '0', allowed is an open one"),
+        (lambda a, d: a.tell(True, 0.5), "decision is True, allowed is an open one"),
+        (lambda a, d: a.tell(1.0, 0.5), "decision is 1.0, allowed is an open one"),
+        (lambda a, d: a.tell([1], 0.5), "decision is [1], allowed is an open one"),
+        (lambda a, d: a.tell(d._replace(arms=(1, 0, 1)), 0.5), "allowed is one that this agent made"),
+        (lambda a, d: a.tell(d, "5"), "rewards is '5', allowed is"),
+        (lambda a, d: a.tell(d, b"5"), "rewards is b'5', allowed is"),
+        (lambda a, d: a.tell(d, ["0.5"] * a.policy.units), "allowed is"),
+        (lambda a, d: a.tell(d, 1 + 2j), "allowed is"),
+        (lambda a, d: a.tell(d, {0.5: 1}), "allowed is"),
+        (lambda a, d: a.tell(d, 10**400), "allowed is"),
+        (lambda a, d: a.tell(d, [1e60] * a.policy.units), "size at most 1e+50"),
+        (lambda a, d: a.tell(d, [[0.5] * a.policy.units]), "allowed is"),
         (lambda a, d: a.forget(99), "decision is 99, allowed is an open one"),
         (lambda a, d: a.ask([1.0]), "context is [1.0], allowed is 0 finite numbers"),
         (lambda a, d: a.ask("sunny"), "context is 'sunny', allowed is 0 finite numbers"),
@@ -227,6 +315,13 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
     ("change", "sentence"),
     [
         (lambda about: about.update(version=2), "has format version 2 .*, allowed is at most 1; update latentbandits"),
+        (
+            lambda about: (about.clear(), about.update(format="latentbandits agent", version=2, payload=1)),
+            "has format version 2",
+        ),
+        (lambda about: about.update(version=0), "is damaged or no agent file"),
+        (lambda about: about.update(max_open=0), "is damaged or no agent file"),
+        (lambda about: about["policy"].update({"class": "BayesLimit"}), "a policy BayesLimit from outside"),
         (lambda about: about.update(format="cake"), "is damaged or no agent file"),
         (lambda about: about.pop("policy"), "is damaged or no agent file"),
         (lambda about: about["policy"].update({"class": "os:system"}), "a policy os:system from outside the package"),
@@ -246,6 +341,7 @@ def test_a_file_of_another_policy_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "agent")
     assert lb.Agent.load(path, policy=lb.policy("adasp-ucb")).open == (30,)
     assert lb.Agent.load(path, policy=lb.TraceLearner).open == (30,)
+    assert lb.Agent.load(path, policy="adasp-ucb").open == (30,)
     with pytest.raises(ValueError, match="holds a policy TraceLearner, allowed is the expected UCB1"):
         lb.Agent.load(path, policy=lb.UCB1)
     with pytest.raises(ValueError, match=r"holds TraceLearner\(.*staleness=50.*allowed is the expected .*staleness=7"):

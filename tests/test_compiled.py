@@ -72,13 +72,15 @@ def test_an_unwritable_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
 
 def test_old_caches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LATENTBANDITS_CACHE", str(tmp_path))
-    for name, age in (("stale", 40), ("fresh", 3)):
-        (tmp_path / name).mkdir()
-        then = (tmp_path / name).stat().st_mtime - age * 86400
-        os.utime(tmp_path / name, (then, then))
+    root = tmp_path / "latentbandits-code"
+    stale, fresh, thesis = root / ("a" * 16), root / ("b" * 16), root / "thesis"  # only what we named ourselves may go
+    for kept, age in ((stale, 40), (fresh, 3), (thesis, 4000)):
+        kept.mkdir(parents=True)
+        then = kept.stat().st_mtime - age * 86400
+        os.utime(kept, (then, then))
     folder = compiled._cache_folder.__wrapped__()
     assert folder is not None
-    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["fresh", folder.name])
+    assert sorted(root.iterdir()) == sorted([fresh, thesis, folder])
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,20 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, nan]], allowed is a 2-axis array of finite numbers"),
     (lb.HiddenMarkov, {"means": [[0, 2]], "rewards": "bernoulli"}, "probabilities from 0 to 1 for bernoulli rewards"),
     (lb.HiddenMarkov, {"rewards": "poisson"}, "rewards is 'poisson', allowed is one of gaussian, bernoulli"),
+    (
+        lb.HiddenMarkov,
+        {"transition": np.eye(2), "stickiness": 0.9},
+        "stickiness is 0.9, allowed is None when the transition",
+    ),
+    (lb.HiddenMarkov, {"unit_noise": 0.1}, "unit_noise is 0.1, allowed is one standard deviation per unit"),
+    (lb.HiddenMarkov, {"noise": 10**400}, "allowed is a finite number at least 0"),
+    (
+        lb.HiddenMarkov,
+        {"separation": 0.1, "separated_arms": [0, 5]},
+        "separated_arms is [0, 5], allowed is different arms",
+    ),
+    (lb.Seasons, {"means": [[1, 2]]}, "means is 'of shape (1, 2)', allowed is shape (4, 2)"),
+    (lb.Recorded, {"rewards": [[1, 2], [3]]}, "rewards is [[1, 2], [3]], allowed is a 2-axis array"),
     (lb.HiddenMarkov, {"separation": -1}, "separation is -1, allowed is a finite number above 0"),
     (
         lb.HiddenMarkov,
@@ -128,7 +142,7 @@ def test_memory_mixes_the_previous_state() -> None:
     mixed = 0.75 * world.means[table.states[1:]] + 0.25 * world.means[table.states[:-1]]
     np.testing.assert_allclose(table.means[1:], mixed)
     assert table.truth is not None
-    assert table.truth.means.shape == (4, 2)
+    assert table.truth.memory == 0.25
 
 
 @pytest.mark.parametrize(("states", "arms", "distance"), [(2, 2, 0.9), (10, 2, 0.2), (10, 2, 0.05), (5, 4, 0.5)])
@@ -138,6 +152,22 @@ def test_separation_is_exact(states: int, arms: int, distance: float) -> None:
         assert ((means >= 0) & (means <= 1)).all()
         gaps = [np.linalg.norm(a - b) for i, a in enumerate(means) for b in means[:i]]
         assert min(gaps) == pytest.approx(distance, rel=1e-9)
+
+
+def test_separation_over_some_arms() -> None:
+    means = lb.HiddenMarkov(states=6, arms=3, separation=0.3, separated_arms=[2, 0]).matrix(seed=0, draw=0)
+    gaps = [np.linalg.norm(a[[0, 2]] - b[[0, 2]]) for i, a in enumerate(means) for b in means[:i]]
+    assert min(gaps) == pytest.approx(0.3, rel=1e-9)
+
+
+def test_a_single_precision_matrix_will_do() -> None:
+    chain = np.full((3, 3), 1 / 3, dtype=np.float32)
+    np.testing.assert_allclose(lb.HiddenMarkov(transition=chain).chain.sum(axis=1), 1, atol=1e-15)
+
+
+def test_memory_with_many_states_is_cheap() -> None:
+    """The chain of pairs, which has states^2 states, is built only for the oracle that needs it."""
+    assert realise(lb.HiddenMarkov(states=300, memory=0.3), horizon=10).means.shape == (10, 2)
 
 
 def test_uniform_means_are_uniform_and_differ_between_draws() -> None:

@@ -20,7 +20,11 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1, allowed is True or False"),
     (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1, allowed is a finite number at least 0"),
     (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is nan, allowed is a finite number at least 0"),
-    (lb.TraceLearner, {"arms": 2, "regularization": 0}, "regularization is 0, allowed is a finite number above 0"),
+    (
+        lb.TraceLearner,
+        {"arms": 2, "regularization": 0},
+        "regularization is 0, allowed is a finite number at least 1e-12",
+    ),
     (lb.TraceLearner, {"arms": 2, "regularization": np.inf}, "regularization is inf"),
     (lb.TraceLearner, {"arms": 2, "margin": "wide"}, "margin is 'wide', allowed is a finite number at least 0"),
     (lb.TraceLearner, {"arms": 2, "probe_set": [0, 2]}, "probe_set is [0, 2], allowed is different arms from 0 to 1"),

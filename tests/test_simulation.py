@@ -1,12 +1,15 @@
 import subprocess
 import sys
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 import latentbandits as lb
 from latentbandits.policies.table import TABLE
+from latentbandits.protocols import Table
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import record_one
 
@@ -125,6 +128,10 @@ def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
             {"policies": [lb.TraceLearner(2, covariates=3)]},
             "covariates is 3, allowed is 0, or the 0 that the world reveals",
         ),
+        ({"world": None}, "simulate: world is None, allowed is a world"),
+        ({"world": lb.HiddenMarkov}, "allowed is a world, such as HiddenMarkov"),
+        ({"policies": None}, "policies is None, allowed is policies or names"),
+        ({"draws": 2**40}, "draws is 1099511627776"),
         ({"world": lb.Drift(), "policies": ["bayes-limit"]}, "the world has no hidden Markov chain"),
     ],
 )
@@ -132,6 +139,86 @@ def test_bad_simulations_are_refused(change: dict[str, Any], sentence: str) -> N
     options = {"world": lb.HiddenMarkov(), "policies": ["ucb1"], **SMALL, **change}
     with pytest.raises(ValueError, match=sentence):
         lb.simulate(options.pop("world"), options.pop("policies"), **options)
+
+
+class Broken(NamedTuple):
+    """A stranger's policy that chooses an arm which does not exist."""
+
+    arms: int = 2
+    units: int = 1
+    wrong: int = -(10**9)
+
+    def init(self) -> Any:
+        return Rounds(np.zeros(1, np.int64))
+
+    def choose(self, state: Any, context: np.ndarray, random: np.ndarray, choice: lb.Choice) -> None:
+        state.round[0] += 1
+        choice.arms[0] = 0 if state.round[0] < 4 else self.wrong
+
+    def learn(self, state: Any, choice: lb.Choice, rewards: np.ndarray) -> None:
+        pass
+
+
+class Rounds(NamedTuple):
+    round: np.ndarray
+
+
+@pytest.mark.parametrize("wrong", [-(10**9), -1, 2, 10**9])
+def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
+    with pytest.raises(ValueError, match="Broken: choice is 'no arm in round 3', allowed is arms from 0 to 1"):
+        lb.simulate(lb.HiddenMarkov(), Broken(wrong=wrong), **SMALL)
+    agent = lb.Agent(Broken(wrong=wrong))
+    for _ in range(3):
+        agent.ask()
+    with pytest.raises(ValueError, match=r"choice is .* allowed is arms from 0 to 1"):
+        agent.ask()
+
+
+@dataclass
+class Liar:
+    """A stranger's world that breaks its promise."""
+
+    change: Callable[[Table], Table]
+    arms: int = 2
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+        return self.change(lb.HiddenMarkov().realise(horizon, units, seed, draw, repeat))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table._replace(rewards=table.rewards[:3]),
+        lambda table: table._replace(means=table.means[:3]),
+        lambda table: table._replace(means=np.tile(table.means, 2)),
+        lambda table: table._replace(rewards=table.rewards[:, 0]),
+        lambda table: table._replace(rewards=np.where(table.rewards > 0.5, np.nan, table.rewards)),
+    ],
+)
+def test_worlds_that_break_their_promise_are_refused(change: Callable[[Table], Table]) -> None:
+    with pytest.raises(ValueError, match=r"world: (rewards|means) is .*, allowed is (shape|finite)"):
+        lb.simulate(Liar(change), ["ucb1"], **SMALL)
+
+
+def test_an_odd_layout_is_no_lie() -> None:
+    turned = Liar(lambda table: table._replace(means=np.asfortranarray(table.means), rewards=table.rewards.tolist()))
+    straight = lb.simulate(lb.HiddenMarkov(), ["adasp-ucb"], **SMALL)
+    np.testing.assert_array_equal(lb.simulate(turned, ["adasp-ucb"], **SMALL).regret, straight.regret)
+
+
+def test_presets_work_for_many_arms() -> None:
+    """All names play with any number of arms, and adaptive probing stays worth its while."""
+    lb.simulate(lb.HiddenMarkov(arms=30), list(TABLE), horizon=60, draws=1, repeats=1)
+    results = lb.simulate(
+        lb.HiddenMarkov(arms=5), ["adarp-ucb", "adasp-ucb", "ucb1"], horizon=10_000, draws=8, repeats=1
+    )
+    regret = dict(zip(results.labels, results.regret.mean(axis=1), strict=True))
+    assert regret["adarp-ucb"] < 0.6 * regret["adasp-ucb"]
+    assert regret["adasp-ucb"] < 0.8 * regret["ucb1"]
+
+
+def test_a_record_is_played_to_its_end_by_default() -> None:
+    assert lb.simulate(lb.Recorded(np.random.default_rng(0).random((70, 2))), "ucb1", draws=1, repeats=1).horizon == 70
 
 
 def test_memory_stays_small() -> None:

@@ -78,9 +78,11 @@ def twin_of(policy: Any, table: Table, seed: int) -> naive.Twin:
         if table.truth is not None:
             average = stationary(table.truth.transition) @ table.truth.means
         return naive.NaiveScript(policy.units, itertools.repeat(int(np.argmax(average))))
+    if isinstance(policy, lb.ProbeCommit):
+        return naive.NaiveProbeCommit(policy.arms, policy.units, policy.interval)
     assert isinstance(policy, lb.BayesLimit)
     assert table.truth is not None
-    return naive.NaiveFilter(*table.truth, units=policy.units)
+    return naive.NaiveFilter(*naive.pairs_of(table.truth), units=policy.units)
 
 
 def play(twin: naive.Twin, table: Table) -> Played:
@@ -90,7 +92,7 @@ def play(twin: naive.Twin, table: Table) -> Played:
         arms = twin.choose(context)
         twin.learn(arms, [float(rewards[unit, arm]) for unit, arm in enumerate(arms)])
         played.append(arms)
-        why = twin.why if isinstance(twin, naive.NaiveTraces) else frozenset()
+        why = twin.why if isinstance(twin, naive.NaiveTraces | naive.NaiveProbeCommit) else frozenset()
         reasons.append(sum(code for code, name in REASONS.items() if name in why))
     return np.array(played), np.array(reasons)
 
@@ -320,9 +322,9 @@ def test_filter_agrees_with_a_sum_over_all_paths(case: str, units: int) -> None:
         assert table.truth is not None
         arms, _ = record_one(policy, table, stream(seed))
         rewards = np.take_along_axis(table.rewards, arms[:, :, None], axis=2)[:, :, 0]
-        twin = naive.NaiveFilter(*table.truth, units=units)
+        twin = naive.NaiveFilter(*naive.pairs_of(table.truth), units=units)
         for t in range(6):
-            expected = naive.expected_by_paths(*table.truth, arms[:t].tolist(), rewards[:t].tolist())
+            expected = naive.expected_by_paths(*naive.pairs_of(table.truth), arms[:t].tolist(), rewards[:t].tolist())
             assert arms[t].tolist() == [int(np.argmax(expected))] * units
             assert twin.expected() == pytest.approx(expected, abs=1e-12)
             twin.learn(arms[t].tolist(), rewards[t].tolist())

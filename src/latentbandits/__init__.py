@@ -26,6 +26,7 @@ _HOMES = {
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
     "HiddenMarkov": "environments.hidden_markov",
+    "ProbeCommit": "policies.probe_commit",
     "Recorded": "environments.recorded",
     "Results": "simulation.results",
     "Scripted": "policies.oracles",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from latentbandits.policies.oracles import BestSingleArm as BestSingleArm
     from latentbandits.policies.oracles import Scripted as Scripted
     from latentbandits.policies.oracles import StateOracle as StateOracle
+    from latentbandits.policies.probe_commit import ProbeCommit as ProbeCommit
     from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
     from latentbandits.policies.table import policy as policy
     from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling

@@ -1,7 +1,6 @@
 """A policy in somebody's own program: ask for a decision, tell its rewards, save and restore exactly."""
 
 import json
-import math
 import os
 import zipfile
 from collections.abc import Sequence
@@ -21,6 +20,8 @@ from latentbandits.settings import describe, refuse, whole
 
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
+# Beyond it the squares of squares that a learner needs would overflow
+LARGEST_REWARD = 1e50
 FORMAT, FORMAT_VERSION = "latentbandits agent", 1
 
 
@@ -92,13 +93,11 @@ class Agent:
             raise refuse(
                 "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
             )
-        if not isinstance(policy, Policy) or isinstance(policy, type):
+        if not isinstance(policy, Policy) or isinstance(policy, type) or not hasattr(policy, "_fields"):
             raise refuse("Agent", "policy", policy, "a policy or the name of one")
-        whole("Agent", "seed", seed, least=0)
-        whole("Agent", "max_open", max_open, least=1)
         self._policy = policy
-        self._max_open = max_open
-        self._random = stream(seed)
+        self._random = stream(whole("Agent", "seed", seed, least=0))
+        self._max_open = whole("Agent", "max_open", max_open, least=1)
         self._state = policy.init()
         self._open: dict[int, Choice] = {}
         self._next = 0
@@ -106,6 +105,7 @@ class Agent:
 
     def _bind(self) -> None:
         self._covariates = getattr(self._policy, "covariates", 0)
+        self._arms = self._policy.arms
         self._units, self._width = self._policy.units, getattr(self._policy, "width", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         self._blank = Choice.blank(self._policy)
@@ -138,17 +138,22 @@ class Agent:
         observed = self._nothing if context is None and self._covariates == 0 else self._observe(context)
         choice = Choice(np.zeros(self._units, np.int64), np.zeros(self._width), np.zeros(NOTES, np.int64))
         self._choose(self._policy, self._state, observed, self._random, choice)
+        arms = tuple(choice.arms.tolist())
+        if min(arms) < 0 or max(arms) >= self._arms:
+            raise refuse("Agent", "choice", arms, f"arms from 0 to {self._arms - 1}; the policy is wrong")
         made = self._next
         self._next += 1
         if len(self._open) >= self._max_open:
             del self._open[next(iter(self._open))]
         self._open[made] = choice
-        return Decision(made, tuple(choice.arms.tolist()), WORDS[choice.note.item(WHY)])
+        return Decision(made, arms, WORDS[choice.note.item(WHY)])
 
     def tell(self, decision: Decision | int, rewards: float | Sequence[float] | np.ndarray) -> None:
         """Learn from the rewards of a decision: one per unit (a plain number for one unit). Bad input changes nothing."""
         known = self._find(decision)
-        if type(rewards) is float and self._units == 1 and math.isfinite(rewards):  # the usual case, ten times as quick
+        if (
+            type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD
+        ):  # the usual case, quick
             self._rewards[0] = rewards
         else:
             self._rewards[:] = self._received(rewards)
@@ -156,14 +161,19 @@ class Agent:
 
     def _received(self, rewards: Any) -> list[float]:
         """Return one finite reward per unit, or refuse."""
-        allowed = "a finite number" if self._units == 1 else f"{self._units} finite numbers, one per unit"
+        size = f"of size at most {LARGEST_REWARD:g}"
+        allowed = (
+            f"a finite number {size}" if self._units == 1 else f"{self._units} finite numbers {size}, one per unit"
+        )
         try:
-            values = [float(x) for x in ([rewards] if np.ndim(rewards) == 0 else rewards)]
-        except (TypeError, ValueError):
+            values = np.asarray(rewards)
+        except ValueError:
             raise refuse("Agent", "rewards", rewards, allowed) from None
-        if len(values) != self._units or not all(map(math.isfinite, values)) or isinstance(rewards, str | bytes):
+        values = values.reshape(1) if values.ndim == 0 else values
+        known = values.dtype.kind in "biuf" and values.shape == (self._units,)
+        if not known or not (np.abs(values.astype(np.float64)) <= LARGEST_REWARD).all():
             raise refuse("Agent", "rewards", rewards, allowed)
-        return values
+        return [float(value) for value in values]
 
     def forget(self, decision: Decision | int) -> None:
         """Give up on a decision whose rewards will never come."""
@@ -171,20 +181,31 @@ class Agent:
 
     def _find(self, decision: Decision | int) -> int:
         known = decision.id if isinstance(decision, Decision) else decision
-        if known in self._open:
+        whole_number = isinstance(known, int) and not isinstance(known, bool)
+        if whole_number and known in self._open:
+            if isinstance(decision, Decision) and decision.arms != tuple(self._open[known].arms.tolist()):
+                raise refuse("Agent", "decision", decision, "one that this agent made")
             return known
-        past = isinstance(known, int) and not isinstance(known, bool) and 0 <= known < self._next
+        past = whole_number and 0 <= known < self._next
         raise refuse("Agent", "decision", known, "an open one" + (" (this one was told or forgotten)" if past else ""))
 
     def _observe(self, context: Any) -> np.ndarray:
         wanted = f"{self._covariates} finite numbers, the policy's covariates"
         try:
-            observed = np.array([] if context is None else context, dtype=np.float64)
-        except (TypeError, ValueError):
+            given = np.asarray(() if context is None else context)
+            observed = given.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
             raise refuse("Agent", "context", context, wanted) from None
-        if observed.shape != (self._covariates,) or not np.isfinite(observed).all():
+        if (
+            given.dtype.kind not in "biuf"
+            or observed.shape != (self._covariates,)
+            or not (np.abs(observed) <= LARGEST_REWARD).all()
+        ):
             raise refuse("Agent", "context", context, wanted)
         return observed
+
+    def __getstate__(self) -> Any:
+        raise TypeError("Agent: it can be neither pickled nor copied, allowed is save and load")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, whole or not at all.
@@ -215,22 +236,23 @@ class Agent:
         write_whole(Path(path), content.getvalue())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], policy: Policy | type | None = None) -> Self:
+    def load(cls, path: str | os.PathLike[str], policy: Policy | type | str | None = None) -> Self:
         """Return the agent that was saved: it makes exactly the choices that the saved one would have made.
 
         Parameters
         ----------
         path : path
             A file written by `save`.
-        policy : Policy or class, optional
+        policy : Policy, class or name, optional
             What the file is expected to hold: a file of another policy (or, for a policy rather than a class, with other settings) is
             refused. Needed for a policy from outside this package, since a file is not allowed to choose which code runs.
         """
         content = Path(path).read_bytes()
         try:
             about, arrays = unpack(content)
-            version, kind = int(about["version"]), str(about["policy"]["class"])
-            settings = dict(about["policy"]["settings"])
+            version = about["version"]
+            if type(version) is not int or version < 1:
+                raise KeyError("version")
         except Exception as problem:  # a damaged archive fails in a dozen ways
             raise damaged(path) from problem
         if version > FORMAT_VERSION:
@@ -239,6 +261,10 @@ class Agent:
                 f"allowed is at most {FORMAT_VERSION}; update latentbandits"
             )
         made: Self = cls.__new__(cls)
+        try:
+            kind, settings = str(about["policy"]["class"]), dict(about["policy"]["settings"])
+        except (KeyError, TypeError, ValueError) as problem:
+            raise damaged(path) from problem
         made._policy = restored(kind, settings, policy)
         try:
             made._take(about, arrays)
@@ -255,9 +281,14 @@ class Agent:
         self._state = type(fresh)(**parts)
         self._random = fitting(arrays, "random", np.zeros(1, np.uint64))
         ids = [int(known) for known in about["open"]]
+        if self._max_open < 1 or (ids and not 0 <= min(ids) <= max(ids) < self._next):
+            raise KeyError("open")
         rows = {}
         for part, blank in zip(Choice._fields, Choice.blank(self._policy), strict=True):
             rows[part] = fitting(arrays, f"open/{part}", np.empty((len(ids), len(blank)), blank.dtype))
+        arms = rows["arms"]
+        if ((arms < 0) | (arms >= self._policy.arms)).any():
+            raise KeyError("open/arms")
         self._open = {known: Choice(*(rows[part][i].copy() for part in Choice._fields)) for i, known in enumerate(ids)}
 
 
@@ -271,16 +302,18 @@ def damaged(path: str | os.PathLike[str]) -> ValueError:
     return ValueError(f"Agent: {os.fspath(path)} is damaged or no agent file, allowed is a file written by save")
 
 
-def restored(name: str, settings: dict[str, Any], expected: Policy | type | None) -> Any:
+def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
     """Return the policy of a file, or refuse it."""
     known: dict[str, Any] = dict(table.CLASSES)
+    if isinstance(expected, str):
+        expected = table.entry(expected).make
     if expected is not None:
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
             raise ValueError(f"Agent: the file holds a policy {name}, allowed is the expected {wanted}")
         known = {wanted: kind}
-    if name not in known:
+    if name not in known or not hasattr(known[name], "choose"):
         raise ValueError(
             f"Agent: the file holds a policy {name} from outside the package, "
             "allowed is Agent.load(path, policy=...) with its class"
@@ -301,11 +334,13 @@ def fitting(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.nd
 
 def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the description and the arrays of an agent file."""
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     with zipfile.ZipFile(BytesIO(content)) as archive:
         about: dict[str, Any] = json.loads(archive.read("agent.json"))
         if about["format"] != FORMAT:
             raise KeyError("format")
+        if about["version"] > FORMAT_VERSION:
+            return about, arrays
         for name in archive.namelist():
             if name.endswith(".npy"):
                 member = BytesIO(archive.read(name))

@@ -16,6 +16,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -88,17 +89,17 @@ def digest() -> str:
 
 
 def cache_root() -> Path:
-    """Return the folder for machine code: LATENTBANDITS_CACHE, or the user's cache folder."""
+    """Return where our folder of machine code goes: LATENTBANDITS_CACHE, or the user's cache folder."""
     if chosen := os.environ.get("LATENTBANDITS_CACHE"):
         return Path(chosen)
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
-    return Path(home) / "latentbandits"
+    return Path(home)
 
 
 @functools.cache
 def _cache_folder() -> Path | None:
     """Return this version's folder, and drop those unused for a month; None where nothing can be written."""
-    root = cache_root()
+    root = cache_root() / "latentbandits-code"
     folder = root / digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -109,7 +110,8 @@ def _cache_folder() -> Path | None:
         return None
     with contextlib.suppress(OSError):
         for other in root.iterdir():
-            if time.time() - other.stat().st_mtime > _KEPT_DAYS * 86400:
+            ours = re.fullmatch("[0-9a-f]{16}", other.name) is not None
+            if ours and time.time() - other.stat().st_mtime > _KEPT_DAYS * 86400:
                 shutil.rmtree(other, ignore_errors=True)
     return folder
 

@@ -1,12 +1,14 @@
 """Files that are written whole or not at all."""
 
 import os
+import uuid
 from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    path = Path(os.path.realpath(path))  # a link stays a link
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(content)

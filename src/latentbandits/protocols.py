@@ -82,6 +82,7 @@ class Truth(NamedTuple):
     start : array (states,), the distribution of the first state
     noise : array (units,), standard deviation of each unit's reward
     bernoulli : bool, whether rewards are 0 or 1
+    memory : float, weight of the previous state in the expected reward
     """
 
     transition: np.ndarray
@@ -89,6 +90,7 @@ class Truth(NamedTuple):
     start: np.ndarray
     noise: np.ndarray
     bernoulli: bool
+    memory: float = 0.0
 
 
 class Table(NamedTuple):

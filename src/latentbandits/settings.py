@@ -10,6 +10,9 @@ import numpy as np
 Cls = TypeVar("Cls", bound=type)
 
 
+LARGEST = 2**31 - 1  # what a whole number may be; anything more is a mistake
+
+
 class AtLeast(NamedTuple):
     """A number that is `low` or more."""
 
@@ -68,14 +71,17 @@ class Vector(NamedTuple):
 
 def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError:
     """Return the one sentence that says what was wrong, where, and what is allowed."""
-    shown = repr(value)
+    shown = " ".join(repr(value).split())
     return ValueError(f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'}, allowed is {allowed}")
 
 
 def finite(owner: str, field: str, value: object, allowed: object = "a finite number") -> float:
     """Return a finite float or refuse."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value):
-        return float(value)
+    try:
+        if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value):
+            return float(value)
+    except OverflowError:
+        pass
     raise refuse(owner, field, value, allowed)
 
 
@@ -89,7 +95,11 @@ def between(owner: str, field: str, value: object, rule: "AtLeast | Above | With
 
 def whole(owner: str, field: str, value: Any, allowed: object = "an integer", least: float = -math.inf) -> int:
     """Return an int that is `least` or more, or refuse; booleans and fractions are not integers."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and int(value) >= least:
+    if (
+        isinstance(value, numbers.Integral)
+        and not isinstance(value, bool | np.bool_)
+        and least <= int(value) <= LARGEST
+    ):
         return int(value)
     raise refuse(owner, field, value, allowed if least == -math.inf else f"an integer at least {least:g}")
 
@@ -97,8 +107,10 @@ def whole(owner: str, field: str, value: Any, allowed: object = "an integer", le
 def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
     """Return a private, contiguous array of the right kind or refuse."""
     try:
+        if np.asarray(value).dtype.kind not in "biuf":
+            raise TypeError
         made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise refuse(owner, field, value, rule) from None
     if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
         raise refuse(owner, field, value, rule)
@@ -124,7 +136,9 @@ def _accept(owner: str, field: str, value: Any, hint: Any) -> Any:
             return int(value)
         raise refuse(owner, field, value, rule)
     if isinstance(rule, Vector):
-        return array(owner, field, value, rule)
+        made = array(owner, field, value, rule)
+        made.flags.writeable = False  # compiled code trusts that it was checked
+        return made
     if plain is bool:
         if isinstance(value, bool | np.bool_):
             return bool(value)

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -9,7 +10,11 @@ from latentbandits import __version__
 
 COMMANDS = {
     "demo": "compare all policies on the paper's default world, in under a minute",
+    "experiments": "list the experiments of the paper",
     "policies": "list the policies, or the settings of one",
+    "report": "draw the report anew from results, without simulating",
+    "reproduce": "run the paper's experiments and write results and the report",
+    "trace": "draw a policy at work on one run",
 }
 
 
@@ -31,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as problem:
         print(problem, file=sys.stderr)
         return 2
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130

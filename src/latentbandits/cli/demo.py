@@ -16,13 +16,10 @@ def run(options: argparse.Namespace) -> int:
     """Simulate and print the table."""
     from latentbandits.cli.screen import Progress, table
     from latentbandits.environments.hidden_markov import HiddenMarkov
-    from latentbandits.policies.table import TABLE
+    from latentbandits.policies.table import TABLE, policy
     from latentbandits.simulation.batch import simulate
 
     world = HiddenMarkov()
-    print(
-        f"{options.draws} worlds with {world.states} hidden states and {world.arms} arms, {options.horizon:,} rounds each."
-    )
     results = simulate(
         world,
         list(TABLE),
@@ -31,6 +28,9 @@ def run(options: argparse.Namespace) -> int:
         repeats=1,
         seed=options.seed,
         progress=Progress("first use compiles for some seconds;"),
+    )
+    print(
+        f"{options.draws} worlds with {world.states} hidden states and {world.arms} arms, {options.horizon:,} rounds each."
     )
     rows = results.summary()
     limit = next(row.regret for row in rows if row.label == "bayes-limit")
@@ -41,11 +41,11 @@ def run(options: argparse.Namespace) -> int:
                 [
                     row.label,
                     f"{row.regret:.1f}",
-                    f"{row.low:.1f} to {row.high:.1f}",
-                    f"{row.regret / limit:.1f}",
+                    f"{row.low:.1f} to {row.high:.1f}" if options.draws > 1 else "-",
+                    f"{row.regret / limit:.1f}" if limit else "-",
                     f"{row.optimal:.1%}",
                     f"{row.probes:.1f}" if row.probes else "-",
-                    str(TABLE[row.label].preset.get("units", 1)),
+                    str(policy(row.label).units),
                 ]
                 for row in rows
             ],

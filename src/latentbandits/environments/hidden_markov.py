@@ -58,8 +58,9 @@ class HiddenMarkov:
     ----------
     states, arms : int, optional
         Their numbers; 10 and 2 unless `means` or `transition` say otherwise.
-    stickiness : float
-        Probability to stay in a state; otherwise the chain jumps to any other state with equal probability.
+    stickiness : float, optional
+        Probability to stay in a state; otherwise the chain jumps to any other state with equal probability; 0.99 if
+        neither this nor `transition` is given.
     transition : array (states, states), optional
         The whole transition matrix, instead of `stickiness`.
     means : array (states, arms), optional
@@ -73,7 +74,9 @@ class HiddenMarkov:
     memory : float
         Weight of the previous state in the expected reward (rho).
     separation : float, optional
-        Draw means whose two nearest states are exactly this far apart (joint separation over all arms, Gamma).
+        Draw means whose two nearest states are exactly this far apart (joint separation Gamma_B).
+    separated_arms : sequence of int
+        The arms B over which `separation` is measured; empty for all.
     reveal : {"nothing", "state", "means"}
         What the observed context shows: nothing, the state as one-hot, or the expected rewards of the round.
 
@@ -88,7 +91,7 @@ class HiddenMarkov:
 
     states: int = None  # type: ignore[assignment]
     arms: int = None  # type: ignore[assignment]
-    stickiness: float = 0.99
+    stickiness: float = None  # type: ignore[assignment]
     transition: Any = None
     means: Any = None
     noise: float = 0.01
@@ -96,6 +99,7 @@ class HiddenMarkov:
     rewards: str = "gaussian"
     memory: float = 0.0
     separation: float | None = None
+    separated_arms: Sequence[int] = ()
     reveal: str = "nothing"
 
     def __post_init__(self) -> None:
@@ -110,6 +114,10 @@ class HiddenMarkov:
             self._set("arms", 2 if self.means is None else self.means.shape[1])
         whole("HiddenMarkov", "states", self.states, least=1)
         whole("HiddenMarkov", "arms", self.arms, least=2)
+        if self.stickiness is None:
+            self._set("stickiness", 0.99)
+        elif self.transition is not None:
+            raise refuse("HiddenMarkov", "stickiness", self.stickiness, "None when the transition matrix is given")
         self._check_chain()
         self._check_means()
         check_noise("HiddenMarkov", self.rewards, self.noise, self.unit_noise)
@@ -127,9 +135,10 @@ class HiddenMarkov:
                 wanted = f"shape ({self.states}, {self.states}), one row and column per state"
                 raise refuse("HiddenMarkov", "transition", f"of shape {self.transition.shape}", wanted)
             for row, values in enumerate(self.transition):
-                if (values < 0).any() or abs(values.sum() - 1) > 1e-9:
+                if (values < 0).any() or abs(values.sum() - 1) > 1e-6:
                     allowed = "probabilities that sum to one"
                     raise refuse("HiddenMarkov", f"transition[{row}]", values.tolist(), allowed)
+            self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
 
     def _check_means(self) -> None:
         if self.means is not None:
@@ -145,6 +154,10 @@ class HiddenMarkov:
                 raise refuse("HiddenMarkov", "separation", self.separation, "None when means are given")
             between("HiddenMarkov", "separation", self.separation, Above(0))
             whole("HiddenMarkov", "states", self.states, least=2)
+            known = [arm for arm in range(self.arms) if arm in self.separated_arms]
+            if len(known) != len(self.separated_arms):
+                allowed = f"different arms from 0 to {self.arms - 1}"
+                raise refuse("HiddenMarkov", "separated_arms", list(self.separated_arms), allowed)
 
     @cached_property
     def chain(self) -> np.ndarray:
@@ -167,7 +180,10 @@ class HiddenMarkov:
             return self.means  # type: ignore[no-any-return]
         generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
         if self.separation is not None:
-            return separated(generator, self.states, self.arms, self.separation)
+            means = generator.random((self.states, self.arms))
+            chosen = list(self.separated_arms) or list(range(self.arms))
+            means[:, chosen] = separated(generator, self.states, len(chosen), self.separation)
+            return means
         return generator.random((self.states, self.arms))
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
@@ -187,22 +203,9 @@ class HiddenMarkov:
             received(means, scales, self.rewards, seed, draw, repeat),
             context,
             states,
-            self._truth(chain, matrix, start, scales),
+            # a filter needs some noise
+            Truth(chain, matrix, start, np.maximum(scales, 1e-9), self.rewards == "bernoulli", float(self.memory)),
         )
-
-    def _truth(self, chain: np.ndarray, matrix: np.ndarray, start: np.ndarray, scales: np.ndarray) -> Truth:
-        noise, bernoulli = np.maximum(scales, 1e-9), self.rewards == "bernoulli"  # a filter needs some noise
-        if self.memory == 0:
-            return Truth(chain, matrix, start, noise, bernoulli)
-        # With memory the pair (previous, current) is the state of a larger chain.
-        count = self.states
-        pairs = np.zeros((count, count, count, count))
-        for current in range(count):
-            pairs[:, current, current, :] = chain[current]
-        mixed = self.memory * matrix[:, None, :] + (1 - self.memory) * matrix[None, :, :]
-        size = count * count
-        first = (start[:, None] * chain).ravel()
-        return Truth(pairs.reshape(size, size), mixed.reshape(size, self.arms), first, noise, bernoulli)
 
 
 def stationary(chain: np.ndarray) -> np.ndarray:
@@ -257,5 +260,5 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
             if len(points) == states:
                 return np.array(points)[generator.permutation(states)]
     raise refuse(
-        "HiddenMarkov", "separation", distance, f"less: {states} states with {arms} arms do not fit so far apart"
+        "HiddenMarkov", "separation", distance, f"less: no {states} states with {arms} arms so far apart were found"
     )

@@ -35,7 +35,10 @@ class Recorded:
     context: Any = None
 
     def __post_init__(self) -> None:
-        axes = 3 if np.ndim(self.rewards) == 3 else 2
+        try:
+            axes = 3 if np.ndim(self.rewards) == 3 else 2
+        except ValueError:
+            axes = 2  # ragged: refused below
         rewards = array("Recorded", "rewards", self.rewards, Vector(axes))
         rewards = rewards[:, None, :] if axes == 2 else rewards
         rounds, units, arms = rewards.shape
@@ -53,6 +56,11 @@ class Recorded:
             raise refuse("Recorded", "context", f"{len(context)} rows", f"{rounds}, one per round")
         for field, value in (("rewards", rewards), ("means", means), ("context", context)):
             object.__setattr__(self, field, value)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds recorded."""
+        return len(self.rewards)
 
     @property
     def arms(self) -> int:

@@ -42,8 +42,12 @@ def check_noise(world: str, kind: str, noise: float, unit_noise: Sequence[float]
     """Refuse an unknown kind of reward or a noise that is negative or not finite."""
     if kind not in KINDS:
         raise refuse(world, "rewards", kind, "one of " + ", ".join(KINDS))
-    for field, value in [("noise", noise), *(("unit_noise", scale) for scale in unit_noise or ())]:
-        between(world, field, value, AtLeast(0))
+    between(world, "noise", noise, AtLeast(0))
+    if unit_noise is not None:
+        if np.ndim(unit_noise) != 1:
+            raise refuse(world, "unit_noise", unit_noise, "one standard deviation per unit")
+        for scale in unit_noise:
+            between(world, "unit_noise", scale, AtLeast(0))
 
 
 def received(means: np.ndarray, scales: np.ndarray, kind: str, seed: int, draw: int, repeat: int) -> np.ndarray:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from latentbandits.environments.rewards import check_noise, received, unit_scales
 from latentbandits.protocols import Table
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import whole
+from latentbandits.settings import Vector, array, refuse, whole
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Seasons:
         Rounds that a season lasts.
     arms : int
         Number of arms.
+    means : array (seasons, arms), optional
+        Mean rewards; drawn uniformly from [0, 1] for every draw of the world if not given.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
@@ -41,6 +44,7 @@ class Seasons:
     seasons: int = 4
     dwell: int = 100
     arms: int = 2
+    means: Any = None
     noise: float = 0.01
     unit_noise: Sequence[float] | None = None
     rewards: str = "gaussian"
@@ -48,11 +52,17 @@ class Seasons:
     def __post_init__(self) -> None:
         for field, least in (("seasons", 1), ("dwell", 1), ("arms", 2)):
             whole("Seasons", field, getattr(self, field), least=least)
+        if self.means is not None:
+            means = array("Seasons", "means", self.means, Vector(2))
+            if means.shape != (self.seasons, self.arms):
+                raise refuse("Seasons", "means", f"of shape {means.shape}", f"shape ({self.seasons}, {self.arms})")
+            object.__setattr__(self, "means", means)
         check_noise("Seasons", self.rewards, self.noise, self.unit_noise)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
         """Return one realisation, which begins on a random day; see `latentbandits.protocols.World`."""
-        matrix = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.seasons, self.arms))
+        drawn = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.seasons, self.arms))
+        matrix = drawn if self.means is None else self.means
         day = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(self.seasons * self.dwell)
         states = (day + np.arange(horizon)) // self.dwell % self.seasons
         means = matrix[states]

@@ -11,10 +11,11 @@ from latentbandits.settings import AtLeast, Vector, checked, refuse
 
 
 class State(NamedTuple):
-    """The belief over the hidden state, and scratch space of the same size."""
+    """The belief over the hidden state, scratch space of the same size, and the number of rounds begun."""
 
     belief: np.ndarray
     scratch: np.ndarray
+    round: np.ndarray
 
 
 @checked
@@ -22,8 +23,9 @@ class BayesFilter(NamedTuple):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
     It knows everything but the state, so no policy that learns can expect to do much better: its regret is the limit that all others
-    are measured against. (It does not plan: an arm is never played for the sake of information.) Rewards are weighed against the
-    belief of the current round, so tell them before the next ask.
+    are measured against. (It does not plan: an arm is never played for the sake of information.) The belief moves on with every round
+    asked. A reward weighs the belief of the round in which it is told: exact for rewards told before the next ask, and for those that never
+    come.
 
     Parameters
     ----------
@@ -50,9 +52,9 @@ class BayesFilter(NamedTuple):
     1
     """
 
-    transition: Annotated[np.ndarray, Vector(2)]
-    means: Annotated[np.ndarray, Vector(2)]
-    start: Annotated[np.ndarray, Vector(1)]
+    transition: Annotated[Any, Vector(2)]
+    means: Annotated[Any, Vector(2)]
+    start: Annotated[Any, Vector(1)]
     noise: Annotated[Any, Vector(1)] = 0.1
     bernoulli: bool = False
     units: Annotated[int, AtLeast(1)] = 1
@@ -82,10 +84,18 @@ class BayesFilter(NamedTuple):
 
     def init(self) -> State:
         """Return the state before the first round."""
-        return State(self.start.copy(), np.zeros(len(self.start)))
+        return State(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, np.int64))
 
     def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Play the arm with the highest expected reward under the belief."""
+        """Move the belief to this round, and play the arm with the highest expected reward under it."""
+        if state.round[0] > 0:
+            for s in range(len(state.belief)):
+                state.scratch[s] = state.belief[s]
+                state.belief[s] = 0.0
+            for s in range(len(state.belief)):
+                for to in range(len(state.belief)):
+                    state.belief[to] += state.scratch[s] * self.transition[s, to]
+        state.round[0] += 1
         best, top = 0, -np.inf
         for arm in range(self.means.shape[1]):
             value = 0.0
@@ -97,7 +107,7 @@ class BayesFilter(NamedTuple):
             choice.arms[unit] = best
 
     def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
-        """Weigh the belief by the rewards' likelihood and move it one round on."""
+        """Weigh the belief by the rewards' likelihood."""
         states = len(state.belief)
         highest = -np.inf
         for s in range(states):
@@ -118,11 +128,7 @@ class BayesFilter(NamedTuple):
             state.scratch[s] = math.exp(state.scratch[s] - highest) if highest > -np.inf else state.belief[s]
             total += state.scratch[s]
         for s in range(states):
-            state.belief[s] = 0.0
-        for s in range(states):
-            share = state.scratch[s] / total
-            for to in range(states):
-                state.belief[to] += share * self.transition[s, to]
+            state.belief[s] = state.scratch[s] / total
 
 
 @checked
@@ -151,4 +157,20 @@ class BayesLimit(NamedTuple):
         """Return the filter for this world."""
         if table.truth is None:
             raise ValueError("BayesLimit: the world has no hidden Markov chain, allowed is a HiddenMarkov world")
-        return BayesFilter(*table.truth, units=self.units)
+        transition, means, start, noise, bernoulli, memory = table.truth
+        if memory > 0:
+            transition, means, start = paired(transition, means, start, memory)
+        return BayesFilter(transition, means, start, noise, bernoulli, self.units)
+
+
+def paired(
+    transition: np.ndarray, means: np.ndarray, start: np.ndarray, memory: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the chain of pairs (previous, current) that a chain with reward memory is: its transitions, means and start."""
+    count, arms = means.shape
+    pairs = np.zeros((count, count, count, count))
+    for current in range(count):
+        pairs[:, current, current, :] = transition[current]
+    mixed = memory * means[:, None, :] + (1 - memory) * means[None, :, :]
+    size = count * count
+    return pairs.reshape(size, size), mixed.reshape(size, arms), (start[:, None] * transition).ravel()

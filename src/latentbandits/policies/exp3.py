@@ -9,6 +9,9 @@ from latentbandits.protocols import Choice
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import AtLeast, Within, checked
 
+# A weight never falls below this share, so that rewards far outside [0, 1] cannot make all of them vanish
+_LEAST = 1e-250
+
 
 class State(NamedTuple):
     """The arms' weights, scaled so that they sum to one."""
@@ -77,7 +80,7 @@ class EXP3(NamedTuple):
             total = 0.0
             for arm in range(self.arms):
                 if (arm == choice.arms[unit]) == (gain < 0):
-                    state.weights[arm] *= fall
+                    state.weights[arm] = max(state.weights[arm] * fall, _LEAST)
                 state.weights[arm] += shared
                 total += state.weights[arm]
             for arm in range(self.arms):

@@ -1,7 +1,7 @@
 """The table of names: what a person types, and the policy that it means."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
@@ -9,73 +9,121 @@ from latentbandits.policies.discounted_ucb import DiscountedUCB
 from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
 from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
+from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
 from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
 from latentbandits.policies.uniform import UniformRandom
-from latentbandits.settings import refuse
+from latentbandits.settings import refuse, whole
 
 
 class Entry(NamedTuple):
-    """One row of the table: the label in figures, the class, the settings that the name stands for, and one line about it."""
+    """One row of the table.
+
+    Attributes
+    ----------
+    label : what figures call it
+    make : its class
+    preset : given the number of arms, and of units if the caller chose it, the settings that the name stands for
+    summary : one line about it
+    """
 
     label: str
     make: Any
-    preset: Mapping[str, Any]
+    preset: Callable[[int, int | None], Mapping[str, Any]]
     summary: str
 
 
-_PROBING: Mapping[str, Any] = {"fingerprint": True, "regularization": 0.1, "exploration": 0.5}
+def _fixed(**settings: Any) -> Callable[[int, int | None], Mapping[str, Any]]:
+    return lambda _arms, _units: settings
+
+
+def _gated(residual_floor: float, together: bool) -> Callable[[int, int | None], Mapping[str, Any]]:
+    """Probe when a gate opens. For two arms the gates fit Table 2; for more they are in proportion to the rounds of a probe.
+
+    The two highest of K uniform means are 1 / (K + 1) apart on average, so the margin shrinks alike.
+    """
+
+    def preset(arms: int, units: int | None) -> Mapping[str, Any]:
+        units = units or (arms if together else 1)
+        rounds = -(-arms // units)
+        return {
+            "units": units,
+            "fingerprint": True,
+            "gated": True,
+            "exploration": 0.5,
+            "residual_floor": residual_floor,
+            "margin": 0.15 / (arms + 1),
+            "staleness": max(50, 25 * rounds),
+            "min_gap": 4 if rounds <= 2 else 4 * rounds,
+        }
+
+    return preset
+
+
+def _scheduled(lag: str, interval: int, together: bool) -> Callable[[int, int | None], Mapping[str, Any]]:
+    """Probe on a schedule, `interval` rounds for each round of a probe."""
+
+    def preset(arms: int, units: int | None) -> Mapping[str, Any]:
+        units = units or (arms if together else 1)
+        rounds = -(-arms // units)
+        return {"units": units, "fingerprint": True, "lag": lag, "exploration": 0.5, "interval": interval * rounds}
+
+    return preset
+
 
 # The paper states neither these settings nor its code. They are the ones whose regret fits its Table 2 best (docs/settings.md).
 TABLE: Mapping[str, Entry] = {
     "adarp-ucb": Entry(
         "AdaRP-UCB",
         TraceLearner,
-        {**_PROBING, "units": 2, "gated": True, "residual_floor": 0.05},
-        "two units; fingerprints in one round, refreshed when a gate opens",
+        _gated(0.05, True),
+        "as many units as arms; fingerprints in one round, refreshed when a gate opens",
     ),
     "rp-ucb": Entry(
-        "RP-UCB",
-        TraceLearner,
-        {**_PROBING, "units": 2, "lag": "pair", "interval": 10},
-        "two units; a fingerprint every 10 rounds",
+        "RP-UCB", TraceLearner, _scheduled("pair", 10, True), "as many units as arms; a fingerprint every 10 rounds"
     ),
     "adasp-ucb": Entry(
-        "AdaSP-UCB",
-        TraceLearner,
-        {**_PROBING, "gated": True, "residual_floor": 0.1},
-        "fingerprints in consecutive rounds, refreshed when a gate opens",
+        "AdaSP-UCB", TraceLearner, _gated(0.1, False), "fingerprints in consecutive rounds, refreshed when a gate opens"
     ),
     "sp-ucb": Entry(
         "SP-UCB",
         TraceLearner,
-        {**_PROBING, "lag": "curves", "interval": 40},
-        "a fingerprint in consecutive rounds, every 40 rounds",
+        _scheduled("curves", 20, False),
+        "a fingerprint in consecutive rounds, a twentieth of the time",
     ),
     "lc-ucb": Entry(
-        "LC-UCB", TraceLearner, {"lag": "curves", "exploration": 1.0}, "the last arm and reward as context"
+        "LC-UCB", TraceLearner, _fixed(lag="curves", exploration=1.0), "the last arm and reward as context"
     ),
     "lc-ts": Entry(
         "LC-TS",
         TraceLearner,
-        {"lag": "curves", "thompson": True, "exploration": 0.6},
+        _fixed(lag="curves", thompson=True, exploration=0.6),
         "the same context, posterior sampling",
     ),
-    "d-ucb": Entry("D-UCB", DiscountedUCB, {}, "forgets at a constant rate"),
-    "sw-ucb": Entry("SW-UCB", SlidingWindowUCB, {}, "remembers the last 50 rewards"),
-    "exp3": Entry("EXP3", EXP3, {}, "exponential weights against an adversary"),
-    "exp3-s": Entry("EXP3-S", EXP3, {"mixing": 0.2, "share": 0.001}, "EXP3 that never forgets an arm"),
-    "ucb1": Entry("UCB1", UCB1, {}, "the classical index policy"),
-    "ts": Entry("TS", ThompsonSampling, {}, "Gaussian Thompson sampling"),
-    "epsilon-greedy": Entry("eps-greedy", EpsilonGreedy, {}, "a random arm in a tenth of the rounds"),
-    "random": Entry("random", UniformRandom, {}, "a random arm in every round"),
-    "best-single-arm": Entry("Optimal single arm", BestSingleArm, {}, "oracle: the one arm that is best on average"),
-    "bayes-limit": Entry("Bayes limit", BayesLimit, {}, "oracle: knows means, chain and noise, not the state"),
-    "state-oracle": Entry("State oracle", StateOracle, {}, "oracle: sees the state"),
+    "d-ucb": Entry("D-UCB", DiscountedUCB, _fixed(), "forgets at a constant rate"),
+    "sw-ucb": Entry(
+        "SW-UCB", SlidingWindowUCB, lambda arms, _: {"window": 25 * arms}, "remembers the last 25 rewards for each arm"
+    ),
+    "exp3": Entry("EXP3", EXP3, _fixed(), "exponential weights against an adversary"),
+    "exp3-s": Entry("EXP3-S", EXP3, _fixed(mixing=0.2, share=0.001), "EXP3 that never forgets an arm"),
+    "ucb1": Entry("UCB1", UCB1, _fixed(), "the classical index policy"),
+    "ts": Entry("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling"),
+    "epsilon-greedy": Entry("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds"),
+    "probe-commit": Entry(
+        "Probe-commit",
+        ProbeCommit,
+        lambda arms, units: {"interval": 20 * -(-arms // (units or 1))},
+        "probes a twentieth of the time, then plays the arm that paid most",
+    ),
+    "random": Entry("random", UniformRandom, _fixed(), "a random arm in every round"),
+    "best-single-arm": Entry(
+        "Optimal single arm", BestSingleArm, _fixed(), "oracle: the one arm that is best on average"
+    ),
+    "bayes-limit": Entry("Bayes limit", BayesLimit, _fixed(), "oracle: knows means, chain and noise, not the state"),
+    "state-oracle": Entry("State oracle", StateOracle, _fixed(), "oracle: sees the state"),
 }
-
 
 # All classes that an agent's file may name
 CLASSES: Mapping[str, type] = {
@@ -85,9 +133,10 @@ CLASSES: Mapping[str, type] = {
 
 def entry(name: str) -> Entry:
     """Return the row of a name, or refuse it with the nearest ones."""
-    if name in TABLE:
-        return TABLE[name]
-    near = difflib.get_close_matches(str(name), TABLE, n=1)
+    known = str(name).lower()
+    if known in TABLE:
+        return TABLE[known]
+    near = difflib.get_close_matches(known, TABLE, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise refuse("policy", "name", name, f"one of {', '.join(TABLE)}{hint}")
 
@@ -107,11 +156,15 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.policy("sw-ucb", arms=4, window=200)
-    SlidingWindowUCB(arms=4, units=1, window=200, exploration=0.5)
+    >>> lb.policy("sw-ucb", arms=4, window=300)
+    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
     ValueError: policy: name is 'sw-ubc', allowed is one of adarp-ucb, ... (did you mean sw-ucb?)
     """
     row = entry(name)
-    return row.make(arms=arms, **{**row.preset, **settings})
+    whole("policy", "arms", arms, least=2)
+    units = settings.get("units")
+    if units is not None:
+        whole("policy", "units", units, least=1)
+    return row.make(arms=arms, **{**row.preset(arms, units), **settings})

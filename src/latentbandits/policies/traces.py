@@ -26,7 +26,9 @@ NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 
 # Slots of State.clock
-ROUND, LAST_PROBE, NEXT_PHASE, CURRENT, ARRIVED, LAG_ARM = 0, 1, 2, 3, 4, 5
+ROUND, LAST_PROBE, NEXT_PHASE, CURRENT, SHOWN, LAG_ARM = 0, 1, 2, 3, 4, 5
+# Probes whose rewards may be under way at once; of older ones nothing is kept
+OPEN_PROBES = 16
 # Slots of State.lag
 LAG_REWARD, LAG_Z = 0, 1
 
@@ -38,10 +40,10 @@ class State(NamedTuple):
     ----------
     factor, coefficients : the arms' regressions (see `latentbandits.linear`)
     fingerprint : rewards of the probe set in the last completed probe
-    pending : rewards of the probe under way
+    pending, arrived, owner : rewards of the probes under way, how many of their parts have arrived, and the probes' numbers
     lag : reward of the last completed decision, and its Studentized residual
-    clock : rounds begun, first round of the last probe, next phase of a probe under way (0: none), number of the current probe,
-        how many of its parts have arrived, arm of the last completed decision
+    clock : rounds begun, first round of the last probe, next phase of a probe under way (0: none), number of the current probe and of
+        the one that the fingerprint shows, arm of the last completed decision
     gain : scratch space
     """
 
@@ -49,6 +51,8 @@ class State(NamedTuple):
     coefficients: np.ndarray
     fingerprint: np.ndarray
     pending: np.ndarray
+    arrived: np.ndarray
+    owner: np.ndarray
     lag: np.ndarray
     clock: np.ndarray
     gain: np.ndarray
@@ -125,7 +129,7 @@ class TraceLearner(NamedTuple):
     gated: bool = False
     thompson: bool = False
     exploration: Annotated[float, AtLeast(0)] = 1.0
-    regularization: Annotated[float, Above(0)] = 0.1
+    regularization: Annotated[float, AtLeast(1e-12)] = 0.1
     residual_threshold: Annotated[float, AtLeast(0)] = 2.0
     residual_floor: Annotated[float, Above(0)] = 0.05
     margin: Annotated[float, AtLeast(0)] = 0.05
@@ -168,10 +172,19 @@ class TraceLearner(NamedTuple):
         probed, width = sizes(self)
         factor = np.zeros((arms, width, width))
         reset(factor, self.regularization)
-        clock = np.zeros(6, np.int64)
-        clock[ARRIVED] = 1  # the initial zeros count as the first part of a probe: the paper's t = 1
+        clock, arrived = np.zeros(6, np.int64), np.zeros(OPEN_PROBES, np.int64)
+        clock[SHOWN] = -1
+        arrived[0] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
         return State(
-            factor, np.zeros((arms, width)), np.zeros(probed), np.zeros(probed), np.zeros(2), clock, np.zeros(width)
+            factor,
+            np.zeros((arms, width)),
+            np.zeros(probed),
+            np.zeros((OPEN_PROBES, probed)),
+            arrived,
+            np.zeros(OPEN_PROBES, np.int64),
+            np.zeros(2),
+            clock,
+            np.zeros(width),
         )
 
     def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -208,7 +221,9 @@ class TraceLearner(NamedTuple):
             if phase == 0:
                 state.clock[LAST_PROBE] = now
                 state.clock[CURRENT] += 1
-                state.clock[ARRIVED] = 0
+                slot = state.clock[CURRENT] % OPEN_PROBES
+                state.owner[slot] = state.clock[CURRENT]
+                state.arrived[slot] = 0
             state.clock[NEXT_PHASE] = phase + 1 if phase + 1 < phases else 0
             for unit in range(self.units):
                 # more units than arms left in this phase: go round the probe set again
@@ -239,8 +254,10 @@ class TraceLearner(NamedTuple):
         phases = (probed + self.units - 1) // self.units
         phase = choice.note[PHASE]
         distinct = min(self.units, probed)  # units beyond the probe set repeat its arms
-        # A probe replaces the fingerprint when all its parts have arrived; parts of an older probe come too late for it.
-        current = choice.note[EPISODE] == state.clock[CURRENT]
+        # A probe replaces the fingerprint when all its parts have arrived, unless a newer one already has.
+        probe = choice.note[EPISODE]
+        slot = probe % OPEN_PROBES
+        kept = state.owner[slot] == probe
         best = -np.inf
         for first in range(distinct):
             reward, weight = 0.0, 0.0
@@ -252,18 +269,19 @@ class TraceLearner(NamedTuple):
             residual, variance = update(
                 state.factor, state.coefficients, state.gain, arm, choice.features, weight, reward
             )
-            if current:
-                state.pending[(phase * self.units + first) % probed] = reward
+            if kept:
+                state.pending[slot, (phase * self.units + first) % probed] = reward
             if reward > best:
                 best = reward
                 state.clock[LAG_ARM] = arm
                 state.lag[LAG_REWARD] = reward
                 state.lag[LAG_Z] = residual / math.sqrt(variance + floor)
-        if current:
-            state.clock[ARRIVED] += 1
-            if state.clock[ARRIVED] == phases:
+        if kept:
+            state.arrived[slot] += 1
+            if state.arrived[slot] == phases and probe > state.clock[SHOWN]:
+                state.clock[SHOWN] = probe
                 for place in range(probed):
-                    state.fingerprint[place] = state.pending[place]
+                    state.fingerprint[place] = state.pending[slot, place]
 
 
 @kernel

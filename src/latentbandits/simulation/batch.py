@@ -31,7 +31,7 @@ def simulate(
     world: World,
     policies: Iterable[Any] | Mapping[str, Any],
     *,
-    horizon: int = 20_000,
+    horizon: int | None = None,
     draws: int = 128,
     repeats: int = 5,
     seed: int = 0,
@@ -51,8 +51,8 @@ def simulate(
         For instance `HiddenMarkov`.
     policies : iterable or mapping
         Names of the table, policies, or a mapping from labels to either.
-    horizon : int
-        Rounds per run.
+    horizon : int, optional
+        Rounds per run; 20,000 if not given, or all of a recorded world.
     draws, repeats : int
         Draws of the world (reward matrices), and runs on each.
     seed : int
@@ -78,18 +78,22 @@ def simulate(
     >>> [row.label for row in results.summary()]
     ['lc-ucb', 'ucb1']
     """
+    if not isinstance(world, World) or isinstance(world, type):
+        raise refuse("simulate", "world", world, "a world, such as HiddenMarkov()")
     contestants = enlist(policies, world)
-    if workers is None:
-        workers = cores()
-    for field, value in (
-        ("horizon", horizon),
-        ("draws", draws),
-        ("repeats", repeats),
-        ("bins", bins),
-        ("workers", workers),
-    ):
+    if horizon is None:
+        horizon = getattr(world, "rounds", 20_000)
+    horizon, draws, repeats, bins, workers = (
         whole("simulate", field, value, least=1)
-    whole("simulate", "seed", seed, least=0)
+        for field, value in (
+            ("horizon", horizon),
+            ("draws", draws),
+            ("repeats", repeats),
+            ("bins", bins),
+            ("workers", cores() if workers is None else workers),
+        )
+    )
+    seed = whole("simulate", "seed", seed, least=0)
     runs, bins = draws * repeats, min(bins, horizon)
     shape = (len(contestants), runs, bins)
     regret, optimal = np.empty(shape), np.empty(shape)
@@ -105,7 +109,7 @@ def simulate(
             for i, player in enumerate(players):
                 if player.units not in tables:
                     tables[player.units] = sound(
-                        world.realise(horizon, player.units, seed, draw, repeat), world.arms, player.units
+                        world.realise(horizon, player.units, seed, draw, repeat), horizon, world.arms, player.units
                     )
                 player.play(tables[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
         return end - first
@@ -129,8 +133,10 @@ def simulate(
 
 def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
     """Return labelled policies that fit the world, or refuse."""
-    if isinstance(policies, str):
+    if isinstance(policies, str) or hasattr(policies, "_fields"):
         policies = [policies]
+    if not isinstance(policies, Iterable):
+        raise refuse("simulate", "policies", policies, "policies or names")
     if isinstance(policies, Mapping):
         named = dict(policies)
     else:
@@ -154,9 +160,8 @@ def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[st
     return named
 
 
-def sound(table: Table, arms: int, units: int) -> Table:
+def sound(table: Table, rounds: int, arms: int, units: int) -> Table:
     """Return a table that compiled code can trust, or refuse a world that broke its promise."""
-    rounds = len(table.means)
     shapes = {
         "means": (rounds, arms),
         "rewards": (rounds, units, arms),
@@ -166,7 +171,9 @@ def sound(table: Table, arms: int, units: int) -> Table:
     for name, part in parts.items():
         if part.shape != shapes[name]:
             raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
-    return table._replace(**parts)
+        if not np.isfinite(part).all():
+            raise refuse("world", name, "not finite", "finite numbers")
+    return Table(parts["means"], parts["rewards"], parts["context"], table.states, table.truth)
 
 
 def prepare(contestant: Contestant, table: Table) -> tuple[Any, np.ndarray]:
@@ -184,7 +191,7 @@ class Player:
     def __init__(self, contestant: Contestant, interpreted: bool = False) -> None:
         self.contestant = contestant
         self.units: int = contestant.units  # type: ignore[union-attr]
-        self._run: Callable[..., None] | None = plain(play) if interpreted else None
+        self._run: Callable[..., int] | None = plain(play) if interpreted else None
 
     def play(
         self, table: Table, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
@@ -194,7 +201,11 @@ class Player:
         args = (chosen, Choice.blank(chosen), table.means, table.rewards, context, random, regret, optimal, counts)
         if self._run is None:
             self._run = entry(play, *args)
-        self._run(*args)
+        wrong = self._run(*args)
+        if wrong >= 0:
+            raise refuse(
+                type(chosen).__name__, "choice", f"no arm in round {wrong}", f"arms from 0 to {chosen.arms - 1}"
+            )
 
 
 def record_one(
@@ -214,7 +225,7 @@ def record_one(
     """
     chosen, context = prepare(contestant, table)
     rounds = len(table.means)
-    table = sound(table, chosen.arms, chosen.units)
+    table = sound(table, rounds, chosen.arms, chosen.units)
     arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
     run(chosen, Choice.blank(chosen), table.rewards, context, random, arms, why)

@@ -22,10 +22,11 @@ def play(
     regret: np.ndarray,
     optimal: np.ndarray,
     counts: np.ndarray,
-) -> None:
+) -> int:
     """Play a whole table and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
-    A probe that takes several rounds counts once, and every gate that was open when it began counts once.
+    A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns -1, or the round in
+    which the policy chose an arm that does not exist.
     """
     state = policy.init()
     observed = np.zeros(context.shape[1])
@@ -45,6 +46,8 @@ def play(
                 best = max(best, means[t, arm])
             for unit in range(units):
                 arm = choice.arms[unit]
+                if arm < 0 or arm >= arms:
+                    return t
                 received[unit] = rewards[t, unit, arm]
                 gap = best - means[t, arm]
                 lost += gap
@@ -60,6 +63,7 @@ def play(
                     counts[BY_STALENESS] += (why & STALENESS) != 0
         regret[b] = lost / units
         optimal[b] = hits / (units * (end - first))
+    return -1
 
 
 def record(
@@ -70,8 +74,11 @@ def record(
     random: Stream,
     arms: np.ndarray,
     why: np.ndarray,
-) -> None:
-    """Play a whole table and write down what happened: the arm of every unit and the reason to probe, round by round."""
+) -> int:
+    """Play a whole table and write down what happened: the arm of every unit and the reason to probe, round by round.
+
+    Returns -1, or the round in which the policy chose an arm that does not exist.
+    """
     state = policy.init()
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
@@ -81,6 +88,9 @@ def record(
         policy.choose(state, observed, random, choice)
         for unit in range(len(choice.arms)):
             arms[t, unit] = choice.arms[unit]
+            if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
+                return t
             received[unit] = rewards[t, unit, choice.arms[unit]]
         why[t] = choice.note[WHY]
         policy.learn(state, choice, received)
+    return -1

@@ -66,7 +66,7 @@ class Results:
     def optimal(self) -> np.ndarray:
         """Share of rounds with the optimal arm, an array (policies, runs)."""
         weight = np.diff(self.edges) / self.horizon
-        total: np.ndarray = self.optimal_bins @ weight
+        total: np.ndarray = np.minimum(self.optimal_bins @ weight, 1.0)
         return total
 
     def summary(self) -> list[Summary]:

@@ -108,6 +108,27 @@ class PolicyChecks:
                 agent.tell(known, table.rewards[t, range(policy.units), [0] * policy.units])
         assert all(np.isfinite(part).all() for part in agent.state if part.dtype.kind == "f")
 
+    def test_learning_is_about_the_choice_it_is_given(self) -> None:
+        """A reward that comes late belongs to the arms of its own choice, not to whatever the policy did last."""
+        policy, table, context = self._ready()
+        state, random, choice = policy.init(), stream(8), Choice.blank(policy)
+        with np.errstate(all="ignore"):
+            for t in range(20):
+                policy.choose(state, context[t], random, choice)
+                policy.learn(state, choice, table.rewards[t, range(policy.units), choice.arms])
+            policy.choose(state, context[20], random, choice)
+            learned = []
+            for arm in range(2):
+                other = type(state)(*(part.copy() for part in state))
+                told = Choice(np.full(policy.units, arm), choice.features.copy(), choice.note.copy())
+                policy.learn(other, told, np.full(policy.units, 0.77))
+                learned.append(
+                    np.concatenate([part.ravel() for part in other if part.dtype.kind == "f"] or [np.zeros(0)])
+                )
+        before = np.concatenate([part.ravel() for part in state if part.dtype.kind == "f"] or [np.zeros(0)])
+        if any((after != before).any() for after in learned):
+            assert (learned[0] != learned[1]).any()
+
     def test_choosing_allocates_nothing(self) -> None:
         """`choose` and `learn` keep every array of the state: they change it in place."""
         policy, table, context = self._ready()

@@ -1,0 +1,19 @@
+"""List the experiments of the paper, one line each."""
+
+import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options: there are none."""
+
+
+def run(options: argparse.Namespace) -> int:  # noqa: ARG001
+    """Print the list."""
+    from latentbandits.experiments.table import experiments
+
+    listed = experiments()
+    width = max(len(one.id) for one in listed)
+    for one in listed:
+        print(f"{one.id.ljust(width)}  {one.summary}")
+    print("\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick in about a minute.")
+    return 0

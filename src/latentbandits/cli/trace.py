@@ -1,0 +1,151 @@
+"""Draw a policy at work on one run: the hidden state, the arms it plays, why it probes and what that costs."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+# A picture of more would be a blur, or a file that nobody opens
+MOST = {"arms": 50, "states": 1000, "rounds": 5000, "start": 1_000_000}
+FORMATS = (".svg", ".png")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("policy", metavar="POLICY", help="a name that `latentbandits policies` lists")
+    parser.add_argument("--arms", type=int, default=2, help="number of arms (default: %(default)s)")
+    parser.add_argument("--states", type=int, default=10, help="number of hidden states (default: %(default)s)")
+    parser.add_argument(
+        "--stickiness", type=float, default=0.99, help="probability to stay in a state (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--noise", type=float, default=0.01, help="standard deviation of gaussian rewards (default: %(default)s)"
+    )
+    parser.add_argument("--rewards", default="gaussian", help="gaussian or bernoulli (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=300, help="rounds shown (default: %(default)s)")
+    parser.add_argument(
+        "--start", type=int, default=1000, help="first round shown; those before are played too (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="names all randomness (default: %(default)s)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="settings",
+        help="a setting of the policy, as listed by `latentbandits policies POLICY`; may be given several times",
+    )
+    parser.add_argument("--out", type=Path, help="file to write, .svg or .png (default: trace-POLICY.svg)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulate one run, draw it and say what was drawn."""
+    from latentbandits.settings import refuse
+
+    name = options.policy.lower()  # as the table reads names
+    made, world = subjects(options)
+    out = options.out or Path(f"trace-{name}.svg")
+    if out.suffix not in FORMATS:
+        raise refuse("trace", "--out", str(out), "a file name that ends in " + " or ".join(FORMATS))
+    try:
+        content, told = picture(options, name, made, world, out.suffix[1:])
+    except MemoryError:
+        raise ValueError("trace: there is not enough memory for this run, allowed is a smaller one") from None
+    except ModuleNotFoundError as missing:
+        raise ValueError(
+            f"trace: {missing.name} is not installed, `pip install 'latentbandits[report]'` brings it"
+        ) from None
+    write(out, content)
+    print(f"{out}: {told}. Next: open it; `latentbandits policies {name}` lists what --set can change.")
+    return 0
+
+
+def subjects(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Return the policy and the world, or refuse."""
+    from latentbandits.environments.hidden_markov import HiddenMarkov
+    from latentbandits.policies.table import policy
+    from latentbandits.settings import refuse, whole
+
+    for field, most in MOST.items():
+        if whole("trace", f"--{field}", getattr(options, field), least=1) > most:
+            raise refuse("trace", f"--{field}", getattr(options, field), f"at most {most}")
+    whole("trace", "--seed", options.seed, least=0)
+    changed = dict(map(setting, options.settings))
+    if "arms" in changed:
+        raise refuse("trace", "--set", "arms", "a setting other than arms, which --arms gives")
+    made = policy(options.policy, arms=options.arms, **changed)
+    world = HiddenMarkov(
+        states=options.states,
+        arms=options.arms,
+        stickiness=options.stickiness,
+        noise=options.noise,
+        rewards=options.rewards,
+    )
+    return made, world
+
+
+def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form: str) -> tuple[bytes, str]:
+    """Return the picture as the content of a file, and one sentence about it."""
+    from io import BytesIO
+
+    from latentbandits.random import Purpose, stream
+    from latentbandits.report.palette import drawing, label
+    from latentbandits.report.trace import Shown, draw
+    from latentbandits.simulation.batch import record_one
+
+    # the streams of `simulate`: this is the first run of a simulation with the same world and seed
+    table = world.realise(options.start - 1 + options.rounds, made.units, options.seed, 0, 0)
+    arms, why = record_one(made, table, stream(options.seed, Purpose.POLICY, 0, 0))
+    content = BytesIO()
+    with drawing():
+        figure = draw(name, made, table, arms, why, options.start)
+        # no date and no versions: the same run is the same file
+        nameless = {"Date": None} if form == "svg" else {"Software": None}
+        figure.savefig(content, format=form, dpi=200, metadata=nameless)
+    shown = Shown.of(table, arms, why, options.start)
+    told = (
+        f"{label(name)} in rounds {shown.rounds[0]:,} to {shown.rounds[-1]:,}, {world.arms} arms, {world.states} hidden "
+        f"{'state' if world.states == 1 else 'states'}; a best arm in {100 * shown.optimal:.1f} %, "
+        f"{shown.probes} {'probe' if shown.probes == 1 else 'probes'}, regret {shown.regret.sum():.2f} per unit"
+    )
+    return content.getvalue(), told
+
+
+def setting(given: str) -> tuple[str, Any]:
+    """Return the key and the value of a setting, or refuse.
+
+    Examples
+    --------
+    >>> from latentbandits.cli.trace import setting
+    >>> [setting(given) for given in ("window=50", "discount=0.9", "gated=false", "lag=pair", "probe_set=0,2")]
+    [('window', 50), ('discount', 0.9), ('gated', False), ('lag', 'pair'), ('probe_set', [0, 2])]
+    """
+    from latentbandits.settings import refuse
+
+    key, equals, text = given.partition("=")
+    if not (key.isidentifier() and equals and text):
+        raise refuse("trace", "--set", given, "KEY=VALUE")
+    return key, [value(part) for part in text.split(",")] if "," in text else value(text)
+
+
+def value(text: str) -> int | float | bool | str:
+    """Return what a text says: an integer, a number, true or false, else the text itself."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def write(out: Path, content: bytes) -> None:
+    """Write the file whole, or refuse a place where that cannot be done."""
+    from latentbandits.files import write_whole
+    from latentbandits.settings import refuse
+
+    try:
+        write_whole(out, content)
+    except OSError as problem:
+        reason = (problem.strerror or type(problem).__name__).lower()
+        raise refuse("trace", "--out", str(out), f"a file that can be written ({reason})") from None

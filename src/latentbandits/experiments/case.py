@@ -1,0 +1,100 @@
+"""A case is everything that one simulation needs, as data; a claim is what somebody says about results."""
+
+import dataclasses
+import hashlib
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.settings import describe
+
+_PACKAGE = Path(__file__).parents[1]
+# What every result depends on, whatever the policy
+_ENGINE = ("linear.py", "random.py", "simulation/loop.py", "simulation/batch.py", "environments")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One world, several policies, all sizes.
+
+    Attributes
+    ----------
+    name : what the case is called within its experiment
+    world : the world
+    policies : label -> policy
+    horizon, draws, repeats, seed : sizes and randomness, as in `latentbandits.simulate`
+    bins : stretches of rounds for which curves are kept; 1 for none
+    """
+
+    name: str
+    world: Any
+    policies: Mapping[str, Any]
+    horizon: int
+    draws: int
+    repeats: int = 1
+    seed: int = 0
+    bins: int = 1
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of all policies and runs."""
+        return len(self.policies) * self.horizon * self.draws * self.repeats
+
+    def about(self) -> dict[str, Any]:
+        """Return the case as plain values."""
+        sizes = {field: getattr(self, field) for field in ("horizon", "draws", "repeats", "seed", "bins")}
+        policies = {label: {"class": type(p).__name__, **describe(p)} for label, p in self.policies.items()}
+        return {"name": self.name, "world": about_world(self.world), **sizes, "policies": policies}
+
+    def key(self, label: str) -> str:
+        """Return the name of one policy's results: the same content has the same name, in any experiment."""
+        about = self.about()
+        content = {k: about[k] for k in ("world", "horizon", "draws", "repeats", "seed", "bins")}
+        content["policy"] = about["policies"][label]
+        content["code"] = code_version(self.policies[label])
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+class Claim(NamedTuple):
+    """Something the paper says, and what came out here.
+
+    Attributes
+    ----------
+    text : the claim, in our words
+    published, measured : figures as text
+    verdict : "holds", "does not hold" or "cannot be judged"
+    why : a remark, where one is needed
+    """
+
+    text: str
+    published: str
+    measured: str
+    verdict: str
+    why: str = ""
+
+
+def verdict(holds: bool) -> str:
+    """Return the word for it."""
+    return "holds" if holds else "does not hold"
+
+
+def about_world(world: Any) -> dict[str, Any]:
+    """Return a world's options as plain values."""
+    options = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
+    return {"class": type(world).__name__} | {
+        k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in options.items()
+    }
+
+
+def code_version(policy: Any) -> str:
+    """Return a digest of the sources that a policy's results depend on: its own file and the engine."""
+    made = hashlib.sha256()
+    own = Path(sys.modules[type(policy).__module__].__file__ or "")
+    for part in [own, *(_PACKAGE / name for name in _ENGINE)]:
+        for file in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
+            made.update(file.read_bytes())
+    return made.hexdigest()

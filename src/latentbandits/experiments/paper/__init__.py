@@ -1,0 +1,1 @@
+"""The paper, experiment by experiment: one file per table, figure or section."""

@@ -1,0 +1,159 @@
+"""Results on disk: found again by content, written whole or not at all, checked when read."""
+
+import json
+import platform
+import time
+import zipfile
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from latentbandits import __version__
+from latentbandits.experiments.case import Case
+from latentbandits.files import write_whole
+from latentbandits.simulation.batch import cores, simulate
+from latentbandits.simulation.loop import COUNTS
+
+Progress = Callable[[int, int], None]
+
+
+class Store:
+    """A folder of results.
+
+    `cells/` holds one file per policy and case, named by content (settings, sizes, seed, code of the policy): whatever is there already
+    is not computed again, and a file that is damaged is. The tables for people, one row per run, are put together from the cells.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            (folder / "cells").mkdir(parents=True, exist_ok=True)
+            probe = folder / "cells" / ".probe"
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as problem:
+            raise ValueError(
+                f"reproduce: out is {str(folder)!r}, allowed is a folder that can be written to"
+            ) from problem
+
+    def missing(self, case: Case) -> list[str]:
+        """Return the labels of a case whose results are not there, or damaged."""
+        return [label for label in case.policies if self._read(case, label) is None]
+
+    def compute(self, case: Case, workers: int | None = None, progress: Progress | None = None) -> list[str]:
+        """Simulate what is missing of a case, keep it, and return the labels computed."""
+        wanted = self.missing(case)
+        if wanted:
+            results = simulate(
+                case.world,
+                {label: case.policies[label] for label in wanted},
+                horizon=case.horizon,
+                draws=case.draws,
+                repeats=case.repeats,
+                seed=case.seed,
+                bins=case.bins,
+                workers=workers,
+                progress=progress,
+            )
+            for i, label in enumerate(wanted):
+                counts = np.stack([results.counts[name][i] for name in COUNTS], axis=1)
+                content = BytesIO()
+                np.savez_compressed(
+                    content, regret=results.regret_bins[i], optimal=results.optimal_bins[i], counts=counts
+                )
+                write_whole(self._path(case, label), content.getvalue())
+        return wanted
+
+    def rows(self, cases: Sequence[Case]) -> pd.DataFrame:
+        """Return the results of all cases, one row per run; curves are lists of floats where a case keeps them."""
+        return pd.concat([self._frame(case, label) for case in cases for label in case.policies], ignore_index=True)
+
+    def save(self, experiment: str, rows: pd.DataFrame) -> Path:
+        """Write an experiment's rows as parquet."""
+        content = BytesIO()
+        rows.to_parquet(content, index=False)
+        path = self.folder / f"{experiment}.parquet"
+        write_whole(path, content.getvalue())
+        return path
+
+    def load(self, experiment: str) -> pd.DataFrame:
+        """Return an experiment's rows, or refuse."""
+        path = self.folder / f"{experiment}.parquet"
+        if not path.exists():
+            raise ValueError(
+                f"report: {path} is missing, allowed is a folder that `latentbandits reproduce` has filled"
+            )
+        return pd.read_parquet(path)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What was run: settings, seeds, versions, machine, seconds."""
+        path = self.folder / "manifest.json"
+        try:
+            found: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, json.JSONDecodeError):
+            return {"experiments": {}}
+        return found
+
+    def note(self, experiment: str, cases: Sequence[Case], quick: bool, seconds: float, computed: int) -> None:
+        """Enter an experiment into the manifest; time of an earlier call counts on if its results were kept."""
+        manifest = self.manifest
+        before = manifest["experiments"].get(experiment, {})
+        manifest |= {
+            "latentbandits": __version__,
+            "python": platform.python_version(),
+            "packages": {name: version(name) for name in ("numba", "numpy", "scipy", "pandas")},
+            "machine": {"processor": platform.machine(), "system": platform.system(), "cores": cores()},
+        }
+        manifest["experiments"][experiment] = {
+            "quick": quick,
+            "finished": time.strftime("%Y-%m-%d %H:%M", time.gmtime()) + " UTC",
+            "seconds": round(seconds if computed or not before else float(before["seconds"]), 2),
+            "rounds": sum(case.rounds for case in cases),
+            "cases": [case.about() for case in cases],
+        }
+        write_whole(self.folder / "manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())
+
+    def _path(self, case: Case, label: str) -> Path:
+        return self.folder / "cells" / f"{case.key(label)}.npz"
+
+    def _read(self, case: Case, label: str) -> dict[str, np.ndarray] | None:
+        runs = case.draws * case.repeats
+        bins = min(case.bins, case.horizon)
+        shapes = {"regret": (runs, bins), "optimal": (runs, bins), "counts": (runs, len(COUNTS))}
+        try:
+            with np.load(self._path(case, label), allow_pickle=False) as file:
+                found = {name: file[name] for name in shapes}
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+            return None  # not there, or damaged
+        return found if {name: part.shape for name, part in found.items()} == shapes else None
+
+    def _frame(self, case: Case, label: str) -> pd.DataFrame:
+        found = self._read(case, label)
+        if found is None:
+            raise ValueError(
+                f"reproduce: results of {label} on {case.name} are missing, allowed is to compute them first"
+            )
+        runs = np.arange(case.draws * case.repeats)
+        edges = np.arange(found["optimal"].shape[1] + 1) * case.horizon // found["optimal"].shape[1]
+        frame = pd.DataFrame(
+            {
+                "case": case.name,
+                "policy": label,
+                "draw": runs // case.repeats,
+                "repeat": runs % case.repeats,
+                "regret": found["regret"].sum(axis=1),
+                "optimal": found["optimal"] @ (np.diff(edges) / case.horizon),
+            }
+        )
+        for i, name in enumerate(COUNTS):
+            frame[name] = found["counts"][:, i]
+        if case.bins > 1:
+            frame["regret_curve"] = list(found["regret"].astype(np.float32))
+            frame["optimal_curve"] = list(found["optimal"].astype(np.float32))
+        return frame
