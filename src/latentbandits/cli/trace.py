@@ -6,6 +6,8 @@ from typing import Any
 
 # A picture of more would be a blur, or a file that nobody opens
 MOST = {"arms": 50, "states": 1000, "rounds": 5000, "start": 1_000_000}
+# Rewards of one run, in numbers: 400 MB
+MOST_CELLS = 50_000_000
 FORMATS = (".svg", ".png")
 
 
@@ -73,6 +75,9 @@ def subjects(options: argparse.Namespace) -> tuple[Any, Any]:
     if "arms" in changed:
         raise refuse("trace", "--set", "arms", "a setting other than arms, which --arms gives")
     made = policy(options.policy, arms=options.arms, **changed)
+    cells = (options.start - 1 + options.rounds) * made.units * options.arms
+    if cells > MOST_CELLS:
+        raise refuse("trace", "rounds times units times arms", cells, f"at most {MOST_CELLS}")
     world = HiddenMarkov(
         states=options.states,
         arms=options.arms,

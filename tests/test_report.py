@@ -1,0 +1,127 @@
+import html.parser
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from latentbandits import cli
+from latentbandits.experiments.reproduce import reproduce
+from latentbandits.experiments.table import IDS
+from latentbandits.policies.table import TABLE
+from latentbandits.report.page import PICTURES, write_report
+from latentbandits.report.palette import STYLES
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--allow-file-access-from-files", "--virtual-time-budget=20000",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole page of a quick run."""
+    folder = tmp_path_factory.mktemp("site")
+    reproduce([], folder / "results", quick=True)
+    write_report(folder / "results", folder / "report")
+    return folder
+
+
+class Reader(html.parser.HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: list[dict[str, str | None]] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        known = dict(attrs)
+        if tag == "img":
+            self.images.append(known)
+        if tag == "a":
+            self.links.append(known["href"] or "")
+        if "id" in known:
+            self.ids.append(known["id"] or "")
+
+
+def test_the_page_has_everything_and_needs_nothing(site: Path) -> None:
+    content = (site / "report" / "index.html").read_text()
+    reader = Reader()
+    reader.feed(content)
+    assert len(reader.images) == sum(len(pictures) for pictures in PICTURES.values())
+    assert all((image["src"] or "").startswith("data:image/svg+xml") and image["alt"] for image in reader.images)
+    assert set(IDS) <= set(reader.ids)
+    assert all(link[1:] in reader.ids for link in reader.links if link.startswith("#"))
+    assert "script" not in reader.tags
+    assert not re.findall(r"(?:src|href)=[\"'](?!data:|#|https://doi\.org)", content)
+    assert "Quick run" in content
+    assert "What the paper does not say" in content
+    for word in ("holds", "does not hold"):
+        assert word in content
+
+
+def test_every_experiment_has_a_figure() -> None:
+    assert set(PICTURES) == set(IDS)
+
+
+def test_the_same_results_draw_the_same_page(site: Path, tmp_path: Path) -> None:
+    again = write_report(site / "results", tmp_path)
+    assert again.read_bytes() == (site / "report" / "index.html").read_bytes()
+
+
+def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", "--out", str(tmp_path)]) == 2
+    assert "holds no results" in capsys.readouterr().err
+
+
+def test_report_draws_anew(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["report", "--out", str(site)]) == 0
+    assert "index.html" in capsys.readouterr().out
+
+
+def test_every_policy_has_its_own_look() -> None:
+    assert set(STYLES) == set(TABLE)
+    looks = [(style.color, str(style.line)) for style in STYLES.values()]
+    assert len(set(looks)) == len(looks)
+
+
+PROBE = """<script>
+const errors = []; window.onerror = (m) => errors.push(m);
+window.onload = () => {
+  const broken = [...document.images].filter(i => !(i.complete && i.naturalWidth > 0)).length;
+  const over = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  const width = document.documentElement.clientWidth;
+  document.title = `broken=${broken} images=${document.images.length} over=${over} width=${width} errors=${errors.length}`;
+};
+</script>"""
+
+
+@pytest.mark.skipif(
+    BROWSER is None and os.environ.get("CI") != "true", reason="no Chromium on this machine; CI has one"
+)
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_page_opens_in_a_browser(site: Path, tmp_path: Path, width: int) -> None:
+    """No broken image, no error, and no sideways scrolling on a phone."""
+    assert BROWSER is not None, "Chromium is missing"
+    page = (site / "report" / "index.html").read_text().replace("</head>", PROBE + "</head>")
+    (tmp_path / "page.html").write_text(page)
+    # a frame of the wanted width: headless windows cannot be as narrow as a phone
+    (tmp_path / "frame.html").write_text(
+        f'<iframe src="page.html" style="width:{width}px;height:800px;border:0" '
+        'onload="setTimeout(() => { document.title = this.contentDocument.title; }, 1000)"></iframe>'
+    )
+    done = subprocess.run(
+        [BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path / 'frame.html'}"],
+        capture_output=True, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    found = re.search(r"broken=(\d+) images=(\d+) over=(-?\d+) width=(\d+) errors=(\d+)", done.stdout)
+    assert found is not None, done.stdout[:500] + done.stderr[-500:]
+    broken, images, over, shown, errors = map(int, found.groups())
+    assert images == sum(len(pictures) for pictures in PICTURES.values())
+    assert (broken, over, errors) == (0, 0, 0)
+    assert abs(shown - width) < 30

@@ -1,0 +1,332 @@
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
+from matplotlib.figure import Figure
+
+import latentbandits as lb
+from latentbandits import cli
+from latentbandits.cli import trace
+from latentbandits.policies.table import TABLE
+from latentbandits.protocols import REASONS, Table
+from latentbandits.random import stream
+from latentbandits.report.palette import drawing
+from latentbandits.report.trace import MARKS, Shown, draw
+from latentbandits.settings import describe
+from latentbandits.simulation.batch import record_one
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "policies"
+START, END = 301, 600
+
+
+def recorded(policy: Any, world: Any = None, seed: int = 6) -> tuple[Table, np.ndarray, np.ndarray]:
+    world = world or lb.HiddenMarkov(arms=policy.arms)
+    table = world.realise(END, policy.units, seed, 0, 0)
+    return table, *record_one(policy, table, stream(seed))
+
+
+def drawn(name: str, policy: Any, world: Any = None) -> tuple[Figure, Shown]:
+    table, arms, why = recorded(policy, world)
+    with drawing():
+        return draw(name, policy, table, arms, why, START), Shown.of(table, arms, why, START)
+
+
+def panel(figure: Figure, title: str) -> Axes:
+    return next(axes for axes in figure.axes if axes.get_ylabel().split("\n")[0] == title)
+
+
+def points(figure: Figure, gid: str) -> np.ndarray:
+    found = [line for axes in figure.axes for line in axes.get_lines() if line.get_gid() == gid]
+    return np.hstack([line.get_xydata().T for line in found]) if found else np.zeros((2, 0))  # type: ignore[union-attr]
+
+
+def width(figure: Figure, kind: str) -> float:
+    bars = [bar for bar in panel(figure, "arm").collections if str(bar.get_gid()).startswith(kind)]
+    assert all(isinstance(bar, PolyCollection) for bar in bars)
+    return sum(path.get_extents().width for bar in bars for path in bar.get_paths())
+
+
+def legend(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def rounds(figure: Figure, kind: str) -> int:
+    return round(width(figure, kind))
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_picture_shows_what_happened(name: str) -> None:
+    policy = lb.policy(name, arms=3)
+    figure, shown = drawn(name, policy)
+    probing = shown.why != 0
+    # one ring for every arm of every probe round
+    rings = points(figure, "probes")
+    assert sorted(set(rings[0])) == shown.rounds[probing].tolist()
+    assert rings.shape[1] == sum(len(set(arms)) for arms in shown.arms[probing].tolist())
+    # one mark for every gate that was open
+    for reason in MARKS:
+        begun = shown.rounds[(shown.why & reason) != 0]
+        assert points(figure, REASONS[reason])[0].tolist() == begun.tolist()
+        assert any(key.startswith(REASONS[reason]) for key in legend(figure)) == (len(begun) > 0)
+    # every other round is a bar, on the band or beside it
+    gaps = np.take_along_axis(shown.gaps, shown.arms, axis=1)[~probing, 0]
+    if (
+        policy.units == 1
+        or len(set(shown.arms[~probing].ravel() - np.repeat(shown.arms[~probing, 0], policy.units))) == 1
+    ):
+        assert rounds(figure, "hit") == (gaps == 0).sum()
+        assert rounds(figure, "miss") == (gaps > 0).sum()
+    assert ("played in a probe" in legend(figure)) == probing.any()
+    # regret adds up
+    assert points(figure, "regret")[1, -1] == pytest.approx(shown.regret.sum())
+    assert points(figure, "random")[1, -1] == pytest.approx(shown.gaps.mean(axis=1).sum())
+    assert TABLE[name].label in figure.axes[0].get_title(loc="left")
+    assert all(axes.get_ylabel() for axes in figure.axes)
+    assert figure.axes[-1].get_xlabel() == "round"
+    assert figure.axes[-1].get_xlim() == (START - 0.5, END + 0.5)
+
+
+def test_gates_carry_their_thresholds_and_differ_in_shape_and_colour() -> None:
+    figure, shown = drawn("adasp-ucb", lb.policy("adasp-ucb", staleness=23, margin=0.123, residual_floor=0.01))
+    keys = " ".join(legend(figure))
+    assert len(shown.reasons) == 3
+    assert "staleness (23 rounds old)" in keys
+    assert "margin (at most 0.123)" in keys
+    assert "residual (|z| at least 2)" in keys
+    assert len({mark.shape for mark in MARKS.values()}) == len({mark.color for mark in MARKS.values()}) == len(MARKS)
+    assert {REASONS[reason] for reason in MARKS} == set(REASONS.values()) - {"continued"}
+
+
+def test_hidden_state_and_best_arms_are_those_of_the_table() -> None:
+    figure, shown = drawn("ucb1", lb.policy("ucb1"))
+    steps = next(patch for patch in panel(figure, "hidden").patches if patch.get_gid() == "state")
+    assert steps.get_data().values.tolist() == shown.states.tolist()  # type: ignore[attr-defined]
+    bands = [band for band in panel(figure, "hidden").collections if isinstance(band, PolyCollection)]
+    assert len(bands) == len(set(shown.gaps.argmin(axis=1)))
+
+
+def test_a_world_without_states_has_no_panel_for_them() -> None:
+    figure, _ = drawn("sw-ucb", lb.policy("sw-ucb"), lb.Drift())
+    assert [axes.get_ylabel() for axes in figure.axes] == ["arm", "regret\nper unit"]
+
+
+def test_the_legend_covers_no_data() -> None:
+    for name, arms in (("adarp-ucb", 2), ("adasp-ucb", 12), ("best-single-arm", 2)):
+        figure, _ = drawn(name, lb.policy(name, arms=arms))
+        with drawing():
+            figure.savefig(Path("/dev/null") if sys.platform != "win32" else "nul", format="png")
+        box = figure.legends[0].get_window_extent()
+        assert not any(box.overlaps(axes.get_window_extent()) for axes in figure.axes)
+        assert box.x0 >= 0
+        assert box.x1 <= figure.bbox.width
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(cli.COMMANDS, "trace", "draw a policy at work")
+
+
+SHORT = ["--start", "50", "--rounds", "40"]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_command_draws_every_policy(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["trace", name, *SHORT]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert re.fullmatch(rf"trace-{name}\.svg: .+ in rounds 50 to 89, .+ Next: .+\n", said.out)
+    assert [path.name for path in tmp_path.iterdir()] == [f"trace-{name}.svg"]
+    assert (tmp_path / f"trace-{name}.svg").read_text().rstrip().endswith("</svg>")
+
+
+def test_the_same_run_is_the_same_file_and_png_is_one(tmp_path: Path) -> None:
+    for name in ("a.svg", "b.svg", "a.png", "b.png"):
+        assert cli.main(["trace", "adasp-ucb", *SHORT, "--out", str(tmp_path / name)]) == 0
+    for kind in ("svg", "png"):
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_options_reach_the_world_and_the_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = [
+        "--arms",
+        "4",
+        "--states",
+        "1",
+        "--stickiness",
+        "0.5",
+        "--noise",
+        "0.3",
+        "--rewards",
+        "bernoulli",
+        "--seed",
+        "3",
+    ]
+    given = ["--set", "interval=8", "--set", "lag=pair", "--set", "fingerprint=false", "--set", "probe_set=2,0"]
+    assert cli.main(["trace", "SP-UCB", *SHORT, *world, *given, "--out", str(tmp_path / "a.svg")]) == 0
+    assert "4 arms, 1 hidden state; " in capsys.readouterr().out
+    parser = argparse.ArgumentParser()
+    trace.configure(parser)
+    made, made_world = trace.subjects(parser.parse_args(["sp-ucb", *world, *given]))
+    assert made == lb.policy("sp-ucb", arms=4, interval=8, lag="pair", fingerprint=False, probe_set=[2, 0])
+    assert made_world == lb.HiddenMarkov(states=1, arms=4, stickiness=0.5, noise=0.3, rewards="bernoulli")
+
+
+BAD = [
+    ["ucb2"],
+    ["ucb1", "--arms", "1"],
+    ["ucb1", "--arms", "1000"],
+    ["ucb1", "--states", "0"],
+    ["ucb1", "--states", "100000"],
+    ["ucb1", "--stickiness", "1.5"],
+    ["ucb1", "--stickiness", "nan"],
+    ["ucb1", "--noise", "-1"],
+    ["ucb1", "--rewards", "poisson"],
+    ["ucb1", "--rounds", "0"],
+    ["ucb1", "--rounds", "1000000000"],
+    ["ucb1", "--start", "0"],
+    ["ucb1", "--start", "1000000000"],
+    ["ucb1", "--seed", "-1"],
+    ["ucb1", "--set", "exploration"],
+    ["ucb1", "--set", "exploration="],
+    ["ucb1", "--set", "=2"],
+    ["ucb1", "--set", "exploration=much"],
+    ["ucb1", "--set", "exploration=inf"],
+    ["ucb1", "--set", "exploration=1,2"],
+    ["ucb1", "--set", "window=5"],
+    ["ucb1", "--set", "arms=3"],
+    ["ucb1", "--set", "units=0"],
+    ["ucb1", "--set", "units=1000"],
+    ["sw-ucb", "--set", "window=2.5"],
+    ["adasp-ucb", "--set", "gated=1"],
+    ["adasp-ucb", "--set", "covariates=2"],
+    ["ucb1", "--out", "picture.pdf"],
+    ["ucb1", "--out", "picture"],
+    ["ucb1", "--out", "missing/picture.svg"],
+    ["ucb1", "--out", "folder.svg"],
+]
+
+
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.svg").mkdir()
+    assert cli.main(["trace", arguments[0], *SHORT, *arguments[1:]]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "allowed is" in said.err
+    assert said.err.count("\n") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder.svg"]
+
+
+def test_too_little_memory_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("latentbandits.simulation.batch.record_one", fail)
+    assert cli.main(["trace", "sw-ucb", "--out", str(tmp_path / "a.svg")]) == 2
+    assert "not enough memory" in capsys.readouterr().err
+
+
+def test_without_matplotlib_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for module in ("latentbandits.report.palette", "latentbandits.report.trace"):
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert cli.main(["trace", "ucb1", "--out", str(tmp_path / "a.svg")]) == 2
+    assert "latentbandits[report]" in capsys.readouterr().err
+
+
+def test_matplotlib_is_not_imported_before_it_is_needed() -> None:
+    code = "import sys, argparse, latentbandits.cli.trace as t; t.configure(argparse.ArgumentParser()); print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+# The documentation: one page for every name, every setting explained, every number as it comes out
+
+
+def index() -> dict[str, Path]:
+    links = re.findall(r"^\| \[`([\w-]+)`\]\(([\w-]+\.md)\)", (PAGES / "README.md").read_text(), re.MULTILINE)
+    return {name: PAGES / page for name, page in links}
+
+
+def test_every_policy_has_a_page() -> None:
+    assert sorted(index()) == sorted(TABLE)
+    background = (ROOT / "docs" / "background.md").read_text()
+    for name, page in index().items():
+        assert f"`{name}`" in page.read_text().splitlines()[0]
+        assert f"[{name}](policies/{page.name})" in background
+
+
+def settings(page: Path) -> dict[str, dict[str, str]]:
+    """Return, for every policy that heads a column of a table of settings, its values as the page gives them."""
+    found: dict[str, dict[str, str]] = {}
+    columns: list[str] = []
+    for line in page.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and cells[0] == "setting":
+            columns = cells[1:-1]
+        elif not cells:
+            columns = []
+        elif columns and cells[0].startswith("`"):
+            for name, value in zip(columns, cells[1:-1], strict=True):
+                found.setdefault(name, {})[cells[0].strip("`")] = value
+    return found
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_every_setting_is_explained_with_its_value(name: str) -> None:
+    page = index()[name]
+    further = re.findall(r"\[[^]]*settings[^]]*\]\(([\w-]+\.md)", page.read_text())
+    true = describe(lb.policy(name))
+    explained: set[str] = set()
+    for place in [page, *(PAGES / other for other in further)]:
+        for setting, value in settings(place)[name].items():
+            explained.add(setting)
+            if value == "-":
+                continue
+            if isinstance(true[setting], int | float) and not isinstance(true[setting], bool):
+                assert float(value) == pytest.approx(true[setting])
+            else:
+                assert value == str(true[setting])
+    assert explained == set(true)
+
+
+COMMAND = re.compile(r"^\$ latentbandits (trace .+) --out docs/policies/([\w-]+\.svg)\n.+?: (.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted({page.name for page in index().values()}))
+def test_pictures_are_what_the_named_commands_draw(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (PAGES / page).read_text()
+    commands = COMMAND.findall(text)
+    assert re.findall(r"!\[.+\]\((.+)\)", text) == [picture for _, picture, _ in commands]
+    assert commands
+    for command, picture, said in commands:
+        assert cli.main([*command.split(), "--out", str(tmp_path / picture)]) == 0
+        assert f": {said} Next: " in capsys.readouterr().out
+        assert (PAGES / picture).stat().st_size < 150_000
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "docs" / "background.md", *PAGES.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
