@@ -126,7 +126,7 @@ class Store:
         bins = min(case.bins, case.horizon)
         shapes = {"regret": (runs, bins), "optimal": (runs, bins), "counts": (runs, len(COUNTS))}
         try:
-            with np.load(self._path(case, label), allow_pickle=False) as file:
+            with np.load(BytesIO(self._path(case, label).read_bytes()), allow_pickle=False) as file:
                 found = {name: file[name] for name in shapes}
         except Exception:  # not there, or damaged: an archive fails in a dozen ways
             return None
