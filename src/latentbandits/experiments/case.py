@@ -82,6 +82,18 @@ def verdict(holds: bool) -> str:
     return "holds" if holds else "does not hold"
 
 
+def tempered(claims: list[Claim], quick: bool) -> list[Claim]:
+    """Return claims as a quick run may judge them: what does not hold there may still hold at full size."""
+    if not quick:
+        return claims
+    return [
+        claim._replace(verdict="cannot be judged", why=f"quick run: too few matrices; {claim.why}".rstrip("; "))
+        if claim.verdict == "does not hold"
+        else claim
+        for claim in claims
+    ]
+
+
 def about_world(world: Any) -> dict[str, Any]:
     """Return a world's options as plain values."""
     options = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from latentbandits.experiments.case import Claim
+from latentbandits.experiments.case import Claim, tempered
 from latentbandits.experiments.paper import table2
 from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import Experiment, experiments
@@ -75,7 +75,7 @@ def reproduce(
         seconds = time.perf_counter() - begin
         store.note(one.id, cases, quick, seconds, computed)
         cells = sum(len(case.policies) for case in cases)
-        outcomes.append(Outcome(one, one.score(rows), seconds, computed, cells - computed))
+        outcomes.append(Outcome(one, tempered(one.score(rows), quick), seconds, computed, cells - computed))
         if finished is not None:
             finished(outcomes[-1])
     return outcomes
