@@ -44,7 +44,7 @@ def speedup() -> list[Figure]:
         return lb.simulate(lb.HiddenMarkov(), ["adarp-ucb", "lc-ucb", "exp3"], repeats=2, workers=workers)
 
     work(2)  # compile first
-    best = fastest({1: lambda: work(1), 2: lambda: work(2)}, repeats=5)
+    best = fastest({1: lambda: work(1), 2: lambda: work(2)}, repeats=12)
     return [Figure(key, best[1] / best[2], target, "simulate with two workers, times faster than with one")]
 
 

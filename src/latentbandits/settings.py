@@ -101,7 +101,11 @@ def whole(owner: str, field: str, value: Any, allowed: object = "an integer", le
         and least <= int(value) <= LARGEST
     ):
         return int(value)
-    raise refuse(owner, field, value, allowed if least == -math.inf else f"an integer at least {least:g}")
+    if isinstance(value, numbers.Integral) and int(value) > LARGEST:
+        allowed = f"an integer of at most {LARGEST}"
+    elif least != -math.inf:
+        allowed = f"an integer at least {least:g}"
+    raise refuse(owner, field, value, allowed)
 
 
 def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:

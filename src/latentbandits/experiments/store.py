@@ -32,6 +32,9 @@ class Store:
         self.folder = folder
         try:
             (folder / "cells").mkdir(parents=True, exist_ok=True)
+            for left in (folder / "cells").glob(".*.tmp"):  # of a run that was killed while it wrote
+                if time.time() - left.stat().st_mtime > 3600:
+                    left.unlink(missing_ok=True)
             probe = folder / "cells" / ".probe"
             probe.write_bytes(b"")
             probe.unlink()

@@ -22,8 +22,9 @@ class State(NamedTuple):
 class BayesFilter(NamedTuple):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
-    It knows everything but the state, so no policy that learns can expect to do much better: its regret is the limit that all others
-    are measured against. (It does not plan: an arm is never played for the sake of information.) The belief moves on with every round
+    It knows everything but the state, so its regret is the limit that policies which must learn are measured against. It does not plan:
+    an arm is never played for the sake of information, so a policy that probes can beat it in a world whose best-looking arm tells nothing
+    about the state. The belief moves on with every round
     asked. A reward weighs the belief of the round in which it is told: exact for rewards told before the next ask, and for those that never
     come.
 

@@ -54,7 +54,7 @@ def _gated(residual_floor: float, together: bool) -> Callable[[int, int | None],
             "gated": True,
             "exploration": 0.5,
             "residual_floor": residual_floor,
-            "margin": 0.15 / (arms + 1),
+            "margin": round(0.15 / (arms + 1), 6),
             "staleness": max(50, 25 * rounds),
             "min_gap": 4 if rounds <= 2 else 4 * rounds,
         }

@@ -171,7 +171,7 @@ def sound(table: Table, rounds: int, arms: int, units: int) -> Table:
     for name, part in parts.items():
         if part.shape != shapes[name]:
             raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
-        if not np.isfinite(part).all():
+        if not np.isfinite(part.sum()):  # one wrong number is enough to spoil the sum
             raise refuse("world", name, "not finite", "finite numbers")
     return Table(parts["means"], parts["rewards"], parts["context"], table.states, table.truth)
 
