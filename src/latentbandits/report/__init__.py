@@ -1,0 +1,1 @@
+"""Rows in; figures, tables and the page out. Nothing here runs a simulation."""

@@ -1,0 +1,219 @@
+"""The page: one file that reads offline, on a phone and in print, with no script."""
+
+import base64
+import html
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from latentbandits.experiments.case import Claim, tempered
+from latentbandits.experiments.paper import table2
+from latentbandits.experiments.paper.worlds import COLUMNS, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
+from latentbandits.experiments.store import Store
+from latentbandits.experiments.table import IDS, experiment
+from latentbandits.files import write_whole
+from latentbandits.report import figures
+from latentbandits.report.palette import drawing, label
+
+
+class Picture(NamedTuple):
+    """A figure of an experiment: the file's name, how it is drawn, and what it shows."""
+
+    name: str
+    draw: Callable[[pd.DataFrame], Figure]
+    caption: str
+
+
+PICTURES: dict[str, list[Picture]] = {
+    "table2": [
+        Picture("table2-ratio", figures.heat_map, "Ours over the published cell, all 182 cells (twice our regret per unit; 1.00 is a match)."),
+        Picture("table2-multiples", figures.multiples, "Regret as a multiple of the Bayes limit: a filter that knows means, chain and noise."),
+    ],
+    "winning-rates": [
+        Picture("winning-rates", figures.sweeps, "Share of duels won against all other policies on the same runs; bars are 95 % intervals over matrices."),
+        Picture("winning-rates-pairs", figures.duels, "All duels, environment by environment: share of paired runs in which the row's policy has less regret."),
+    ],
+    "optimal-arm-frequency": [
+        Picture("optimal-arm-frequency", figures.frequency, "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices."),
+    ],
+    "sensitivity": [
+        Picture("sensitivity", figures.thresholds, "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world."),
+    ],
+    "ablation": [
+        Picture("ablation", figures.parts, "What each part buys. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices."),
+    ],
+    "misspecification": [
+        Picture("misspecification", figures.mismatch, "Matched learners are given the true statistic. Diamonds: published. Dotted: the Bayes limit."),
+    ],
+    "many-arms": [
+        Picture("many-arms", figures.arms, "Randomized probes take one round whatever the number of arms; sequential ones as many rounds as arms."),
+    ],
+    "theory": [
+        Picture(
+            "theory",
+            figures.bounds,
+            "Above: regret per round of a policy that probes and commits, and the bounds on it. Below: errors of decoding "
+            "the hidden state, and the bounds on them.",
+        ),
+        Picture(
+            "theory-decomposition", figures.decomposition, "Regret on the default world, split into what no policy can know and what each loses."
+        ),
+    ],
+}
+
+STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #1a1a1a; background: #fff; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+figure { margin: 1.5rem 0; } figure img { width: 100%; height: auto; }
+figcaption { color: #555; font-size: .9rem; } .note { color: #555; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; }
+th, td { padding: .25rem .5rem; text-align: right; vertical-align: top; border-bottom: 1px solid #eee; }
+th:first-child, td:first-child, .text td, .text th { text-align: left; }
+table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
+.best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
+.holds { color: #00694c; } .not { color: #a33c00; } .quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
+@media print { body { font-size: 10pt; max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
+"""
+
+
+def write_report(results: Path, folder: Path) -> Path:
+    """Draw every experiment whose rows are there, and return the page's path."""
+    store = Store(results)
+    found = [name for name in IDS if (results / f"{name}.parquet").exists()]
+    if not found:
+        raise ValueError(f"report: {results} holds no results, allowed is a folder that `latentbandits reproduce` has filled")
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    sections, claims = [], []
+    for name in found:
+        frame = store.load(name)
+        quick = bool(store.manifest["experiments"].get(name, {}).get("quick"))
+        judged = tempered(experiment(name).score(frame), quick)
+        claims.append((name, judged))
+        sections.append(section(name, frame, folder))
+    body = "\n".join([head(store, found), claims_table(claims), *sections, unsaid()])
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>Latent-state bandits, reproduced</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+    write_whole(folder / "index.html", page.encode())
+    return folder / "index.html"
+
+
+def section(name: str, frame: pd.DataFrame, folder: Path) -> str:
+    """Return one experiment: its line, its table if it has one, its figures."""
+    parts = [f'<h2 id="{name}">{name}</h2>', f"<p>{text(experiment(name).summary)}.</p>"]
+    for picture in PICTURES.get(name, []):
+        with drawing():
+            content = BytesIO()
+            picture.draw(frame).savefig(content, format="svg", metadata={"Date": None})
+        write_whole(folder / "figures" / f"{picture.name}.svg", content.getvalue())
+        data = base64.b64encode(content.getvalue()).decode()
+        parts.append(
+            f'<figure><img alt="{text(picture.caption)}" src="data:image/svg+xml;base64,{data}">'
+            f"<figcaption>{text(picture.caption)}</figcaption></figure>"
+        )
+    if name == "table2":
+        parts.append(numbers(frame))
+    return "\n".join(parts)
+
+
+def numbers(frame: pd.DataFrame) -> str:
+    """Return Table 2 as numbers: per unit with its interval, twice that beside the published cell, the best of each group marked."""
+    table = table2.summary(frame)
+    cells = table.set_index(["row", "policy"])
+    shown = [*COLUMNS, *table2.STATED, LIMIT]
+    lines = ["<tr><th>environment</th>" + "".join(f"<th>{text(label(name))}</th>" for name in shown) + "</tr>"]
+    for row in rows():
+        winners = {table2.best(table, row, group) for group in (TWO_UNIT, SINGLE_UNIT)}
+        line = [f"<td>{text(TITLES[row])}</td>"]
+        for name in shown:
+            cell = cells.loc[(row, name)]
+            mark = ' class="best"' if name in winners else ""
+            beside = "" if pd.isna(cell["published"]) else f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}</small>"
+            half = (cell["high"] - cell["low"]) / 2
+            line.append(f"<td{mark}>{cell['regret']:,.1f}<small>&plusmn; {half:,.1f}</small>{beside}</td>")
+        lines.append("<tr>" + "".join(line) + "</tr>")
+    return (
+        "<p>Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, and the "
+        "published cell. Marked: the best of the two-unit and of the single-unit policies. <em>Stated</em>: the gates exactly as the text "
+        f'states them.</p><div class="scroll"><table class="wide">{"".join(lines)}</table></div>'
+    )
+
+
+def head(store: Store, found: Iterable[str]) -> str:
+    """Return what was run, on what, and how long it took."""
+    manifest = store.manifest
+    ran = {name: manifest["experiments"][name] for name in found if name in manifest["experiments"]}
+    lines = "".join(
+        f"<tr><td><a href='#{name}'>{name}</a></td><td>{text(experiment(name).summary)}</td>"
+        f"<td>{about['rounds'] / 1e6:,.0f}</td><td>{about['seconds']:.1f}</td></tr>"
+        for name, about in ran.items()
+    )
+    quick = any(about["quick"] for about in ran.values())
+    warning = '<p class="quick">Quick run: fewer matrices and wider intervals than the paper. Not for citing.</p>' if quick else ""
+    machine = manifest.get("machine", {})
+    total = sum(about["seconds"] for about in ran.values())
+    return (
+        "<h1>Adaptive exploration for latent-state bandits, reproduced</h1>"
+        "<p>Jin, Hung, Krishnamurthy, Shi &amp; Zhang, KDD 2026, "
+        '<a href="https://doi.org/10.1145/3770855.3817882">doi:10.1145/3770855.3817882</a>: every table, figure and claim beside ours. '
+        "Regret is per unit, against an oracle that sees the hidden state; the <em>Bayes limit</em> is a filter that knows the means, the "
+        f"chain and the noise but not the state.</p>{warning}"
+        f"<p>latentbandits {manifest.get('latentbandits')}, Python {manifest.get('python')}, {machine.get('cores')} cores "
+        f"({text(str(machine.get('processor')))}); {total:.0f} s in all.</p>"
+        '<div class="scroll"><table class="text"><tr><th>experiment</th><th>what</th><th>million rounds</th><th>seconds</th></tr>'
+        f"{lines}</table></div>"
+    )
+
+
+def claims_table(claims: list[tuple[str, list[Claim]]]) -> str:
+    """Return every claim of the paper, what came out, and the verdict."""
+    lines = []
+    for name, judged in claims:
+        for claim in judged:
+            kind = {"holds": "holds", "does not hold": "not"}.get(claim.verdict, "")
+            why = f"<small>{text(claim.why)}</small>" if claim.why else ""
+            lines.append(
+                f"<tr><td>{name}</td><td>{text(claim.text)}{why}</td><td>{text(claim.published)}</td><td>{text(claim.measured)}</td>"
+                f'<td class="{kind}">{claim.verdict}</td></tr>'
+            )
+    return (
+        '<h2 id="claims">Claims</h2><div class="scroll"><table class="text"><tr><th>experiment</th><th>claim</th><th>paper</th><th>here</th>'
+        f"<th>verdict</th></tr>{''.join(lines)}</table></div>"
+    )
+
+
+UNSAID = (
+    ("scale of Table 2", "twice the regret per unit", "Optimal single arm with means uniform on [0, 1] tends to T/6 per unit; the table tends to T/3"),
+    ("default world", "10 states, stay 0.99, noise 0.01, 20,000 rounds", "every row of the table changes one of these"),
+    ("jumps of the chain", "uniform over the other states; start in the stationary distribution", "the simplest reading"),
+    ("lag features", "LC-UCB, LC-TS, SP-UCB: one-hot of the last arm times 1, r and r squared; AdaRP, AdaSP: times 1 and r; RP: the pair (a, r)", "the encodings that fit the table best"),
+    ("LinUCB", "ridge 0.1; exploration 1.0 for LC-UCB, 0.6 as LC-TS's scale, 0.5 for the probing family", "fit"),
+    ("intervals of the fixed schedules", "RP-UCB 10, SP-UCB 40", "fit"),
+    ("gates of the table", "z 2, margin 0.05, age cap 50, minimum gap 4, residual floor 0.05 (AdaRP) and 0.1 (AdaSP)", "with the stated age cap of 7, probes alone would cost more than the published regret"),
+    ("baselines", "D-UCB 0.99; SW-UCB 50; EXP3 0.1; EXP3-S 0.2 with share 0.001; UCB1 factor 2; TS noise 0.1", "fit"),
+    ("values of the sensitivity sweeps", "five to seven around the stated ones", "the paper names only the best"),
+    ("horizon and noise of the ablation", "3,000 rounds, noise 0.05", "AdaRP-UCB's figures come out within a few per cent"),
+    ("horizon of the misspecification checks", "5,000 rounds", "figures come out at the scale of regret per unit"),
+    ("overlap worlds", "states drawn at least delta apart, the last at exactly delta from another", "the paper gives only delta"),
+)
+
+
+def unsaid() -> str:
+    """Return every setting that had to be chosen, and how."""
+    lines = "".join(f"<tr><td>{text(what)}</td><td>{text(chosen)}</td><td>{text(why)}</td></tr>" for what, chosen, why in UNSAID)
+    return (
+        '<h2 id="unsaid">What the paper does not say</h2><p>The paper has no public code and leaves these open.</p>'
+        f'<div class="scroll"><table class="text"><tr><th>what</th><th>chosen</th><th>why</th></tr>{lines}</table></div>'
+    )
+
+
+def text(plain: str) -> str:
+    """Return text as HTML."""
+    return html.escape(plain)

@@ -1,0 +1,72 @@
+"""The same colour and line for the same policy everywhere; safe for colour-blind eyes (Okabe & Ito 2008)."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+
+from latentbandits.policies.table import TABLE
+
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, RED, PINK, GREY = "#D8C800", "#0072B2", "#D55E00", "#CC79A7", "#888888"
+
+
+class Style(NamedTuple):
+    """Colour and line of one policy: hues tell families apart, lines tell their members."""
+
+    color: str
+    line: Any
+
+
+STYLES: Mapping[str, Style] = {
+    "adarp-ucb": Style(RED, "-"),
+    "rp-ucb": Style(RED, "--"),
+    "adasp-ucb": Style(BLUE, "-"),
+    "sp-ucb": Style(BLUE, "--"),
+    "lc-ucb": Style(GREEN, "-"),
+    "lc-ts": Style(GREEN, "--"),
+    "d-ucb": Style(ORANGE, "-"),
+    "sw-ucb": Style(ORANGE, "--"),
+    "exp3": Style(PINK, "-"),
+    "exp3-s": Style(PINK, "--"),
+    "ucb1": Style(SKY, "-"),
+    "ts": Style(SKY, "--"),
+    "epsilon-greedy": Style(SKY, ":"),
+    "probe-commit": Style(YELLOW, "-"),
+    "random": Style(GREY, ":"),
+    "best-single-arm": Style(GREY, "--"),
+    "bayes-limit": Style(BLACK, (0, (1, 1))),
+    "state-oracle": Style(BLACK, ":"),
+}
+
+
+def style(name: str) -> Style:
+    """Return the style of a policy; variants ("adarp-ucb stated") look like the policy they vary."""
+    return STYLES.get(name.split("|")[0].split()[0], Style(GREY, "-"))
+
+
+def label(name: str) -> str:
+    """Return a policy's label in figures."""
+    return TABLE[name].label if name in TABLE else name
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw as all figures are drawn: plain, readable, the same bytes every time."""
+    with mpl.rc_context(
+        {
+            "axes.grid": True,
+            "axes.spines.right": False,
+            "axes.spines.top": False,
+            "figure.constrained_layout.use": True,
+            "font.size": 9,
+            "grid.alpha": 0.3,
+            "grid.linewidth": 0.5,
+            "legend.frameon": False,
+            "lines.linewidth": 1.4,
+            "svg.fonttype": "path",
+            "svg.hashsalt": "latentbandits",
+        }
+    ):
+        yield
