@@ -23,17 +23,29 @@ from latentbandits.simulation.results import interval
 
 def heat_map(results: pd.DataFrame) -> Figure:
     """Ours over the published cell, for all cells of Table 2."""
-    ratio = table2.summary(results).pivot(index="row", columns="policy", values="ratio").loc[list(rows()), list(COLUMNS)]
+    ratio = (
+        table2.summary(results).pivot(index="row", columns="policy", values="ratio").loc[list(rows()), list(COLUMNS)]
+    )
     figure = Figure(figsize=(8.6, 5.2))
     axes = figure.subplots()
     axes.grid(visible=False)
     logs = np.log2(ratio.to_numpy())
     image = axes.imshow(logs, cmap="RdBu_r", norm=TwoSlopeNorm(0, -0.6, 0.6), aspect="auto")
     for (i, j), value in np.ndenumerate(ratio.to_numpy()):
-        axes.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7.5, color="white" if abs(logs[i, j]) > 0.4 else "black")
+        axes.text(
+            j,
+            i,
+            f"{value:.2f}",
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color="white" if abs(logs[i, j]) > 0.4 else "black",
+        )
     axes.set_xticks(range(len(COLUMNS)), [label(name) for name in COLUMNS], rotation=40, ha="right")
     axes.set_yticks(range(len(ratio)), [TITLES[row] for row in ratio.index])
-    bar = figure.colorbar(image, ax=axes, ticks=np.log2([0.67, 0.8, 1, 1.25, 1.5]), label="2 x regret per unit / published cell")
+    bar = figure.colorbar(
+        image, ax=axes, ticks=np.log2([0.67, 0.8, 1, 1.25, 1.5]), label="2 x regret per unit / published cell"
+    )
     bar.ax.set_yticklabels(["0.67", "0.80", "1.00", "1.25", "1.50"])
     return figure
 
@@ -45,7 +57,15 @@ def multiples(results: pd.DataFrame) -> Figure:
     axes = figure.subplots()
     x = np.arange(len(table))
     for name in COLUMNS:
-        axes.plot(x, table[name] / table[LIMIT], color=style(name).color, linestyle=style(name).line, marker="o", ms=3, label=label(name))
+        axes.plot(
+            x,
+            table[name] / table[LIMIT],
+            color=style(name).color,
+            linestyle=style(name).line,
+            marker="o",
+            ms=3,
+            label=label(name),
+        )
     axes.axhline(1, color=BLACK, linestyle=style(LIMIT).line, label="Bayes limit")
     axes.set_yscale("log")
     axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
@@ -65,7 +85,13 @@ def sweeps(results: pd.DataFrame) -> Figure:
             cells = table.loc[[(row, name) for row in names]]
             errors = np.stack([cells["rate"] - cells["low"], cells["high"] - cells["rate"]])
             axes.errorbar(
-                x, cells["rate"], yerr=errors, color=style(name).color, linestyle=style(name).line, capsize=2, label=label(name)
+                x,
+                cells["rate"],
+                yerr=errors,
+                color=style(name).color,
+                linestyle=style(name).line,
+                capsize=2,
+                label=label(name),
             )
         axes.set_xticks(x, [TITLES[row] for row in names])
         axes.set_xlabel(title)
@@ -78,7 +104,7 @@ def sweeps(results: pd.DataFrame) -> Figure:
 
 
 def duels(results: pd.DataFrame) -> Figure:
-    """The full pairwise matrix of every environment."""
+    """Draw the full pairwise matrix of every environment."""
     figure = Figure(figsize=(9.4, 10.6))
     grid = figure.subplots(4, 4)
     names = [label(name) for name in COLUMNS]
@@ -92,7 +118,12 @@ def duels(results: pd.DataFrame) -> Figure:
     for axes in grid.flat[len(rows()) :]:
         axes.set_axis_off()
     assert image is not None
-    figure.colorbar(image, ax=grid.flat[len(rows()) :].tolist(), orientation="horizontal", label="share of runs in which the row's\npolicy beats the column's")
+    figure.colorbar(
+        image,
+        ax=grid.flat[len(rows()) :].tolist(),
+        orientation="horizontal",
+        label="share of runs in which the row's\npolicy beats the column's",
+    )
     return figure
 
 
@@ -132,12 +163,16 @@ def thresholds(results: pd.DataFrame) -> Figure:
                 axes.axhline(limits[row], color=colors[row], linestyle=style(LIMIT).line, linewidth=1)
             axes.axvline(sensitivity.BASE[setting], color="#bbbbbb", linewidth=3, zorder=0)
             axes.set_yscale("log")
-            axes.set_yticks([10, 20, 50, 100, 200, 500, 1000, 2000], ["10", "20", "50", "100", "200", "500", "1000", "2000"])
+            axes.set_yticks(
+                [10, 20, 50, 100, 200, 500, 1000, 2000], ["10", "20", "50", "100", "200", "500", "1000", "2000"]
+            )
             axes.set_yticks([], minor=True)
             axes.set_ylim(0.7 * limits.min(), 1.3 * table["regret"].max())
             if setting in ("margin", "staleness"):
                 axes.set_xscale("log")
-                axes.set_xticks(sensitivity.SWEEPS[setting], [f"{v:g}" for v in sensitivity.SWEEPS[setting]], fontsize=7)
+                axes.set_xticks(
+                    sensitivity.SWEEPS[setting], [f"{v:g}" for v in sensitivity.SWEEPS[setting]], fontsize=7
+                )
                 axes.set_xticks([], minor=True)
             if name == sensitivity.POLICIES[-1]:
                 axes.set_xlabel(sensitivity.SYMBOLS[setting])
@@ -147,7 +182,9 @@ def thresholds(results: pd.DataFrame) -> Figure:
     return figure
 
 
-def bars(axes: Axes, results: pd.DataFrame, case: str, names: list[str], texts: list[str], published: list[float | None]) -> None:
+def bars(
+    axes: Axes, results: pd.DataFrame, case: str, names: list[str], texts: list[str], published: list[float | None]
+) -> None:
     """Draw mean regret with intervals as bars, the published figures as diamonds, the limit as a line."""
     part = results[results["case"] == case]
     per_draw = part.groupby(["policy", "draw"])["regret"].mean()
@@ -169,7 +206,10 @@ def parts(results: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(8.6, 3.6))
     names = [f"{policy}|{variant}" for policy in ("adarp-ucb", "adasp-ucb") for variant in ablation.VARIANTS]
     texts = [f"{label(name.split('|')[0])[:5]} {name.split('|')[1]}" for name in names]
-    known: dict[str, list[float | None]] = {"stay 0.95": [103, 108, 108, 162, 238, None, 374, 377], "stay 0.5": [None] * 8}
+    known: dict[str, list[float | None]] = {
+        "stay 0.95": [103, 108, 108, 162, 238, None, 374, 377],
+        "stay 0.5": [None] * 8,
+    }
     for axes, case in zip(figure.subplots(1, 2), known, strict=True):
         bars(axes, results, case, names, texts, known[case])
     figure.axes[0].set_ylabel("regret per unit")
@@ -177,7 +217,7 @@ def parts(results: pd.DataFrame) -> Figure:
 
 
 def mismatch(results: pd.DataFrame) -> Figure:
-    """Matched and misspecified learners."""
+    """Draw matched and misspecified learners."""
     cases = list(dict.fromkeys(results["case"]))
     figure = Figure(figsize=(9.4, 5.6))
     names = [*misspecification.ORDER, "adasp-ucb matched", "adasp-ucb"]
@@ -201,7 +241,13 @@ def arms(results: pd.DataFrame) -> Figure:
         part = results[results["policy"] == name]
         cells = [interval(part[part["case"] == f"{k} arms"]["regret"].to_numpy()) for k in x]
         mean, low, high = np.array(cells).T
-        options = {"color": style(name).color, "linestyle": style(name).line, "marker": "o", "ms": 3, "label": label(name)}
+        options = {
+            "color": style(name).color,
+            "linestyle": style(name).line,
+            "marker": "o",
+            "ms": 3,
+            "label": label(name),
+        }
         left.errorbar(x, mean, yerr=[mean - low, high - mean], capsize=2, **options)
         spent = part.groupby("case")["probe_rounds"].mean().reindex([f"{k} arms" for k in x])
         if spent.sum() > 0:
@@ -226,7 +272,9 @@ def bounds(results: pd.DataFrame) -> Figure:
     grid = figure.subplots(2, 2)
     for axes, name in zip(grid[0], theory.UNITS, strict=True):
         part = table[table["case"] == name]
-        axes.errorbar(part["tau"], part["regret"], yerr=1.96 * part["error"], color=BLUE, marker="o", ms=3, label="simulated")
+        axes.errorbar(
+            part["tau"], part["regret"], yerr=1.96 * part["error"], color=BLUE, marker="o", ms=3, label="simulated"
+        )
         for column, title, color, line in (
             ("theorem", "Theorem 1 (exact drift)", RED, "-"),
             ("periodic", "Corollary 1", ORANGE, "--"),

@@ -30,27 +30,63 @@ class Picture(NamedTuple):
 
 PICTURES: dict[str, list[Picture]] = {
     "table2": [
-        Picture("table2-ratio", figures.heat_map, "Ours over the published cell, all 182 cells (twice our regret per unit; 1.00 is a match)."),
-        Picture("table2-multiples", figures.multiples, "Regret as a multiple of the Bayes limit: a filter that knows means, chain and noise."),
+        Picture(
+            "table2-ratio",
+            figures.heat_map,
+            "Ours over the published cell, all 182 cells (twice our regret per unit; 1.00 is a match).",
+        ),
+        Picture(
+            "table2-multiples",
+            figures.multiples,
+            "Regret as a multiple of the Bayes limit: a filter that knows means, chain and noise.",
+        ),
     ],
     "winning-rates": [
-        Picture("winning-rates", figures.sweeps, "Share of duels won against all other policies on the same runs; bars are 95 % intervals over matrices."),
-        Picture("winning-rates-pairs", figures.duels, "All duels, environment by environment: share of paired runs in which the row's policy has less regret."),
+        Picture(
+            "winning-rates",
+            figures.sweeps,
+            "Share of duels won against all other policies on the same runs; bars are 95 % intervals over matrices.",
+        ),
+        Picture(
+            "winning-rates-pairs",
+            figures.duels,
+            "All duels, environment by environment: share of paired runs in which the row's policy has less regret.",
+        ),
     ],
     "optimal-arm-frequency": [
-        Picture("optimal-arm-frequency", figures.frequency, "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices."),
+        Picture(
+            "optimal-arm-frequency",
+            figures.frequency,
+            "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
+        ),
     ],
     "sensitivity": [
-        Picture("sensitivity", figures.thresholds, "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world."),
+        Picture(
+            "sensitivity",
+            figures.thresholds,
+            "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
+        ),
     ],
     "ablation": [
-        Picture("ablation", figures.parts, "What each part buys. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices."),
+        Picture(
+            "ablation",
+            figures.parts,
+            "What each part buys. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
+        ),
     ],
     "misspecification": [
-        Picture("misspecification", figures.mismatch, "Matched learners are given the true statistic. Diamonds: published. Dotted: the Bayes limit."),
+        Picture(
+            "misspecification",
+            figures.mismatch,
+            "Matched learners are given the true statistic. Diamonds: published. Dotted: the Bayes limit.",
+        ),
     ],
     "many-arms": [
-        Picture("many-arms", figures.arms, "Randomized probes take one round whatever the number of arms; sequential ones as many rounds as arms."),
+        Picture(
+            "many-arms",
+            figures.arms,
+            "Randomized probes take one round whatever the number of arms; sequential ones as many rounds as arms.",
+        ),
     ],
     "theory": [
         Picture(
@@ -60,7 +96,9 @@ PICTURES: dict[str, list[Picture]] = {
             "the hidden state, and the bounds on them.",
         ),
         Picture(
-            "theory-decomposition", figures.decomposition, "Regret on the default world, split into what no policy can know and what each loses."
+            "theory-decomposition",
+            figures.decomposition,
+            "Regret on the default world, split into what no policy can know and what each loses.",
         ),
     ],
 }
@@ -86,7 +124,9 @@ def write_report(results: Path, folder: Path) -> Path:
     store = Store(results)
     found = [name for name in IDS if (results / f"{name}.parquet").exists()]
     if not found:
-        raise ValueError(f"report: {results} holds no results, allowed is a folder that `latentbandits reproduce` has filled")
+        raise ValueError(
+            f"report: {results} holds no results, allowed is a folder that `latentbandits reproduce` has filled"
+        )
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     sections, claims = [], []
     for name in found:
@@ -135,7 +175,11 @@ def numbers(frame: pd.DataFrame) -> str:
         for name in shown:
             cell = cells.loc[(row, name)]
             mark = ' class="best"' if name in winners else ""
-            beside = "" if pd.isna(cell["published"]) else f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}</small>"
+            beside = (
+                ""
+                if pd.isna(cell["published"])
+                else f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}</small>"
+            )
             half = (cell["high"] - cell["low"]) / 2
             line.append(f"<td{mark}>{cell['regret']:,.1f}<small>&plusmn; {half:,.1f}</small>{beside}</td>")
         lines.append("<tr>" + "".join(line) + "</tr>")
@@ -156,7 +200,11 @@ def head(store: Store, found: Iterable[str]) -> str:
         for name, about in ran.items()
     )
     quick = any(about["quick"] for about in ran.values())
-    warning = '<p class="quick">Quick run: fewer matrices and wider intervals than the paper. Not for citing.</p>' if quick else ""
+    warning = (
+        '<p class="quick">Quick run: fewer matrices and wider intervals than the paper. Not for citing.</p>'
+        if quick
+        else ""
+    )
     machine = manifest.get("machine", {})
     total = sum(about["seconds"] for about in ran.values())
     return (
@@ -184,30 +232,57 @@ def claims_table(claims: list[tuple[str, list[Claim]]]) -> str:
                 f'<td class="{kind}">{claim.verdict}</td></tr>'
             )
     return (
-        '<h2 id="claims">Claims</h2><div class="scroll"><table class="text"><tr><th>experiment</th><th>claim</th><th>paper</th><th>here</th>'
+        '<h2 id="claims">Claims</h2><div class="scroll"><table class="text">'
+        "<tr><th>experiment</th><th>claim</th><th>paper</th><th>here</th>"
         f"<th>verdict</th></tr>{''.join(lines)}</table></div>"
     )
 
 
 UNSAID = (
-    ("scale of Table 2", "twice the regret per unit", "Optimal single arm with means uniform on [0, 1] tends to T/6 per unit; the table tends to T/3"),
+    (
+        "scale of Table 2",
+        "twice the regret per unit",
+        "Optimal single arm with means uniform on [0, 1] tends to T/6 per unit; the table tends to T/3",
+    ),
     ("default world", "10 states, stay 0.99, noise 0.01, 20,000 rounds", "every row of the table changes one of these"),
-    ("jumps of the chain", "uniform over the other states; start in the stationary distribution", "the simplest reading"),
-    ("lag features", "LC-UCB, LC-TS, SP-UCB: one-hot of the last arm times 1, r and r squared; AdaRP, AdaSP: times 1 and r; RP: the pair (a, r)", "the encodings that fit the table best"),
+    (
+        "jumps of the chain",
+        "uniform over the other states; start in the stationary distribution",
+        "the simplest reading",
+    ),
+    (
+        "lag features",
+        "LC-UCB, LC-TS, SP-UCB: one-hot of the last arm times 1, r and r squared; AdaRP, AdaSP: times 1 and r; RP: the pair (a, r)",
+        "the encodings that fit the table best",
+    ),
     ("LinUCB", "ridge 0.1; exploration 1.0 for LC-UCB, 0.6 as LC-TS's scale, 0.5 for the probing family", "fit"),
     ("intervals of the fixed schedules", "RP-UCB 10, SP-UCB 40", "fit"),
-    ("gates of the table", "z 2, margin 0.05, age cap 50, minimum gap 4, residual floor 0.05 (AdaRP) and 0.1 (AdaSP)", "with the stated age cap of 7, probes alone would cost more than the published regret"),
+    (
+        "gates of the table",
+        "z 2, margin 0.05, age cap 50, minimum gap 4, residual floor 0.05 (AdaRP) and 0.1 (AdaSP)",
+        "with the stated age cap of 7, probes alone would cost more than the published regret",
+    ),
     ("baselines", "D-UCB 0.99; SW-UCB 50; EXP3 0.1; EXP3-S 0.2 with share 0.001; UCB1 factor 2; TS noise 0.1", "fit"),
     ("values of the sensitivity sweeps", "five to seven around the stated ones", "the paper names only the best"),
-    ("horizon and noise of the ablation", "3,000 rounds, noise 0.05", "AdaRP-UCB's figures come out within a few per cent"),
+    (
+        "horizon and noise of the ablation",
+        "3,000 rounds, noise 0.05",
+        "AdaRP-UCB's figures come out within a few per cent",
+    ),
     ("horizon of the misspecification checks", "5,000 rounds", "figures come out at the scale of regret per unit"),
-    ("overlap worlds", "states drawn at least delta apart, the last at exactly delta from another", "the paper gives only delta"),
+    (
+        "overlap worlds",
+        "states drawn at least delta apart, the last at exactly delta from another",
+        "the paper gives only delta",
+    ),
 )
 
 
 def unsaid() -> str:
     """Return every setting that had to be chosen, and how."""
-    lines = "".join(f"<tr><td>{text(what)}</td><td>{text(chosen)}</td><td>{text(why)}</td></tr>" for what, chosen, why in UNSAID)
+    lines = "".join(
+        f"<tr><td>{text(what)}</td><td>{text(chosen)}</td><td>{text(why)}</td></tr>" for what, chosen, why in UNSAID
+    )
     return (
         '<h2 id="unsaid">What the paper does not say</h2><p>The paper has no public code and leaves these open.</p>'
         f'<div class="scroll"><table class="text"><tr><th>what</th><th>chosen</th><th>why</th></tr>{lines}</table></div>'
