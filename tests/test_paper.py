@@ -1,18 +1,10 @@
 """The paper's Table 2 as a statistical test (`make test-slow`)."""
 
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.table import TABLE
-
-LINES = (Path(__file__).parent / "data" / "table2.csv").read_text().splitlines()[1:]
-PUBLISHED = {row["row"]: row for row in csv.DictReader(LINES)}
-LABELS = {entry.label: name for name, entry in TABLE.items()}
-POLICIES = [label for label in next(iter(PUBLISHED.values())) if label in LABELS]
+from latentbandits.experiments.paper.worlds import COLUMNS, SCALE, published, rows
 
 
 @pytest.mark.slow
@@ -22,12 +14,9 @@ def test_regret_is_that_of_the_paper(row: str) -> None:
 
     (Optimal single arm shows the factor: with many states and uniform means its regret per round tends to 1/6; the table has 1/3.)
     """
-    cells = PUBLISHED[row]
-    world = lb.HiddenMarkov(states=int(cells["states"]), stickiness=float(cells["p_stay"]), noise=float(cells["sigma"]))
-    policies = {label: LABELS[label] for label in POLICIES}
-    results = lb.simulate(world, policies, horizon=int(cells["horizon"]), draws=128, repeats=1, seed=2026)
-    assert len(POLICIES) == 13
-    ratios = {label: 2 * results.regret[i].mean() / float(cells[label]) for i, label in enumerate(results.labels)}
+    world, horizon = rows()[row]
+    results = lb.simulate(world, COLUMNS, horizon=horizon, draws=128, repeats=1, seed=2026)
+    ratios = {name: SCALE * results.regret[i].mean() / published()[row][name] for i, name in enumerate(COLUMNS)}
     assert all(abs(ratio - 1) < 0.25 for ratio in ratios.values()), {k: round(v, 2) for k, v in ratios.items()}
 
 
