@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from latentbandits import cli
@@ -74,9 +75,31 @@ def test_the_same_results_draw_the_same_page(site: Path, tmp_path: Path) -> None
     assert again.read_bytes() == (site / "report" / "index.html").read_bytes()
 
 
+def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) -> None:
+    """Even without a manifest: the rows know it themselves."""
+    for name in ("ablation", "many-arms"):
+        shutil.copy(site / "results" / f"{name}.parquet", tmp_path)
+    rows = pd.read_parquet(tmp_path / "ablation.parquet")
+    rows.assign(quick=False).to_parquet(tmp_path / "ablation.parquet")
+    content = write_report(tmp_path, tmp_path / "report").read_text()
+    assert "Quick run of many-arms:" in content
+    assert "manifest of these results is missing" in content
+    assert "None" not in re.sub(r"base64,[^\"]*", "", content)
+
+
+def test_a_damaged_table_is_named(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "ablation.parquet").write_bytes(b"PAR1 not really")
+    assert cli.main(["report", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert "ablation.parquet is damaged" in said
+    assert len(said.strip().splitlines()) == 1
+
+
 def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", "--out", str(tmp_path)]) == 2
     assert "holds no results" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []  # looking leaves no trace
 
 
 def test_report_draws_anew(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

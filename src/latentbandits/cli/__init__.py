@@ -40,5 +40,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        print("interrupted; what is finished is kept: the same command goes on from there", file=sys.stderr)
         return 130

@@ -8,7 +8,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="which ones (default: all)")
     parser.add_argument(
-        "--quick", action="store_true", help="fewer matrices: the whole story in about a minute, with wider intervals"
+        "--quick",
+        action="store_true",
+        help="fewer matrices and shorter sweeps: the whole story in about a minute, with wider intervals",
     )
     parser.add_argument("--workers", type=int, help="threads (default: one per core)")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for results/ and report/ (default: this one)")
@@ -37,9 +39,15 @@ def run(options: argparse.Namespace) -> int:
         )
         for claim in outcome.claims:
             mark = {"holds": "+", "does not hold": "-"}.get(claim.verdict, "?")
-            print(f"  {mark} {claim.text}: {claim.measured} (paper: {claim.published})")
+            print(f"  {mark} {claim.text}\n      here {claim.measured}; paper {claim.published}")
 
     results = options.out / "results"
+    try:
+        (options.out / "report" / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ValueError(
+            f"reproduce: out is {str(options.out)!r}, allowed is a folder that can be written to"
+        ) from problem
     reproduce(
         options.experiments, results, options.quick, options.workers, lambda name: Progress(f"{name:22}"), finished
     )

@@ -14,7 +14,15 @@ from latentbandits.settings import describe
 
 _PACKAGE = Path(__file__).parents[1]
 # What every result depends on, whatever the policy
-_ENGINE = ("linear.py", "random.py", "simulation/loop.py", "simulation/batch.py", "environments")
+_ENGINE = (
+    "compiled.py",
+    "linear.py",
+    "protocols.py",
+    "random.py",
+    "simulation/loop.py",
+    "simulation/batch.py",
+    "environments",
+)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ from latentbandits.experiments.paper import table2
 from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import Experiment, experiments
 from latentbandits.files import write_whole
+from latentbandits.settings import whole
 
 
 class Outcome(NamedTuple):
@@ -53,27 +54,30 @@ def reproduce(
         Called with each outcome as soon as it is there.
     """
     chosen = experiments(names)
+    if workers is not None:
+        whole("reproduce", "workers", workers, least=1)
     store = Store(folder)
     outcomes = []
     for one in chosen:
         begin = time.perf_counter()
         cases = one.cases(quick)
         missing = [case for case in cases if store.missing(case)]
-        total = sum(case.rounds for case in missing)
+        left = [len(store.missing(case)) * case.rounds // len(case.policies) for case in missing]
+        total = sum(left)
         show = progress(one.id) if progress is not None else None
         done, computed = 0, 0
-        for case in missing:
+        for case, rounds in zip(missing, left, strict=True):
             step = None if show is None else partial(_onward, show, done, total)
             computed += len(store.compute(case, workers, step))
-            done += case.rounds
+            done += rounds
         if show is not None and total:
             show(total, total)
-        rows = store.rows(cases)
+        rows = store.rows(cases, quick)
         store.save(one.id, rows)
         if one.id == "table2":
             write_whole(folder / "table2.csv", table2.summary(rows).to_csv(index=False, float_format="%.6g").encode())
         seconds = time.perf_counter() - begin
-        store.note(one.id, cases, quick, seconds, computed)
+        store.note(one.id, cases, quick)
         cells = sum(len(case.policies) for case in cases)
         outcomes.append(Outcome(one, tempered(one.score(rows), quick), seconds, computed, cells - computed))
         if finished is not None:

@@ -28,8 +28,10 @@ class Store:
     is not computed again, and a file that is damaged is. The tables for people, one row per run, are put together from the cells.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, read_only: bool = False) -> None:
         self.folder = folder
+        if read_only:
+            return
         try:
             (folder / "cells").mkdir(parents=True, exist_ok=True)
             for left in (folder / "cells").glob(".*.tmp"):  # of a run that was killed while it wrote
@@ -50,6 +52,7 @@ class Store:
     def compute(self, case: Case, workers: int | None = None, progress: Progress | None = None) -> list[str]:
         """Simulate what is missing of a case, keep it, and return the labels computed."""
         wanted = self.missing(case)
+        begin = time.perf_counter()
         if wanted:
             results = simulate(
                 case.world,
@@ -65,15 +68,16 @@ class Store:
             for i, label in enumerate(wanted):
                 counts = np.stack([results.counts[name][i] for name in COUNTS], axis=1)
                 content = BytesIO()
-                np.savez_compressed(
-                    content, regret=results.regret_bins[i], optimal=results.optimal_bins[i], counts=counts
-                )
+                spent = np.array((time.perf_counter() - begin) / len(wanted))
+                parts = {"regret": results.regret_bins[i], "optimal": results.optimal_bins[i], "counts": counts}
+                np.savez_compressed(content, **parts, seconds=spent)
                 write_whole(self._path(case, label), content.getvalue())
         return wanted
 
-    def rows(self, cases: Sequence[Case]) -> pd.DataFrame:
+    def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
         """Return the results of all cases, one row per run; curves are lists of floats where a case keeps them."""
-        return pd.concat([self._frame(case, label) for case in cases for label in case.policies], ignore_index=True)
+        frames = [self._frame(case, label) for case in cases for label in case.policies]
+        return pd.concat(frames, ignore_index=True).assign(quick=quick)
 
     def save(self, experiment: str, rows: pd.DataFrame) -> Path:
         """Write an experiment's rows as parquet."""
@@ -90,32 +94,38 @@ class Store:
             raise ValueError(
                 f"report: {path} is missing, allowed is a folder that `latentbandits reproduce` has filled"
             )
-        return pd.read_parquet(path)
+        try:
+            return pd.read_parquet(path)
+        except Exception as problem:
+            raise ValueError(
+                f"report: {path} is damaged, allowed is one that `latentbandits reproduce` writes anew"
+            ) from problem
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What was run: settings, seeds, versions, machine, seconds."""
-        path = self.folder / "manifest.json"
+        """What was run: settings, seeds, versions, machine, seconds; empty where it is missing or damaged."""
         try:
-            found: dict[str, Any] = json.loads(path.read_text())
-        except (OSError, json.JSONDecodeError):
-            return {"experiments": {}}
-        return found
+            found = json.loads((self.folder / "manifest.json").read_text())
+            if all({"rounds", "seconds"} <= set(about) for about in found["experiments"].values()):
+                return dict(found)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        return {"experiments": {}}
 
-    def note(self, experiment: str, cases: Sequence[Case], quick: bool, seconds: float, computed: int) -> None:
-        """Enter an experiment into the manifest; time of an earlier call counts on if its results were kept."""
+    def note(self, experiment: str, cases: Sequence[Case], quick: bool) -> None:
+        """Enter an experiment into the manifest; its seconds are those of all its cells, whenever they were computed."""
         manifest = self.manifest
-        before = manifest["experiments"].get(experiment, {})
         manifest |= {
             "latentbandits": __version__,
             "python": platform.python_version(),
             "packages": {name: version(name) for name in ("numba", "numpy", "scipy", "pandas")},
             "machine": {"processor": platform.machine(), "system": platform.system(), "cores": cores()},
         }
+        cells = [self._read(case, label) for case in cases for label in case.policies]
         manifest["experiments"][experiment] = {
             "quick": quick,
             "finished": time.strftime("%Y-%m-%d %H:%M", time.gmtime()) + " UTC",
-            "seconds": round(seconds if computed or not before else float(before["seconds"]), 2),
+            "seconds": round(sum(float(cell["seconds"]) for cell in cells if cell is not None), 2),
             "rounds": sum(case.rounds for case in cases),
             "cases": [case.about() for case in cases],
         }
@@ -127,13 +137,14 @@ class Store:
     def _read(self, case: Case, label: str) -> dict[str, np.ndarray] | None:
         runs = case.draws * case.repeats
         bins = min(case.bins, case.horizon)
-        shapes = {"regret": (runs, bins), "optimal": (runs, bins), "counts": (runs, len(COUNTS))}
+        shapes = {"regret": (runs, bins), "optimal": (runs, bins), "counts": (runs, len(COUNTS)), "seconds": ()}
         try:
             with np.load(BytesIO(self._path(case, label).read_bytes()), allow_pickle=False) as file:
                 found = {name: file[name] for name in shapes}
         except Exception:  # not there, or damaged: an archive fails in a dozen ways
             return None
-        return found if {name: part.shape for name, part in found.items()} == shapes else None
+        sound = {name: part.shape for name, part in found.items()} == shapes
+        return found if sound and all(np.isfinite(part).all() for part in found.values()) else None
 
     def _frame(self, case: Case, label: str) -> pd.DataFrame:
         found = self._read(case, label)

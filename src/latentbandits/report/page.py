@@ -2,7 +2,7 @@
 
 import base64
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from latentbandits.experiments.case import Claim, tempered
 from latentbandits.experiments.paper import table2
-from latentbandits.experiments.paper.worlds import COLUMNS, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
+from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
 from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import IDS, experiment
 from latentbandits.files import write_whole
@@ -115,27 +115,31 @@ th:first-child, td:first-child, .text td, .text th { text-align: left; }
 table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
 .best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
 .holds { color: #00694c; } .not { color: #a33c00; } .quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
-@media print { body { font-size: 10pt; max-width: none; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
+@media print { body { font-size: 9pt; max-width: none; } .scroll { overflow: visible; } table.wide { font-size: 5.5pt; }
+  h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
 """
 
 
 def write_report(results: Path, folder: Path) -> Path:
     """Draw every experiment whose rows are there, and return the page's path."""
-    store = Store(results)
+    store = Store(results, read_only=True)
     found = [name for name in IDS if (results / f"{name}.parquet").exists()]
     if not found:
         raise ValueError(
             f"report: {results} holds no results, allowed is a folder that `latentbandits reproduce` has filled"
         )
-    (folder / "figures").mkdir(parents=True, exist_ok=True)
-    sections, claims = [], []
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ValueError(f"report: out is {str(folder)!r}, allowed is a folder that can be written to") from problem
+    sections, claims, quick = [], [], {}
     for name in found:
         frame = store.load(name)
-        quick = bool(store.manifest["experiments"].get(name, {}).get("quick"))
-        judged = tempered(experiment(name).score(frame), quick)
+        quick[name] = bool(frame["quick"].any())
+        judged = tempered(experiment(name).score(frame), quick[name])
         claims.append((name, judged))
         sections.append(section(name, frame, folder))
-    body = "\n".join([head(store, found), claims_table(claims), *sections, unsaid()])
+    body = "\n".join([head(store, quick), claims_table(claims), *sections, unsaid()])
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -164,77 +168,97 @@ def section(name: str, frame: pd.DataFrame, folder: Path) -> str:
 
 
 def numbers(frame: pd.DataFrame) -> str:
-    """Return Table 2 as numbers: per unit with its interval, twice that beside the published cell, the best of each group marked."""
+    """Return Table 2 as numbers, one table per deployment group: the fitted profile, and the stated gates beside it."""
     table = table2.summary(frame)
+    groups = {
+        "Two units, oracles and the limit": (TWO_UNIT, [*TWO_UNIT, "adarp-ucb stated", "best-single-arm", LIMIT]),
+        "One unit": (SINGLE_UNIT, [*SINGLE_UNIT, "adasp-ucb stated"]),
+    }
+    parts = [
+        "<p>Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
+        "published cell, and the ratio of the two. Marked: the best of the group. <em>Stated</em>: the gates exactly as the text states "
+        "them; all others: the settings that fit the table best.</p>"
+    ]
+    for title, (group, shown) in groups.items():
+        parts.append(
+            f'<h3>{title}</h3><div class="scroll"><table class="wide">{_cells(table, group, shown)}</table></div>'
+        )
+    return "".join(parts)
+
+
+def _cells(table: pd.DataFrame, group: tuple[str, ...], shown: list[str]) -> str:
     cells = table.set_index(["row", "policy"])
-    shown = [*COLUMNS, *table2.STATED, LIMIT]
-    lines = ["<tr><th>environment</th>" + "".join(f"<th>{text(label(name))}</th>" for name in shown) + "</tr>"]
+    titles = [label(name.split()[0]) + (" stated" if name.endswith("stated") else "") for name in shown]
+    lines = ["<tr><th>environment</th>" + "".join(f"<th>{text(title)}</th>" for title in titles) + "</tr>"]
     for row in rows():
-        winners = {table2.best(table, row, group) for group in (TWO_UNIT, SINGLE_UNIT)}
+        winner = table2.best(table, row, group)
         line = [f"<td>{text(TITLES[row])}</td>"]
         for name in shown:
             cell = cells.loc[(row, name)]
-            mark = ' class="best"' if name in winners else ""
-            beside = (
-                ""
-                if pd.isna(cell["published"])
-                else f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}</small>"
-            )
-            half = (cell["high"] - cell["low"]) / 2
-            line.append(f"<td{mark}>{cell['regret']:,.1f}<small>&plusmn; {half:,.1f}</small>{beside}</td>")
+            mark = ' class="best"' if name == winner else ""
+            beside = f"<small>&plusmn; {(cell['high'] - cell['low']) / 2:,.1f}</small>"
+            if not pd.isna(cell["published"]):
+                beside += f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}<br>ratio {cell['ratio']:.2f}</small>"
+            line.append(f"<td{mark}>{cell['regret']:,.1f}{beside}</td>")
         lines.append("<tr>" + "".join(line) + "</tr>")
-    return (
-        "<p>Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, and the "
-        "published cell. Marked: the best of the two-unit and of the single-unit policies. <em>Stated</em>: the gates exactly as the text "
-        f'states them.</p><div class="scroll"><table class="wide">{"".join(lines)}</table></div>'
-    )
+    return "".join(lines)
 
 
-def head(store: Store, found: Iterable[str]) -> str:
-    """Return what was run, on what, and how long it took."""
+def head(store: Store, quick: dict[str, bool]) -> str:
+    """Return what was run, on what, and how long it took; `quick` says of each experiment on the page whether it was a quick run."""
     manifest = store.manifest
-    ran = {name: manifest["experiments"][name] for name in found if name in manifest["experiments"]}
-    lines = "".join(
-        f"<tr><td><a href='#{name}'>{name}</a></td><td>{text(experiment(name).summary)}</td>"
-        f"<td>{about['rounds'] / 1e6:,.0f}</td><td>{about['seconds']:.1f}</td></tr>"
-        for name, about in ran.items()
-    )
-    quick = any(about["quick"] for about in ran.values())
+    lines = []
+    for name in quick:
+        about = manifest["experiments"].get(name, {})
+        size = f"{about['rounds'] / 1e6:,.0f}" if about else "?"
+        spent = f"{about['seconds']:.1f}" if about else "?"
+        mark = "quick" if quick[name] else "full"
+        lines.append(
+            f"<tr><td><a href='#{name}'>{name}</a></td><td>{text(experiment(name).summary)}</td>"
+            f"<td>{mark}</td><td>{size}</td><td>{spent}</td></tr>"
+        )
+    hasty = [name for name in quick if quick[name]]
+    which = "all experiments" if len(hasty) == len(quick) else ", ".join(hasty)
     warning = (
-        '<p class="quick">Quick run: fewer matrices and wider intervals than the paper. Not for citing.</p>'
-        if quick
+        f'<p class="quick">Quick run of {which}: fewer matrices, shorter sweeps and wider intervals than the paper. Not for citing.</p>'
+        if hasty
         else ""
     )
     machine = manifest.get("machine", {})
-    total = sum(about["seconds"] for about in ran.values())
+    about = (
+        f"latentbandits {manifest['latentbandits']}, Python {manifest['python']}, {machine.get('cores')} cores "
+        f"({text(str(machine.get('processor')))}). Runs that two experiments share are counted in both."
+        if "latentbandits" in manifest
+        else "The manifest of these results is missing: when and where they were computed is not known."
+    )
     return (
         "<h1>Adaptive exploration for latent-state bandits, reproduced</h1>"
         "<p>Jin, Hung, Krishnamurthy, Shi &amp; Zhang, KDD 2026, "
         '<a href="https://doi.org/10.1145/3770855.3817882">doi:10.1145/3770855.3817882</a>: every table, figure and claim beside ours. '
         "Regret is per unit, against an oracle that sees the hidden state; the <em>Bayes limit</em> is a filter that knows the means, the "
-        f"chain and the noise but not the state.</p>{warning}"
-        f"<p>latentbandits {manifest.get('latentbandits')}, Python {manifest.get('python')}, {machine.get('cores')} cores "
-        f"({text(str(machine.get('processor')))}); {total:.0f} s in all.</p>"
-        '<div class="scroll"><table class="text"><tr><th>experiment</th><th>what</th><th>million rounds</th><th>seconds</th></tr>'
-        f"{lines}</table></div>"
+        f"chain and the noise but not the state.</p>{warning}<p>{about}</p>"
+        '<div class="scroll"><table class="text">'
+        "<tr><th>experiment</th><th>what</th><th>size</th><th>million rounds</th><th>seconds</th></tr>"
+        f"{''.join(lines)}</table></div>"
     )
 
 
 def claims_table(claims: list[tuple[str, list[Claim]]]) -> str:
-    """Return every claim of the paper, what came out, and the verdict."""
-    lines = []
+    """Return every claim of the paper, what came out, and the verdict; how many hold comes first."""
+    lines, verdicts = [], []
     for name, judged in claims:
         for claim in judged:
+            verdicts.append(claim.verdict)
             kind = {"holds": "holds", "does not hold": "not"}.get(claim.verdict, "")
             why = f"<small>{text(claim.why)}</small>" if claim.why else ""
             lines.append(
-                f"<tr><td>{name}</td><td>{text(claim.text)}{why}</td><td>{text(claim.published)}</td><td>{text(claim.measured)}</td>"
-                f'<td class="{kind}">{claim.verdict}</td></tr>'
+                f'<tr><td class="{kind}">{claim.verdict}</td><td>{text(claim.text)}{why}<small>{name}</small></td>'
+                f"<td>{text(claim.published)}</td><td>{text(claim.measured)}</td></tr>"
             )
+    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
     return (
-        '<h2 id="claims">Claims</h2><div class="scroll"><table class="text">'
-        "<tr><th>experiment</th><th>claim</th><th>paper</th><th>here</th>"
-        f"<th>verdict</th></tr>{''.join(lines)}</table></div>"
+        f'<h2 id="claims">Claims</h2><p>Of {len(verdicts)} claims: {counted}.</p><div class="scroll"><table class="text">'
+        f"<tr><th>verdict</th><th>claim</th><th>paper</th><th>here</th></tr>{''.join(lines)}</table></div>"
     )
 
 
@@ -268,6 +292,16 @@ UNSAID = (
         "horizon and noise of the ablation",
         "3,000 rounds, noise 0.05",
         "AdaRP-UCB's figures come out within a few per cent",
+    ),
+    (
+        "scale of the ablation",
+        "regret per unit",
+        "AdaRP-UCB's figures fit it; those of AdaSP-UCB fit twice that, so the paper seems to mix the two",
+    ),
+    (
+        "many arms",
+        "5,000 rounds; one-hot lag; age caps, gaps and intervals in proportion to the rounds of a probe; as many units as arms",
+        "the paper gives no figures; the gaps contribute to the growth of sequential probing",
     ),
     ("horizon of the misspecification checks", "5,000 rounds", "figures come out at the scale of regret per unit"),
     (

@@ -54,10 +54,9 @@ def score(results: pd.DataFrame) -> list[Claim]:
             f"{sp['full']:.0f} full, {sp['no fingerprint']:.0f} without fingerprint, {sp['fixed schedule']:.0f} fixed (x2: "
             f"{2 * sp['full']:.0f}, {2 * sp['no fingerprint']:.0f}, {2 * sp['fixed schedule']:.0f})",
             verdict(
-                sp["no fingerprint"] > max(sp["full"], sp["no lag"])
-                and abs(sp["no fingerprint"] / sp["fixed schedule"] - 1) < 0.15
+                sp["no fingerprint"] > 1.4 * sp["full"] and abs(sp["no fingerprint"] / sp["fixed schedule"] - 1) < 0.1
             ),
-            "per unit; the published figures fit twice that better",
+            "the order is the paper's, the size is not; these figures fit twice the regret per unit, those of AdaRP-UCB once",
         ),
         Claim(
             "AdaRP-UCB, sticky: adaptive timing is the main gain; either part of the context can go",

@@ -62,16 +62,17 @@ def score(results: pd.DataFrame) -> list[Claim]:
                 ", ".join(map(str, figures)),
                 ", ".join(f"{x:.0f}" for x in ours),
                 verdict(ours[0] < ours[1] < min(ours[2:])),
-                "matched, misspecified, SW-UCB, D-UCB",
+                "in this order: matched, misspecified, SW-UCB, D-UCB; the paper's D-UCB must have another discount",
             )
         )
-    matched, blind = regret["stay 0.5", "adasp-ucb matched"], regret["stay 0.5", "adasp-ucb"]
+    fast = regret["stay 0.5"]
+    blind = fast["adasp-ucb"]
     claims.append(
         Claim(
-            "stay 0.5: sequential probing suffers most from misspecification",
-            "AdaSP-UCB 189 matched, 738 misspecified",
-            f"{matched:.0f} matched, {blind:.0f} misspecified",
-            verdict(blind / matched > 2.5),
+            "stay 0.5: misspecified AdaSP-UCB is the worst of all, far from its matched learner",
+            "189 matched, 738 misspecified",
+            f"{fast['adasp-ucb matched']:.0f} matched, {blind:.0f} misspecified, next worst {fast.drop('adasp-ucb').max():.0f}",
+            verdict(fast.idxmax() == "adasp-ucb" and blind > 2 * fast["adasp-ucb matched"]),
         )
     )
     return claims

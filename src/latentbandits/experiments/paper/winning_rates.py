@@ -23,7 +23,7 @@ def pairs(results: pd.DataFrame, case: str) -> pd.DataFrame:
 
 
 def rates(results: pd.DataFrame) -> pd.DataFrame:
-    """Return each policy's winning rate against all others of its deployment group, per case, with a 95 % interval over matrices."""
+    """Return each policy's winning rate against all other columns of Table 2, per case, with a 95 % interval over matrices."""
     from latentbandits.simulation.results import interval
 
     lines = []
