@@ -313,3 +313,46 @@ def test_links_lead_somewhere() -> None:
     for page in [ROOT / "docs" / "background.md", *PAGES.glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize(
+    ("world", "extra"),
+    [
+        ("hidden-markov", ["--world-set", "memory=0.3", "--world-set", "separation=0.2", "--states", "4"]),
+        ("drift", ["--world-set", "timescale=80"]),
+        ("seasons", ["--world-set", "dwell=20", "--states", "3"]),
+        ("recorded", ["--world-set", "file={record}"]),
+    ],
+)
+def test_any_world_can_be_traced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], world: str, extra: list[str]
+) -> None:
+    record = tmp_path / "rewards.csv"
+    np.savetxt(record, np.random.default_rng(0).random((120, 2)), delimiter=",")
+    options = [
+        "adasp-ucb",
+        "--world",
+        world,
+        *(part.format(record=record) for part in extra),
+        "--start",
+        "50",
+        "--rounds",
+        "60",
+    ]
+    assert cli.main(["trace", *options, "--out", str(tmp_path / "run.SVG")]) == 0
+    assert "AdaSP-UCB in rounds 50 to 109" in capsys.readouterr().out
+    assert (tmp_path / "run.SVG").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--world", "mars"], "--world is 'mars', allowed is one of hidden-markov, drift, seasons, recorded"),
+        (["--world", "drift", "--world-set", "states=3"], "--world-set is 'states', allowed is one of arms, timescale"),
+        (["--world", "recorded"], "--world-set file cannot be read"),
+        (["--world-set", "memory=2"], "memory is 2, allowed is a finite number from 0 to 1"),
+    ],
+)
+def test_bad_worlds_are_refused_by_trace(capsys: pytest.CaptureFixture[str], options: list[str], sentence: str) -> None:
+    assert cli.main(["trace", "ucb1", *options]) == 2
+    assert sentence in capsys.readouterr().err

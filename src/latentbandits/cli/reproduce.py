@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     """Run, print verdicts as they come, then draw the page."""
     import time
 
-    from latentbandits.cli.screen import Progress
+    from latentbandits.cli.screen import Progress, table
     from latentbandits.experiments.reproduce import Outcome, reproduce
     from latentbandits.report.page import write_report
 
@@ -48,9 +48,19 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(
             f"reproduce: out is {str(options.out)!r}, allowed is a folder that can be written to"
         ) from problem
-    reproduce(
+    outcomes = reproduce(
         options.experiments, results, options.quick, options.workers, lambda name: Progress(f"{name:22}"), finished
     )
+    words = ("holds", "does not hold", "cannot be judged")
+    lines = [
+        [
+            outcome.experiment.id,
+            f"{outcome.seconds:.1f}",
+            *(str([c.verdict for c in outcome.claims].count(word)) for word in words),
+        ]
+        for outcome in outcomes
+    ]
+    print("\n" + table(["experiment", "seconds", "holds", "does not", "not judged"], lines))
     page = write_report(results, options.out / "report")
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0

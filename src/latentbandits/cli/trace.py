@@ -9,6 +9,7 @@ MOST = {"arms": 50, "states": 1000, "rounds": 5000, "start": 1_000_000}
 # Rewards of one run, in numbers: 400 MB
 MOST_CELLS = 50_000_000
 FORMATS = (".svg", ".png")
+WORLDS = ("hidden-markov", "drift", "seasons", "recorded")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +24,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--noise", type=float, default=0.01, help="standard deviation of gaussian rewards (default: %(default)s)"
     )
     parser.add_argument("--rewards", default="gaussian", help="gaussian or bernoulli (default: %(default)s)")
+    parser.add_argument("--world", default="hidden-markov", help=f"one of {', '.join(WORLDS)} (default: %(default)s)")
+    parser.add_argument(
+        "--world-set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        dest="world_settings",
+        help="a further option of the world: memory=0.3, timescale=200, dwell=50, file=rewards.csv (a column per arm), ...",
+    )
     parser.add_argument("--rounds", type=int, default=300, help="rounds shown (default: %(default)s)")
     parser.add_argument(
         "--start", type=int, default=1000, help="first round shown; those before are played too (default: %(default)s)"
@@ -46,10 +56,10 @@ def run(options: argparse.Namespace) -> int:
     name = options.policy.lower()  # as the table reads names
     made, world = subjects(options)
     out = options.out or Path(f"trace-{name}.svg")
-    if out.suffix not in FORMATS:
+    if out.suffix.lower() not in FORMATS:
         raise refuse("trace", "--out", str(out), "a file name that ends in " + " or ".join(FORMATS))
     try:
-        content, told = picture(options, name, made, world, out.suffix[1:])
+        content, told = picture(options, name, made, world, out.suffix[1:].lower())
     except MemoryError:
         raise ValueError("trace: there is not enough memory for this run, allowed is a smaller one") from None
     except ModuleNotFoundError as missing:
@@ -63,7 +73,6 @@ def run(options: argparse.Namespace) -> int:
 
 def subjects(options: argparse.Namespace) -> tuple[Any, Any]:
     """Return the policy and the world, or refuse."""
-    from latentbandits.environments.hidden_markov import HiddenMarkov
     from latentbandits.policies.table import policy
     from latentbandits.settings import refuse, whole
 
@@ -78,14 +87,47 @@ def subjects(options: argparse.Namespace) -> tuple[Any, Any]:
     cells = (options.start - 1 + options.rounds) * made.units * options.arms
     if cells > MOST_CELLS:
         raise refuse("trace", "rounds times units times arms", cells, f"at most {MOST_CELLS}")
-    world = HiddenMarkov(
-        states=options.states,
-        arms=options.arms,
-        stickiness=options.stickiness,
-        noise=options.noise,
-        rewards=options.rewards,
-    )
-    return made, world
+    return made, surroundings(options)
+
+
+def surroundings(options: argparse.Namespace) -> Any:
+    """Return the world that the options describe, or refuse."""
+    import dataclasses
+
+    import numpy as np
+
+    from latentbandits.environments.drift import Drift
+    from latentbandits.environments.hidden_markov import HiddenMarkov
+    from latentbandits.environments.recorded import Recorded
+    from latentbandits.environments.seasons import Seasons
+    from latentbandits.settings import refuse
+
+    given = dict(map(setting, options.world_settings))
+    shared = {"arms": options.arms, "noise": options.noise, "rewards": options.rewards}
+    kinds: dict[str, tuple[Any, dict[str, Any]]] = {
+        "hidden-markov": (HiddenMarkov, {"states": options.states, "stickiness": options.stickiness, **shared}),
+        "drift": (Drift, shared),
+        "seasons": (Seasons, {"seasons": options.states, **shared}),
+        "recorded": (Recorded, {}),
+    }
+    if options.world not in kinds:
+        raise refuse("trace", "--world", options.world, "one of " + ", ".join(WORLDS))
+    kind, known = kinds[options.world]
+    if options.world == "recorded":
+        try:
+            known = {"rewards": np.loadtxt(str(given.pop("file", "")), delimiter=",", ndmin=2)}
+        except (OSError, ValueError) as problem:
+            raise ValueError(
+                f"trace: --world-set file cannot be read ({problem}), allowed is numbers, a column per arm"
+            ) from None
+    allowed = [field.name for field in dataclasses.fields(kind)]
+    for key in given:
+        if key not in allowed:
+            raise refuse("trace", "--world-set", key, "one of " + ", ".join(allowed))
+    world = kind(**{**known, **given})
+    if world.arms != options.arms:
+        raise refuse("trace", "--arms", options.arms, f"the world's {world.arms}")
+    return world
 
 
 def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form: str) -> tuple[bytes, str]:
@@ -107,9 +149,10 @@ def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form:
         nameless = {"Date": None} if form == "svg" else {"Software": None}
         figure.savefig(content, format=form, dpi=200, metadata=nameless)
     shown = Shown.of(table, arms, why, options.start)
+    states = len(set(table.states[table.states >= 0].tolist())) if options.world != "hidden-markov" else world.states
     told = (
-        f"{label(name)} in rounds {shown.rounds[0]:,} to {shown.rounds[-1]:,}, {world.arms} arms, {world.states} hidden "
-        f"{'state' if world.states == 1 else 'states'}; a best arm in {100 * shown.optimal:.1f} %, "
+        f"{label(name)} in rounds {shown.rounds[0]:,} to {shown.rounds[-1]:,}, {world.arms} arms, {states or 'no'} hidden "
+        f"{'state' if states == 1 else 'states'}; a best arm in {100 * shown.optimal:.1f} %, "
         f"{shown.probes} {'probe' if shown.probes == 1 else 'probes'}, regret {shown.regret.sum():.2f} per unit"
     )
     return content.getvalue(), told

@@ -53,7 +53,10 @@ def split(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def schedule(results: pd.DataFrame) -> pd.DataFrame:
-    """Return, per kind of probe and interval, the simulated regret per round and the three bounds on it."""
+    """Return, per kind of probe and interval, the simulated regret per round and the three bounds on it.
+
+    A staleness gate alone opens exactly when the fingerprint is H rounds old, so probing every H rounds is the hazard-gated schedule too.
+    """
     chain, delta = world().chain, theory.largest_gap(MEANS)
     q = theory.switch_rate(chain)
     measured = results.groupby(["case", "policy"])["regret"].agg(["mean", "sem"]) / HORIZON
