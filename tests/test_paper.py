@@ -21,7 +21,7 @@ def test_regret_is_that_of_the_paper(row: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_limit_is_where_theory_puts_it() -> None:
-    """The Bayes filter's regret per unit on the default row: about 49, found independently by a prototype."""
+def test_the_limit_stays_where_it_was() -> None:
+    """The Bayes filter has a regret of about 49 per unit on the default row."""
     results = lb.simulate(lb.HiddenMarkov(), ["bayes-limit"], draws=128, repeats=2, seed=2026)
     assert np.isclose(results.regret.mean(), 49, rtol=0.15)
