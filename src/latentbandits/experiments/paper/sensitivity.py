@@ -68,17 +68,24 @@ def score(results: pd.DataFrame) -> list[Claim]:
     lowest = inside.groupby(["case", "policy", "setting"])["regret"].transform("min")
     inside = inside.assign(ratio=inside["regret"] / lowest)
 
-    def within(setting: str, value: float, share: float) -> int:
-        cells = inside[(inside["setting"] == setting) & (inside["value"] == value)]
+    def within(setting: str, value: float, share: float, grid: pd.DataFrame = inside) -> int:
+        cells = grid[(grid["setting"] == setting) & (grid["value"] == value)]
         return int((cells["ratio"] <= 1 + share).sum())
 
     def best(setting: str, value: float) -> int:
         return within(setting, value, TIE)
 
+    def judged(setting: str, value: float, least: int, also: bool = True) -> str:
+        # A value that is best only because the grid ends there proves nothing: the paper's grid is not known.
+        if best(setting, value) < least or not also:
+            return verdict(holds=False)
+        return verdict(holds=True) if within(setting, value, TIE, table) >= least else "cannot be judged"
+
     def anywhere(setting: str) -> str:
         cells = table[table["setting"] == setting]
         found = cells.loc[cells.groupby(["case", "policy"])["regret"].idxmin(), "value"]
-        return f"over our whole sweep the best is {', '.join(f'{v:g}' for v in sorted(set(found)))}"
+        listed = ", ".join(f"{v:g}" for v in sorted(set(found)))
+        return f"the paper's grid is not known; over our whole sweep the best is {listed}"
 
     return [
         Claim(
@@ -90,22 +97,22 @@ def score(results: pd.DataFrame) -> list[Claim]:
         Claim(
             "The residual gate prefers z = 2.5 in all eight pairs; 2.0 is within 10 % in seven",
             "8 of 8; 7 of 8",
-            f"{best('residual_threshold', 2.5)} of 8; {within('residual_threshold', 2.0, 0.1)} of 8",
-            verdict(best("residual_threshold", 2.5) == 8 and within("residual_threshold", 2.0, 0.1) >= 7),
+            f"{best('residual_threshold', 2.5)} of 8; {within('residual_threshold', 2.0, 0.1)} of 8 among z up to 2.5",
+            judged("residual_threshold", 2.5, 8, within("residual_threshold", 2.0, 0.1) >= 7),
             anywhere("residual_threshold"),
         ),
         Claim(
             "An age cap of 12 is best in all eight pairs",
             "8 of 8",
             f"{best('staleness', 12)} of 8 among caps up to 12, or within 1 % of the best",
-            verdict(best("staleness", 12) == 8),
+            judged("staleness", 12, 8),
             anywhere("staleness"),
         ),
         Claim(
             "A minimum gap of 4 is best in seven pairs",
             "7 of 8",
             f"{best('min_gap', 4)} of 8 among 1, 2 and 4, or within 1 % of the best",
-            verdict(best("min_gap", 4) >= 7),
+            judged("min_gap", 4, 7),
             anywhere("min_gap"),
         ),
     ]
