@@ -20,10 +20,13 @@ from latentbandits.simulation.loop import COUNTS, PROBES, play
 
 _ROUNDS, _TABLES, _REPEATS, _BINS = 20_000, 30, 7, 100
 _C = "the C kernel"
+_NOISY = "state-library at noise 0.5"
 _RATIOS = (
     ("adarp_over_c", "adarp-ucb", "<= 1.5"),
     ("lc_ucb_over_c", "lc-ucb", "<= 0.8"),
     ("ucb1_over_c", "ucb1", "<= 0.3"),
+    ("state_library_over_c", "state-library", "<= 4"),
+    ("state_library_noisy_over_c", _NOISY, "<= 20"),
 )
 Job = Callable[[], object]
 
@@ -49,17 +52,18 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
         for name in TABLE:
             policy = lb.policy(name)
             jobs[name, draw] = _ready(policy, table[policy.units]).start
+        jobs[_NOISY, draw] = _ready(lb.policy("state-library"), _realise(draw, 1, noise=0.5)).start
     ns = _per_round(jobs)
-    c = ns.pop(_C)
+    c, noisy = ns.pop(_C), ns.pop(_NOISY)
     figures = [Figure("c_adarp_ns", c, "", "the yardstick: AdaRP-UCB by hand in C, ns per round")]
     for key, name, target in _RATIOS:
-        figures.append(Figure(key, ns[name] / c, target, f"compiled loop of {name} over the C kernel"))
+        figures.append(Figure(key, (noisy if name == _NOISY else ns[name]) / c, target, f"compiled loop of {name} over the C kernel"))
     figures += [Figure(f"{name.replace('-', '_')}_ns", ns[name], "", f"ns per round, {name}") for name in ns]
     return figures, ns
 
 
-def _realise(draw: int, units: int) -> lb.Table:
-    return lb.HiddenMarkov().realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
+def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Table:
+    return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
 
 
 def _ready(contestant: Contestant, table: lb.Table) -> Run:

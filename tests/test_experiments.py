@@ -56,7 +56,7 @@ def test_table2_is_the_papers() -> None:
     assert len(rows()) == len(published()) == len(TITLES) == 14
     assert all(set(cells) == set(COLUMNS) for cells in published().values())
     assert sum(len(names) for names in SWEEPS.values()) == 14 + 3  # the default stands in all four sweeps
-    full = table2.cases(quick=False)
+    full = table2.paper(quick=False)
     assert {case.draws * case.repeats for case in full} == {640}
     assert published()["default"]["adarp-ucb"] == 452.22
     assert published()["T5000"]["best-single-arm"] == 1135.05

@@ -15,12 +15,12 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.cli import trace
 from latentbandits.policies.table import TABLE
-from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, SCHEDULED, STALENESS, Table
+from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, RIVAL, SCHEDULED, STALENESS, UNTRIED, Table
 from latentbandits.random import stream
 from latentbandits.report.palette import drawing
-from latentbandits.report.trace import MARKS, Shown, draw
+from latentbandits.report.trace import MARKS, Shown, believed_changes, draw
 from latentbandits.settings import describe
-from latentbandits.simulation.batch import record_one
+from latentbandits.simulation.batch import believe_one, record_one
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "policies"
@@ -36,7 +36,8 @@ def recorded(policy: Any, world: Any = None, seed: int = 6) -> tuple[Table, np.n
 def drawn(name: str, policy: Any, world: Any = None) -> tuple[Figure, Shown]:
     table, arms, why = recorded(policy, world)
     with drawing():
-        return draw(name, policy, table, arms, why, START), Shown.of(table, arms, why, START)
+        beliefs = believe_one(policy, table, stream(6), START) if hasattr(policy, "belief") else ()
+        return draw(name, policy, table, arms, why, START, beliefs), Shown.of(table, arms, why, START)
 
 
 def panel(figure: Figure, title: str) -> Axes:
@@ -97,12 +98,77 @@ def test_gates_carry_their_thresholds_and_differ_in_shape_and_colour() -> None:
         "staleness": [331],
         "schedule": [341],
         "continued": [],
+        "untried": [],
+        "rival": [],
     }
     assert points(figure, "probes")[0].tolist() == [311, 312, 321, 331, 341]
     assert Shown.of(table, arms, why, START).probes == 4
     wanted = {"residual (|z| at least 2)", "margin (at most 0.0123)", "staleness (23 rounds old)"}
     assert wanted <= set(legend(figure))
     assert len({mark.shape for mark in MARKS.values()}) == len({mark.color for mark in MARKS.values()}) == len(MARKS)
+
+
+def test_the_marks_of_a_policy_that_believes_carry_its_own_settings() -> None:
+    policy = lb.policy("state-library", patience=77, optimism=1.5, testing=0.25)
+    table, arms, why = recorded(policy)
+    why[START - 1 :] = 0
+    why[[310, 320, 330]] = [STALENESS, UNTRIED, RIVAL]
+    figure = draw("state-library", policy, table, arms, why, START)
+    assert {"staleness (patience 77)", "untried (optimism 1.5)", "rival (testing 0.25)"} <= set(legend(figure))
+    assert "hidden" in figure.axes[0].get_ylabel()
+    assert len(figure.axes) == 4  # no panels of beliefs without beliefs
+
+
+def test_beliefs_are_those_behind_the_choices() -> None:
+    policy = lb.policy("state-library", arms=3)
+    table = lb.HiddenMarkov(arms=3).realise(200, 1, 3, 0, 0)
+    arms, _ = record_one(policy, table, stream(3))
+    beliefs = believe_one(policy, table, stream(3), start=51)
+    assert beliefs == believe_one(policy, table, stream(3))[50:]
+    # An agent that is told the same is of the same belief in every round
+    agent = lb.Agent(policy)
+    agent._random = stream(3)
+    for t in range(200):
+        decision = agent.ask()
+        assert decision.arm == arms[t, 0]
+        agent.tell(decision, table.rewards[t, 0, decision.arm])
+        if t >= 50:
+            assert repr(agent.belief) == repr(beliefs[t - 50])  # nan is not equal to itself
+
+
+@pytest.mark.parametrize("name", ["state-library", "state-library-forgetful"])
+def test_beliefs_are_drawn_beside_the_truth(name: str) -> None:
+    policy = lb.policy(name)
+    figure, shown = drawn(name, policy)
+    table, _, _ = recorded(policy)
+    beliefs = believe_one(policy, table, stream(6), START)
+    for arm in range(2):
+        believed = [b.states[b.current].means[arm] for b in beliefs]
+        np.testing.assert_array_equal(points(figure, f"true-{arm}")[1], table.means[START - 1 :, arm])
+        np.testing.assert_array_equal(points(figure, f"mean-{arm}")[1], believed * 2)  # a line and its edge
+    assert points(figure, "current")[1].tolist() == [b.states[b.current].probability for b in beliefs]
+    assert points(figure, "elsewhere")[1].tolist() == [b.elsewhere for b in beliefs]
+    assert points(figure, "known")[1].tolist() == [len(b.states) for b in beliefs]
+    marks = {str(bars.get_gid()): bars for bars in panel(figure, "changes").collections}
+    moments = {
+        gid: [float(np.asarray(path.vertices)[0, 0]) for path in bars.get_paths()] for gid, bars in marks.items()
+    }
+    assert moments == {"true": shown.changes, "believed": believed_changes(beliefs, START)}
+    # with little noise it sees every change at once, or in the round after
+    assert shown.changes
+    assert all(any(0 <= when - true <= 1 for when in moments["believed"]) for true in shown.changes)
+
+
+def test_beliefs_before_anything_is_known_and_without_states(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path / "a.svg")]
+    assert cli.main(["trace", "state-library", "--arms", "4", "--start", "1", "--rounds", "2", *out]) == 0
+    assert "; changes believed 0, true 0, states 0, noise 0, dwell inf rounds." in capsys.readouterr().out
+    assert cli.main(["trace", "state-library", "--world", "drift", *SHORT, *out]) == 0
+    assert re.search(
+        r"; changes believed \d+, true unknown, states \d+, noise 0\.\d+, dwell \d+ ", capsys.readouterr().out
+    )
 
 
 def test_hidden_state_and_best_arms_are_those_of_the_table() -> None:
@@ -119,7 +185,7 @@ def test_a_world_without_states_has_no_panel_for_them() -> None:
 
 
 def test_the_legend_covers_no_data() -> None:
-    for name, arms in (("adarp-ucb", 2), ("adasp-ucb", 12), ("best-single-arm", 2)):
+    for name, arms in (("adarp-ucb", 2), ("adasp-ucb", 12), ("best-single-arm", 2), ("state-library", 7)):
         figure, _ = drawn(name, lb.policy(name, arms=arms))
         figure.draw_without_rendering()
         box = figure.legends[0].get_window_extent()
@@ -145,10 +211,11 @@ def test_the_command_draws_every_policy(
 
 
 def test_the_same_run_is_the_same_file_and_png_is_one(tmp_path: Path) -> None:
-    for name in ("a.svg", "b.svg", "a.png", "b.png"):
-        assert cli.main(["trace", "adasp-ucb", *SHORT, "--out", str(tmp_path / name)]) == 0
-    for kind in ("svg", "png"):
-        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+    for policy in ("state-library", "adasp-ucb"):
+        for name in ("a.svg", "b.svg", "a.png", "b.png"):
+            assert cli.main(["trace", policy, *SHORT, "--out", str(tmp_path / name)]) == 0
+        for kind in ("svg", "png"):
+            assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -292,6 +359,7 @@ def test_every_setting_is_explained_with_its_value(name: str) -> None:
     assert explained == set(true)
 
 
+DRAWN = {"stories.svg"}  # by hand
 COMMAND = re.compile(r"^\$ latentbandits (trace .+) --out docs/policies/([\w-]+\.svg)\n.+?: (.+)$", re.MULTILINE)
 
 
@@ -301,7 +369,8 @@ def test_pictures_are_what_the_named_commands_draw(
 ) -> None:
     text = (PAGES / page).read_text()
     commands = COMMAND.findall(text)
-    assert re.findall(r"!\[.+\]\((.+)\)", text) == [picture for _, picture, _ in commands]
+    shown = [picture for picture in re.findall(r"!\[.+\]\((.+)\)", text) if picture not in DRAWN]
+    assert shown == [picture for _, picture, _ in commands]
     assert commands
     for command, picture, said in commands:
         assert cli.main([*command.split(), "--out", str(tmp_path / picture)]) == 0

@@ -10,10 +10,21 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.policies.table import TABLE
-from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, SCHEDULED, STALENESS, Choice, Table
+from latentbandits.protocols import (
+    CONTINUED,
+    MARGIN,
+    REASONS,
+    RESIDUAL,
+    RIVAL,
+    SCHEDULED,
+    STALENESS,
+    UNTRIED,
+    Choice,
+    Table,
+)
 from latentbandits.random import below, normal, stream, uniform
 from latentbandits.simulation.batch import record_one
-from tests import naive
+from tests import naive, naive_library, naive_peers
 
 ROUNDS = 3000
 INTERPRETED_ROUNDS = 400
@@ -36,6 +47,11 @@ TWINS: Mapping[type, Callable[..., naive.Twin]] = {
     lb.SlidingWindowUCB: naive.NaiveSlidingWindowUCB,
     lb.EXP3: naive.NaiveEXP3,
     lb.UniformRandom: naive.NaiveUniform,
+    lb.ChangePointThompson: naive_peers.NaiveChangePointThompson,
+    lb.GLRUCB: naive_peers.NaiveGLRUCB,
+    lb.CUSUMUCB: naive_peers.NaiveCUSUMUCB,
+    lb.MonitoredUCB: naive_peers.NaiveMonitoredUCB,
+    lb.StateLibrary: naive_library.NaiveLibrary,
 }
 
 
@@ -92,7 +108,7 @@ def play(twin: naive.Twin, table: Table) -> Played:
         arms = twin.choose(context)
         twin.learn(arms, [float(rewards[unit, arm]) for unit, arm in enumerate(arms)])
         played.append(arms)
-        why = twin.why if isinstance(twin, naive.NaiveTraces | naive.NaiveProbeCommit) else frozenset()
+        why: frozenset[str] = getattr(twin, "why", frozenset())
         reasons.append(sum(code for code, name in REASONS.items() if name in why))
     return np.array(played), np.array(reasons)
 
@@ -163,6 +179,14 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("ts", {"noise": 1.0, "prior_weight": 3.0}),
     ("epsilon-greedy", {"epsilon": 0.5}),
     ("epsilon-greedy", {"epsilon": 0.0}),
+    ("cp-ts", {"hazard": 0.0}),
+    ("cp-ts", {"hazard": 0.1, "hypotheses": 3, "noise": 0.3, "prior_mean": 0.2, "prior_sd": 1.0}),
+    ("glr-ucb", {"risk": 1.0, "forced": 0.2, "exploration": 0.5, "splits": 4}),
+    ("glr-ucb", {"forced": 0.0, "noise": 0.3}),
+    ("cusum-ucb", {"together": False, "warm_up": 2, "drift": 0.25, "forced": 0.1}),
+    ("cusum-ucb", {"threshold": 3.0, "noise": 0.3}),
+    ("m-ucb", {"window": 2, "threshold": 2.0, "forced": 0.1}),
+    ("m-ucb", {"window": 20, "forced": 0.0, "noise": 0.3}),
     ("random", {}),
     ("best-single-arm", {}),
     ("state-oracle", {}),
@@ -190,6 +214,53 @@ def test_baseline_plays_like_its_twin(name: str, settings: Settings) -> None:
 @pytest.mark.parametrize(("name", "settings"), BASELINE_CASES)
 def test_baseline_interpreted(name: str, settings: Settings) -> None:
     assert_compiles_alike(lb.policy(name, **settings), {"rewards": "bernoulli"}, seed=3)
+
+
+# Libraries: small ones in which states replace others, few stories, parts switched off. Settings, and the world.
+QUICK: Settings = {"stickiness": 0.9, "noise": 0.1}
+COIN: Settings = {"rewards": "bernoulli"}
+LIBRARIES: Sequence[tuple[Settings, Settings]] = [
+    ({"arms": 2, "states": 2}, QUICK),
+    ({"arms": 3, "states": 3, "units": 2}, QUICK),
+    ({"arms": 5, "states": 3, "units": 3, "stories": 4}, COIN),
+    ({"arms": 2, "stories": 2}, {"noise": 0.3}),
+    ({"arms": 3, "stories": 4, "units": 3, "floor": 0.1}, {"noise": 0.3}),
+    ({"arms": 5, "units": 2, "noise": 0.05}, {"noise": 0.05}),
+    ({"arms": 2, "noise": 0.2, "low": 0.0, "high": 1.0}, QUICK),
+    ({"arms": 3, "low": -1.0, "high": 2.0, "units": 2}, {"stickiness": 0.95}),
+    ({"arms": 3, "structure": 0.0, "levels": 0}, QUICK),
+    ({"arms": 2, "structure": 5.0, "levels": 2}, {"transition": [[0.9, 0.1, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]]}),
+    ({"arms": 2, "testing": 0.0, "optimism": 0.5, "units": 2}, {"stickiness": 0.5}),
+    ({"arms": 3, "testing": 2.0, "likeness": 0.0, "stories": 8}, QUICK),
+    ({"arms": 2, "floor": 0.0, "patience": 3, "stories": 5, "novelty": 0.1}, COIN),
+    ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "units": 3}, {"stickiness": 0.7}),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LIBRARIES)))
+def test_library_plays_like_its_twin(case: int) -> None:
+    settings, world = LIBRARIES[case]
+    assert_like_twin(lb.StateLibrary(**settings), world, seed=case)
+
+
+@pytest.mark.parametrize("case", range(len(LIBRARIES)))
+def test_library_interpreted(case: int) -> None:
+    settings, world = LIBRARIES[case]
+    assert_compiles_alike(lb.StateLibrary(**settings), world, seed=case)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e6])
+def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
+    """Rewards that wander off make the range grow, and all is told anew."""
+    table = lb.HiddenMarkov(stickiness=0.95).realise(horizon=600, units=1, seed=3, draw=0, repeat=0)
+    rewards = scale * (table.rewards * np.linspace(1, 9, 600)[:, None, None] - 5)
+    recorded(lb.StateLibrary(arms=2), rewards)
+
+
+def test_every_reason_occurs_somewhere_in_the_comparison() -> None:
+    _, why = assert_like_twin(lb.StateLibrary(arms=2, patience=10), {"noise": 0.05}, seed=5, rounds=1000)
+    for reason in (STALENESS, UNTRIED, RIVAL):
+        assert (why & reason).any(), f"{REASONS[reason]} never occurred: the comparison says nothing about it"
 
 
 def test_best_single_arm_without_a_chain_is_best_over_the_table() -> None:

@@ -3,7 +3,7 @@
 Examples
 --------
 >>> import latentbandits as lb
->>> agent = lb.Agent(lb.policy("adasp-ucb", arms=2), seed=1)
+>>> agent = lb.Agent(lb.policy("state-library", arms=2), seed=1)
 >>> decision = agent.ask()
 >>> agent.tell(decision, rewards=0.7)
 """
@@ -19,19 +19,24 @@ _HOMES = {
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
     "BestSingleArm": "policies.oracles",
+    "CUSUMUCB": "policies.cusum_ucb",
+    "ChangePointThompson": "policies.change_point_thompson",
     "Choice": "protocols",
     "Decision": "agent",
     "DiscountedUCB": "policies.discounted_ucb",
     "Drift": "environments.drift",
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
+    "GLRUCB": "policies.glr_ucb",
     "HiddenMarkov": "environments.hidden_markov",
+    "MonitoredUCB": "policies.monitored_ucb",
     "ProbeCommit": "policies.probe_commit",
     "Recorded": "environments.recorded",
     "Results": "simulation.results",
     "Scripted": "policies.oracles",
     "Seasons": "environments.seasons",
     "SlidingWindowUCB": "policies.sliding_window_ucb",
+    "StateLibrary": "policies.state_library",
     "StateOracle": "policies.oracles",
     "Table": "protocols",
     "ThompsonSampling": "policies.thompson",
@@ -55,14 +60,19 @@ if TYPE_CHECKING:
     from latentbandits.environments.seasons import Seasons as Seasons
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
+    from latentbandits.policies.change_point_thompson import ChangePointThompson as ChangePointThompson
+    from latentbandits.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
     from latentbandits.policies.discounted_ucb import DiscountedUCB as DiscountedUCB
     from latentbandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from latentbandits.policies.exp3 import EXP3 as EXP3
+    from latentbandits.policies.glr_ucb import GLRUCB as GLRUCB
+    from latentbandits.policies.monitored_ucb import MonitoredUCB as MonitoredUCB
     from latentbandits.policies.oracles import BestSingleArm as BestSingleArm
     from latentbandits.policies.oracles import Scripted as Scripted
     from latentbandits.policies.oracles import StateOracle as StateOracle
     from latentbandits.policies.probe_commit import ProbeCommit as ProbeCommit
     from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
+    from latentbandits.policies.state_library import StateLibrary as StateLibrary
     from latentbandits.policies.table import policy as policy
     from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling
     from latentbandits.policies.traces import TraceLearner as TraceLearner

@@ -35,7 +35,7 @@ class Decision(NamedTuple):
     arms : tuple of int
         The arm of every unit.
     why : tuple of str
-        Empty when the policy exploits; else the reasons to probe: residual, margin, staleness, schedule, continued.
+        Empty when the policy exploits; else the reasons to probe: residual, margin, staleness, schedule, continued, untried, rival.
     """
 
     id: int
@@ -121,6 +121,13 @@ class Agent:
     def state(self) -> Any:
         """What the policy remembers; to be looked at, not changed."""
         return self._state
+
+    @property
+    def belief(self) -> Any:
+        """What the policy believes about the hidden state, if it is one that says so: see ``StateLibrary.belief``."""
+        if not hasattr(self._policy, "belief"):
+            raise refuse("Agent", "policy", self._policy, "one that tells its belief, such as StateLibrary")
+        return self._policy.belief(self._state)
 
     @property
     def open(self) -> tuple[int, ...]:

@@ -15,13 +15,15 @@ WHY, PHASE, EPISODE = 0, 1, 2
 NOTES = 3
 
 # Why a round is a probe. A probe that takes several rounds gives its reasons in the first and CONTINUED in the others.
-RESIDUAL, MARGIN, STALENESS, SCHEDULED, CONTINUED = 1, 2, 4, 8, 16
+RESIDUAL, MARGIN, STALENESS, SCHEDULED, CONTINUED, UNTRIED, RIVAL = 1, 2, 4, 8, 16, 32, 64
 REASONS = {
     RESIDUAL: "residual",
     MARGIN: "margin",
     STALENESS: "staleness",
     SCHEDULED: "schedule",
     CONTINUED: "continued",
+    UNTRIED: "untried",
+    RIVAL: "rival",
 }
 
 

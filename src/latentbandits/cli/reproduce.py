@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         )
         for claim in outcome.claims:
             mark = {"holds": "+", "does not hold": "-"}.get(claim.verdict, "?")
-            print(f"  {mark} {claim.text}\n      here {claim.measured}; paper {claim.published}")
+            print(f"  {mark} {claim.text}\n      here {claim.measured}; {outcome.experiment.beside} {claim.published}")
 
     results = options.out / "results"
     try:

@@ -1,4 +1,4 @@
-"""Draw a policy at work on one run: the hidden state, the arms it plays, why it probes and what that costs."""
+"""Draw a policy at work on one run: the hidden state, the arms it plays, why it probes, what it believes and what that costs."""
 
 import argparse
 from pathlib import Path
@@ -137,14 +137,16 @@ def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form:
     from latentbandits.random import Purpose, stream
     from latentbandits.report.palette import drawing, label
     from latentbandits.report.trace import Shown, draw
-    from latentbandits.simulation.batch import record_one
+    from latentbandits.simulation.batch import believe_one, record_one
 
     # the streams of `simulate`: this is the first run of a simulation with the same world and seed
     table = world.realise(options.start - 1 + options.rounds, made.units, options.seed, 0, 0)
-    arms, why = record_one(made, table, stream(options.seed, Purpose.POLICY, 0, 0))
+    random = stream(options.seed, Purpose.POLICY, 0, 0)
+    arms, why = record_one(made, table, random.copy())
+    beliefs = believe_one(made, table, random.copy(), options.start) if hasattr(made, "belief") else []
     content = BytesIO()
     with drawing():
-        figure = draw(name, made, table, arms, why, options.start)
+        figure = draw(name, made, table, arms, why, options.start, beliefs)
         # no date and no versions: the same run is the same file
         nameless = {"Date": None} if form == "svg" else {"Software": None}
         figure.savefig(content, format=form, dpi=200, metadata=nameless)
@@ -155,7 +157,18 @@ def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form:
         f"{'state' if states == 1 else 'states'}; a best arm in {100 * shown.optimal:.1f} %, "
         f"{shown.probes} {'probe' if shown.probes == 1 else 'probes'}, regret {shown.regret.sum():.2f} per unit"
     )
-    return content.getvalue(), told
+    return content.getvalue(), told + (creed(shown, beliefs) if beliefs else "")
+
+
+def creed(shown: Any, beliefs: Any) -> str:
+    """Return what a policy believes at the end."""
+    from latentbandits.report.trace import believed_changes
+
+    last, changes = beliefs[-1], believed_changes(beliefs, int(shown.rounds[0]))
+    return (
+        f"; changes believed {len(changes)}, true {len(shown.changes) if (shown.states >= 0).any() else 'unknown'}, "
+        f"states {len(last.states)}, noise {last.noise:.2g}, dwell {last.dwell:.0f} rounds"
+    )
 
 
 def setting(given: str) -> tuple[str, Any]:

@@ -17,6 +17,9 @@ _PACKAGE = Path(__file__).parents[1]
 _ENGINE = (
     "compiled.py",
     "linear.py",
+    "noise.py",
+    "policies/stories.py",
+    "policies/lag_table.py",
     "protocols.py",
     "random.py",
     "simulation/loop.py",
@@ -64,6 +67,7 @@ class Case:
         content = {k: about[k] for k in ("world", "horizon", "draws", "repeats", "seed", "bins")}
         content["policy"] = about["policies"][label]
         content["code"] = code_version(self.policies[label])
+        content["world code"] = _source(self.world)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -104,10 +108,20 @@ def tempered(claims: list[Claim], quick: bool) -> list[Claim]:
 
 def about_world(world: Any) -> dict[str, Any]:
     """Return a world's options as plain values."""
-    options = {field.name: getattr(world, field.name) for field in dataclasses.fields(world)}
     return {"class": type(world).__name__} | {
-        k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in options.items()
+        field.name: _plain(getattr(world, field.name)) for field in dataclasses.fields(world)
     }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return about_world(value) if dataclasses.is_dataclass(value) else value
+
+
+def _source(thing: Any) -> str:
+    """Return a digest of the file that a thing's class is written in."""
+    return hashlib.sha256(Path(sys.modules[type(thing).__module__].__file__ or "").read_bytes()).hexdigest()
 
 
 def code_version(policy: Any) -> str:

@@ -6,12 +6,16 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from latentbandits.experiments import beyond
 from latentbandits.experiments.case import Claim, tempered
 from latentbandits.experiments.paper import table2
 from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import Experiment, experiments
 from latentbandits.files import write_whole
 from latentbandits.settings import whole
+
+# Experiments that leave a table for people too
+TABLES = {"table2": table2.summary, "beyond": beyond.summary}
 
 
 class Outcome(NamedTuple):
@@ -36,7 +40,7 @@ def reproduce(
     progress: Callable[[str], Callable[[int, int], None]] | None = None,
     finished: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """Run the named experiments (all if none) and leave rows, a manifest and Table 2 in a folder.
+    """Run the named experiments (all if none) and leave rows, a manifest and tables in a folder.
 
     Parameters
     ----------
@@ -74,8 +78,9 @@ def reproduce(
             show(total, total)
         rows = store.rows(cases, quick)
         store.save(one.id, rows)
-        if one.id == "table2":
-            write_whole(folder / "table2.csv", table2.summary(rows).to_csv(index=False, float_format="%.6g").encode())
+        if one.id in TABLES:
+            content = TABLES[one.id](rows).to_csv(index=False, float_format="%.6g")
+            write_whole(folder / f"{one.id}.csv", content.encode())
         seconds = time.perf_counter() - begin
         store.note(one.id, cases, quick)
         cells = sum(len(case.policies) for case in cases)

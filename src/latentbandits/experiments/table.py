@@ -19,7 +19,10 @@ IDS = (
     "misspecification",
     "many-arms",
     "theory",
+    "beyond",
 )
+# Experiments that are not the paper's
+OWN = ("beyond",)
 
 
 class Experiment(NamedTuple):
@@ -31,12 +34,14 @@ class Experiment(NamedTuple):
     summary : one line about it
     cases : given whether it is to be quick, the simulations
     score : given the rows of all runs, the claims and their verdicts
+    beside : what the claims are measured against: the paper, or a target
     """
 
     id: str
     summary: str
     cases: Callable[[bool], list[Case]]
     score: Callable[["pd.DataFrame"], list[Claim]]
+    beside: str = "paper"
 
 
 def experiment(name: str) -> Experiment:
@@ -45,8 +50,9 @@ def experiment(name: str) -> Experiment:
         near = difflib.get_close_matches(name, IDS, n=1)
         hint = f" (did you mean {near[0]}?)" if near else ""
         raise ValueError(f"reproduce: experiment is {name!r}, allowed is one of {', '.join(IDS)}{hint}")
-    module = importlib.import_module(f"latentbandits.experiments.paper.{name.replace('-', '_')}")
-    return Experiment(name, module.SUMMARY, module.cases, module.score)
+    room = "experiments" if name in OWN else "experiments.paper"
+    module = importlib.import_module(f"latentbandits.{room}.{name.replace('-', '_')}")
+    return Experiment(name, module.SUMMARY, module.cases, module.score, "target" if name in OWN else "paper")
 
 
 def experiments(names: Sequence[str] = ()) -> list[Experiment]:

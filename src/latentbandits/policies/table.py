@@ -5,12 +5,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
+from latentbandits.policies.change_point_thompson import ChangePointThompson
+from latentbandits.policies.cusum_ucb import CUSUMUCB
 from latentbandits.policies.discounted_ucb import DiscountedUCB
 from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
+from latentbandits.policies.glr_ucb import GLRUCB
+from latentbandits.policies.monitored_ucb import MonitoredUCB
 from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
 from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
+from latentbandits.policies.state_library import StateLibrary
 from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
@@ -75,6 +80,15 @@ def _scheduled(lag: str, interval: int, together: bool) -> Callable[[int, int | 
 
 # The paper states neither these settings nor its code. They are the ones whose regret fits its Table 2 best (docs/settings.md).
 TABLE: Mapping[str, Entry] = {
+    "state-library": Entry(
+        "StateLibrary",
+        StateLibrary,
+        _fixed(),
+        "remembers every state met, weighs stories about the present one; told nothing",
+    ),
+    "state-library-forgetful": Entry(
+        "StateLibrary (forgetful)", StateLibrary, _fixed(states=2), "the same with a library of two states: no memory"
+    ),
     "adarp-ucb": Entry(
         "AdaRP-UCB",
         TraceLearner,
@@ -111,6 +125,12 @@ TABLE: Mapping[str, Entry] = {
     "ucb1": Entry("UCB1", UCB1, _fixed(), "the classical index policy"),
     "ts": Entry("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling"),
     "epsilon-greedy": Entry("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds"),
+    "cp-ts": Entry("CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was"),
+    "glr-ucb": Entry("GLR-UCB", GLRUCB, _fixed(), "starts anew when a likelihood ratio tells of a change"),
+    "cusum-ucb": Entry(
+        "CUSUM-UCB", CUSUMUCB, _fixed(together=True), "starts anew when rewards leave the mean of the first few"
+    ),
+    "m-ucb": Entry("M-UCB", MonitoredUCB, _fixed(), "starts anew when the halves of a window differ"),
     "probe-commit": Entry(
         "Probe-commit",
         ProbeCommit,

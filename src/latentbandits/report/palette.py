@@ -10,6 +10,7 @@ from latentbandits.policies.table import TABLE
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PINK, GREY = "#D8C800", "#0072B2", "#D55E00", "#CC79A7", "#888888"
+BROWN = "#7A4A1E"
 
 
 class Style(NamedTuple):
@@ -20,6 +21,8 @@ class Style(NamedTuple):
 
 
 STYLES: Mapping[str, Style] = {
+    "state-library": Style(BLACK, "-"),
+    "state-library-forgetful": Style(BLACK, "--"),
     "adarp-ucb": Style(RED, "-"),
     "rp-ucb": Style(RED, "--"),
     "adasp-ucb": Style(BLUE, "-"),
@@ -33,6 +36,10 @@ STYLES: Mapping[str, Style] = {
     "ucb1": Style(SKY, "-"),
     "ts": Style(SKY, "--"),
     "epsilon-greedy": Style(SKY, ":"),
+    "cp-ts": Style(BROWN, "-"),
+    "glr-ucb": Style(BROWN, "--"),
+    "cusum-ucb": Style(BROWN, "-."),
+    "m-ucb": Style(BROWN, ":"),
     "probe-commit": Style(YELLOW, "-"),
     "random": Style(GREY, ":"),
     "best-single-arm": Style(GREY, "--"),
@@ -47,8 +54,9 @@ def style(name: str) -> Style:
 
 
 def label(name: str) -> str:
-    """Return a policy's label in figures."""
-    return TABLE[name].label if name in TABLE else name
+    """Return a policy's label in figures; variants ("state-library|two units") are named after the policy they vary."""
+    known = name.split("|")[0].split()[0]
+    return TABLE[known].label + name[len(known) :].replace("|", ", ") if known in TABLE else name
 
 
 @contextmanager

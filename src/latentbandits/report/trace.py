@@ -1,6 +1,6 @@
-"""A policy at work: what was hidden, what it played, why it probed and what that cost, round by round."""
+"""A policy at work: what was hidden, what it played and believed, why it probed and what that cost, round by round."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, SCHEDULED, STALENESS, Table
-from latentbandits.report.palette import BLACK, BLUE, GREEN, ORANGE, PINK, RED, SKY, YELLOW, label, style
+from latentbandits.policies.state_library import Belief
+from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, RIVAL, SCHEDULED, STALENESS, UNTRIED, Table
+from latentbandits.report.palette import BLACK, BLUE, BROWN, GREEN, GREY, ORANGE, PINK, RED, SKY, YELLOW, label, style
 
 # One tint per arm; bands carry the arm's number by their place too, so colours may come again
 TINTS = (SKY, ORANGE, GREEN, PINK, YELLOW)
@@ -20,19 +21,23 @@ FAINT = 0.4
 
 
 class Mark(NamedTuple):
-    """How a reason to probe is drawn, and the setting that it depends on: shape and colour both tell it apart."""
+    """How a reason to probe is drawn, and the setting that it depends on: shape and colour both tell it apart.
+
+    `rules` says in words what the setting means, for each setting that it can be; a policy has one of them.
+    """
 
     shape: str
     color: str
-    setting: str
-    rule: str
+    rules: Mapping[str, str]
 
 
 MARKS: Mapping[int, Mark] = {
-    RESIDUAL: Mark("D", PINK, "residual_threshold", "|z| at least {}"),
-    MARGIN: Mark("v", BLUE, "margin", "at most {}"),
-    STALENESS: Mark("s", ORANGE, "staleness", "{} rounds old"),
-    SCHEDULED: Mark("^", GREEN, "interval", "every {} rounds"),
+    RESIDUAL: Mark("D", PINK, {"residual_threshold": "|z| at least {}"}),
+    MARGIN: Mark("v", BLUE, {"margin": "at most {}"}),
+    STALENESS: Mark("s", ORANGE, {"staleness": "{} rounds old", "patience": "patience {}"}),
+    SCHEDULED: Mark("^", GREEN, {"interval": "every {} rounds"}),
+    UNTRIED: Mark("P", SKY, {"optimism": "optimism {}"}),
+    RIVAL: Mark("X", BROWN, {"testing": "testing {}"}),
 }
 RING: Mapping[str, Any] = {
     "linestyle": "none",
@@ -94,6 +99,11 @@ class Shown(NamedTuple):
         return float((np.take_along_axis(self.gaps, self.arms, axis=1) == 0).mean())
 
     @property
+    def changes(self) -> list[int]:
+        """The rounds in which the hidden state was another one than before."""
+        return [int(when) for when in self.rounds[1:][np.diff(self.states) != 0]]
+
+    @property
     def probes(self) -> int:
         """Number of probes that began; one that takes several rounds counts once."""
         return int(((self.why & ~CONTINUED) != 0).sum())
@@ -104,8 +114,37 @@ class Shown(NamedTuple):
         return [reason for reason in MARKS if ((self.why & reason) != 0).any()]
 
 
-def draw(policy_name: str, policy: Any, table: Table, arms: np.ndarray, why: np.ndarray, start: int) -> Figure:
-    r"""Draw a run from one round on: hidden state, arms, reasons to probe, regret.
+def believed_changes(beliefs: Iterable[Belief], after: int) -> list[int]:
+    """Return the changes after a round in which a policy came to believe, given one belief per round.
+
+    A belief in an earlier change takes back all later ones; one within two rounds of the last is the same change, better dated.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.report.trace import believed_changes
+    >>> belief = lb.Agent("state-library").belief
+    >>> believed_changes((belief._replace(changed=when) for when in (9, 40, 41, 41, 70, 41, 90)), after=20)
+    [41, 90]
+    """
+    found: list[int] = []
+    for belief in beliefs:
+        while found and found[-1] >= belief.changed - 2:
+            found.pop()
+        found.append(belief.changed)
+    return [when for when in found if when > after]
+
+
+def draw(
+    policy_name: str,
+    policy: Any,
+    table: Table,
+    arms: np.ndarray,
+    why: np.ndarray,
+    start: int,
+    beliefs: Sequence[Belief] = (),
+) -> Figure:
+    r"""Draw a run from one round on: hidden state, arms, reasons to probe, beliefs, regret.
 
     Parameters
     ----------
@@ -119,6 +158,8 @@ def draw(policy_name: str, policy: Any, table: Table, arms: np.ndarray, why: np.
         What it did, as recorded by `latentbandits.simulation.batch.record_one`.
     start : int
         First round shown, counted from 1.
+    beliefs : sequence of Belief
+        What it believed after every round shown (`latentbandits.simulation.batch.believe_one`); empty if it does not say.
 
     Returns
     -------
@@ -143,6 +184,7 @@ def draw(policy_name: str, policy: Any, table: Table, arms: np.ndarray, why: np.
         "state": 1.0 if hidden else 0.0,
         "arm": min(0.5 + 0.3 * rows, 3.5),
         "why": 0.3 + 0.2 * len(reasons) if reasons else 0.0,
+        **({"means": 1.6, "sure": 0.8, "changes": 0.7, "known": 0.6} if beliefs else {}),
         "regret": 1.3,
     }
     heights = {name: height for name, height in heights.items() if height}
@@ -154,6 +196,11 @@ def draw(policy_name: str, policy: Any, table: Table, arms: np.ndarray, why: np.
     _arms(panels["arm"], shown)
     if reasons:
         _reasons(panels["why"], shown)
+    if beliefs:
+        _means(panels["means"], shown, table.means[start - 1 :], beliefs)
+        _sure(panels["sure"], shown, beliefs)
+        _changes(panels["changes"], shown, beliefs)
+        _known(panels["known"], shown, beliefs)
     _regret(panels["regret"], shown, policy_name)
 
     top, bottom = grid[0, 0], grid[-1, 0]
@@ -162,7 +209,7 @@ def draw(policy_name: str, policy: Any, table: Table, arms: np.ndarray, why: np.
     bottom.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1, steps=[1, 2, 5, 10]))
     bottom.set_xlabel("round")
     figure.align_ylabels()
-    keys = _keys(policy_name, policy, shown)
+    keys = _keys(policy_name, policy, shown, bool(beliefs))
     figure.legend(
         list(keys.values()),
         list(keys),
@@ -259,6 +306,47 @@ def _reasons(axes: Axes, shown: Shown) -> None:
     axes.set_ylabel("probe\nbegins by")
 
 
+def _means(axes: Axes, shown: Shown, true: np.ndarray, beliefs: Sequence[Belief]) -> None:
+    """Draw every arm's mean reward: the true one, and the one remembered of the state that is believed in."""
+    nothing = (np.nan,) * true.shape[1]
+    believed = np.array([b.states[b.current].means if b.states else nothing for b in beliefs])
+    for arm in range(true.shape[1]):
+        tint = TINTS[arm % len(TINTS)]
+        axes.step(shown.rounds, true[:, arm], where="mid", color=tint, alpha=FAINT, linewidth=5, gid=f"true-{arm}")
+        for color, width in ((BLACK, 2.0), (tint, 1.0)):
+            axes.step(shown.rounds, believed[:, arm], where="mid", color=color, linewidth=width, gid=f"mean-{arm}")
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.set_ylabel("mean\nreward")
+
+
+def _sure(axes: Axes, shown: Shown, beliefs: Sequence[Belief]) -> None:
+    """Draw the probability of the state that is believed in, and of being in none that is remembered."""
+    current = [b.states[b.current].probability if b.states else 0.0 for b in beliefs]
+    axes.step(shown.rounds, current, where="mid", color=BLACK, linewidth=1, gid="current")
+    axes.step(shown.rounds, [b.elsewhere for b in beliefs], where="mid", color=PINK, linewidth=1, gid="elsewhere")
+    axes.set_ylim(-0.05, 1.05)
+    axes.set_ylabel("proba-\nbility")
+
+
+def _changes(axes: Axes, shown: Shown, beliefs: Sequence[Belief]) -> None:
+    """Draw the moments at which the state changed, and those at which the policy believes that it did."""
+    believed = believed_changes(beliefs, int(shown.rounds[0]))
+    axes.vlines(shown.changes, -0.4, 0.4, color=GREY, alpha=FAINT, linewidth=5, gid="true")
+    axes.vlines(believed, 0.6, 1.4, color=BLACK, linewidth=1.4, gid="believed")
+    axes.set_ylim(1.6, -0.6)
+    axes.set_yticks([0, 1], ["true", "believed"])
+    axes.yaxis.grid(visible=False)
+    axes.set_ylabel("changes")
+
+
+def _known(axes: Axes, shown: Shown, beliefs: Sequence[Belief]) -> None:
+    """Draw the number of states that the policy remembers."""
+    axes.step(shown.rounds, [len(b.states) for b in beliefs], where="mid", color=BLACK, gid="known")
+    axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_locator(MaxNLocator(2, integer=True, min_n_ticks=1))
+    axes.set_ylabel("states\nknown")
+
+
 def _regret(axes: Axes, shown: Shown, name: str) -> None:
     """Draw regret summed over the rounds shown, beside what a random arm would be expected to cost."""
     random = style("random")
@@ -269,7 +357,7 @@ def _regret(axes: Axes, shown: Shown, name: str) -> None:
     axes.set_ylabel("regret\nper unit")
 
 
-def _keys(name: str, policy: Any, shown: Shown) -> dict[str, Any]:
+def _keys(name: str, policy: Any, shown: Shown, believes: bool) -> dict[str, Any]:
     """Return the legend, label by label: only what is to be seen."""
     exploited = np.take_along_axis(shown.gaps, shown.arms, axis=1)[shown.why == 0]
     tints = tuple(Patch(color=tint, alpha=FAINT, linewidth=0) for tint in TINTS[: shown.gaps.shape[1]])
@@ -282,9 +370,14 @@ def _keys(name: str, policy: Any, shown: Shown) -> dict[str, Any]:
         keys["played in a probe"] = Line2D([], [], **RING)
     for reason in shown.reasons:
         mark = MARKS[reason]
-        limit = getattr(policy, mark.setting, None)
-        rule = "" if limit is None else f" ({mark.rule.format(f'{limit:.3g}')})"
-        keys[REASONS[reason] + rule] = Line2D([], [], **_look(mark))
+        limits = [
+            rule.format(f"{getattr(policy, key):.3g}") for key, rule in mark.rules.items() if hasattr(policy, key)
+        ]
+        keys[REASONS[reason] + "".join(f" ({limit})" for limit in limits)] = Line2D([], [], **_look(mark))
+    if believes:
+        keys["true mean or change"] = Line2D([], [], color=GREY, alpha=FAINT, linewidth=5)
+        keys["believed mean, change or state"] = Line2D([], [], color=BLACK, linewidth=1.4)
+        keys["none of the known states"] = Line2D([], [], color=PINK, linewidth=1.4)
     keys[f"regret of {label(name)}"] = Line2D([], [], color=style(name).color)
     keys["of a random arm, expected"] = Line2D([], [], color=style("random").color, linestyle=style("random").line)
     return keys

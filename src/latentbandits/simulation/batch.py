@@ -228,5 +228,30 @@ def record_one(
     table = sound(table, rounds, chosen.arms, chosen.units)
     arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
-    run(chosen, Choice.blank(chosen), table.rewards, context, random, arms, why)
+    run(chosen, chosen.init(), Choice.blank(chosen), table.rewards, context, random, arms, why)
     return arms, why
+
+
+def believe_one(policy: Any, table: Table, random: np.ndarray, start: int = 1) -> list[Any]:
+    """Play as `record_one` does and return what the policy believes after every round from `start` on, counted from 1.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.random import stream
+    >>> from latentbandits.simulation.batch import believe_one
+    >>> table = lb.HiddenMarkov().realise(horizon=40, units=1, seed=0, draw=0, repeat=0)
+    >>> beliefs = believe_one(lb.policy("state-library"), table, stream(0), start=21)
+    >>> len(beliefs), beliefs[-1].changed
+    (20, 40)
+    """
+    chosen, context = prepare(policy, table)
+    table = sound(table, len(table.means), chosen.arms, chosen.units)
+    state, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
+    beliefs, first = [], 0
+    for end in range(start, len(table.means) + 1):
+        arms, why = np.empty((end - first, chosen.units), np.int64), np.empty(end - first, np.int64)
+        run(chosen, state, choice, table.rewards[first:end], context[first:end], random, arms, why)
+        beliefs.append(chosen.belief(state))
+        first = end
+    return beliefs

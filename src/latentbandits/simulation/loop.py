@@ -68,6 +68,7 @@ def play(
 
 def record(
     policy: Any,
+    state: Any,
     choice: Choice,
     rewards: np.ndarray,
     context: np.ndarray,
@@ -75,11 +76,10 @@ def record(
     arms: np.ndarray,
     why: np.ndarray,
 ) -> int:
-    """Play a whole table and write down what happened: the arm of every unit and the reason to probe, round by round.
+    """Play on from a state and write down what happened: the arm of every unit and the reason to probe, round by round.
 
     Returns -1, or the round in which the policy chose an arm that does not exist.
     """
-    state = policy.init()
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
     for t in range(len(rewards)):

@@ -5,7 +5,11 @@ import pandas as pd
 
 from latentbandits.experiments.case import Case, Claim, verdict
 from latentbandits.experiments.paper.worlds import (
+    BEYOND,
+    BEYOND_REPEATS,
     COLUMNS,
+    LIBRARY,
+    LIBRARY_TWO,
     LIMIT,
     MATRICES,
     QUICK_MATRICES,
@@ -21,11 +25,18 @@ from latentbandits.experiments.paper.worlds import (
 from latentbandits.policies.table import TABLE, policy
 from latentbandits.simulation.results import interval
 
-SUMMARY = "cumulative regret, 14 environments x 13 policies, and the Bayes limit"
+SUMMARY = "cumulative regret, 14 environments x 13 policies, the Bayes limit, and policies beyond the paper"
 STATED = ("adarp-ucb stated", "adasp-ucb stated")
+APART = " | beyond"  # ends the names of cases that are beyond the paper
+PAPER_GROUP, BEYOND_GROUP = "paper", "beyond the paper"
 
 
 def cases(quick: bool) -> list[Case]:
+    """Return two cases per row: what the paper has, and what it does not have, on the same worlds."""
+    return [*paper(quick), *beyond(quick)]
+
+
+def paper(quick: bool) -> list[Case]:
     """Return one case per row: the fitted profile, the stated gates, and the limit."""
     made = []
     for name, (world, horizon) in rows().items():
@@ -36,16 +47,31 @@ def cases(quick: bool) -> list[Case]:
     return made
 
 
+def beyond(quick: bool) -> list[Case]:
+    """Return one case per row with the policies beyond the paper."""
+    made = []
+    for name, (world, horizon) in rows().items():
+        policies = {label: policy(label, arms=world.arms) for label in BEYOND if label != LIBRARY_TWO}
+        policies[LIBRARY_TWO] = policy(LIBRARY, arms=world.arms, units=2)
+        draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, BEYOND_REPEATS)
+        made.append(Case(name + APART, world, {label: policies[label] for label in BEYOND}, horizon, draws, repeats))
+    return made
+
+
 def summary(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per cell: mean regret per unit, its 95 % interval over matrices, twice that, the published cell, the ratio."""
+    """Return one line per cell: mean regret per unit, its 95 % interval over matrices, twice that, the published cell, the ratio.
+
+    The lines of the paper's policies come first; those beyond the paper have no published cell.
+    """
     lines = []
     per_draw = results.groupby(["case", "policy", "draw"], sort=False)["regret"].mean()
     for (case, label), values in per_draw.groupby(level=[0, 1], sort=False):
         mean, low, high = interval(values.to_numpy())
-        cell = published()[case].get(label.split()[0], np.nan)
+        cell = np.nan if label in BEYOND else published()[case].get(label.split()[0], np.nan)
         lines.append(
             {
-                "row": case,
+                "row": case.removesuffix(APART),
+                "group": BEYOND_GROUP if label in BEYOND else PAPER_GROUP,
                 "policy": label,
                 "regret": mean,
                 "low": low,
@@ -55,7 +81,7 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
                 "ratio": SCALE * mean / cell,
             }
         )
-    return pd.DataFrame(lines)
+    return pd.DataFrame(lines).sort_values("group", ascending=False, kind="stable", ignore_index=True)
 
 
 def best(table: pd.DataFrame, row: str, group: tuple[str, ...], column: str = "regret") -> str:

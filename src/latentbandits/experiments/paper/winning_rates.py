@@ -8,7 +8,7 @@ from latentbandits.experiments.paper import table2
 from latentbandits.experiments.paper.worlds import COLUMNS
 
 SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"
-cases = table2.cases  # the same runs; nothing is simulated twice
+cases = table2.paper  # the same runs; nothing is simulated twice
 
 
 def pairs(results: pd.DataFrame, case: str) -> pd.DataFrame:

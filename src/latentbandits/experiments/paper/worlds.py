@@ -15,10 +15,15 @@ SINGLE_UNIT = ("adasp-ucb", "d-ucb", "exp3", "exp3-s", "lc-ts", "lc-ucb", "sp-uc
 ORACLES = ("best-single-arm",)
 COLUMNS = (*TWO_UNIT, *SINGLE_UNIT, *ORACLES)
 LIMIT = "bayes-limit"
+# What the paper does not have: shown beside its columns, never scored with them
+PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
+LIBRARY, LIBRARY_TWO, FORGETFUL = "state-library", "state-library|two units", "state-library-forgetful"
+BEYOND = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 # The gates as the text states them: z 2, margin 0.05, tau_min 2, hazard rate 0.1 and threshold 0.5, which is an age cap of 7
 STATED_GATES: Mapping[str, Any] = {"residual_threshold": 2.0, "margin": 0.05, "staleness": 7, "min_gap": 2}
 MATRICES, REPEATS = 128, 5
+BEYOND_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 16
 # The table's numbers are twice the regret per unit: its *Optimal single arm* tends to T/3, where uniform means give T/6.
 SCALE = 2.0

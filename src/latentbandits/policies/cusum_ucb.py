@@ -1,0 +1,133 @@
+"""CUSUM-UCB: confidence bounds, restarted when rewards leave the mean of the first few."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream, below, uniform
+from latentbandits.settings import Above, AtLeast, Within, checked
+
+
+class State(NamedTuple):
+    """Rewards since the restart and the two cumulative sums, per arm; and what is known of the noise."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    usual: np.ndarray  # mean of the first rewards
+    above: np.ndarray  # by how much later rewards were higher, in all
+    under: np.ndarray  # by how much they were lower
+    noise: np.ndarray
+    bins: np.ndarray
+    tally: np.ndarray
+    last_arm: np.ndarray
+    last_reward: np.ndarray
+
+
+@checked
+class CUSUMUCB(NamedTuple):
+    """Upper confidence bounds since the last change, which two cumulative sums find: CUSUM-UCB (Liu, Lee & Shroff 2018).
+
+    The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds, n_a of them with arm a. In
+    the share `forced` of the rounds the arm is random. The first `warm_up` rewards of an arm give its usual reward u; each
+    later reward r moves two sums, ``above = max(0, above + r - u - drift * noise)`` and
+    ``under = max(0, under + u - r - drift * noise)``. When one of them reaches ``threshold * noise``, the arm starts anew, or all
+    arms do if they change `together`.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm, and a round's reward is their mean.
+    warm_up : int
+        Number of rewards that give an arm's usual reward (M).
+    drift : float
+        Deviation that is not counted, in units of the noise (epsilon).
+    threshold : float
+        Sum of deviations that is a change, in units of the noise (h).
+    forced : float
+        Share of rounds with a random arm (alpha).
+    exploration : float
+        Factor of the bonus.
+    together : bool
+        Whether a change of one arm is a change of all; False in the paper.
+    noise : float
+        Standard deviation of one unit's reward; 0 if it is to be learned.
+    prior_sd : float
+        Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.CUSUMUCB(arms=2), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    warm_up: Annotated[int, AtLeast(1)] = 5
+    drift: Annotated[float, AtLeast(0)] = 1.0
+    threshold: Annotated[float, AtLeast(0)] = 5.0
+    forced: Annotated[float, Within(0, 1)] = 0.003
+    exploration: Annotated[float, AtLeast(0)] = 2.8
+    together: bool = False
+    noise: Annotated[float, AtLeast(0)] = 0.0
+    prior_sd: Annotated[float, Above(0)] = 0.29
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(
+            np.zeros(self.arms, np.int64),
+            np.zeros(self.arms),
+            np.zeros(self.arms),
+            np.zeros(self.arms),
+            np.zeros(self.arms),
+            np.full(1, first_noise(self.noise, self.prior_sd)),
+            np.zeros(BINS),
+            np.zeros(TALLIES),
+            np.full(1, -1, np.int64),
+            np.zeros(1),
+        )
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play a random arm now and then, else the first untried one or the one with the highest index."""
+        total = 0
+        for arm in range(self.arms):
+            total += state.counts[arm]
+        best, top = 0, -np.inf
+        noise = state.noise[0] / math.sqrt(self.units)
+        log_n = math.log(max(total, 1))
+        for arm in range(self.arms):
+            n, index = state.counts[arm], np.inf
+            if n > 0:
+                index = state.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+            if index > top:
+                best, top = arm, index
+        if uniform(random) < self.forced:
+            best = below(random, self.arms)
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Count the rewards and move the sums; start anew if one of them is too large."""
+        arm = choice.arms[0]
+        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = state.noise[0] / math.sqrt(self.units)
+        state.counts[arm] += 1
+        state.sums[arm] += reward
+        if state.counts[arm] <= self.warm_up:
+            state.usual[arm] = state.sums[arm] / state.counts[arm]
+            return
+        gap = reward - state.usual[arm]
+        state.above[arm] = max(0.0, state.above[arm] + gap - self.drift * noise)
+        state.under[arm] = max(0.0, state.under[arm] - gap - self.drift * noise)
+        if max(state.above[arm], state.under[arm]) >= self.threshold * noise:
+            for other in range(self.arms):
+                if self.together or other == arm:
+                    state.counts[other] = 0
+                    state.sums[other] = 0.0
+                    state.above[other] = 0.0
+                    state.under[other] = 0.0

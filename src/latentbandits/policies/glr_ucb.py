@@ -1,0 +1,159 @@
+"""GLR-UCB: confidence bounds, restarted by a likelihood-ratio test."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream
+from latentbandits.settings import Above, AtLeast, Within, checked
+
+
+class State(NamedTuple):
+    """Rewards since the restart, in all and at some moments in between; and what is known of the noise."""
+
+    counts: np.ndarray  # per arm
+    sums: np.ndarray
+    split_counts: np.ndarray  # counts and sums of an arm at earlier moments, oldest first
+    split_sums: np.ndarray
+    splits: np.ndarray  # number of these moments, per arm
+    rounds: np.ndarray  # since the restart
+    noise: np.ndarray
+    bins: np.ndarray
+    tally: np.ndarray
+    last_arm: np.ndarray
+    last_reward: np.ndarray
+
+
+@checked
+class GLRUCB(NamedTuple):
+    """Upper confidence bounds since the last change, which a test finds: GLR-UCB with global restarts (Besson et al. 2022).
+
+    The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
+    them with arm a. Besides, every ``arms / forced`` rounds each arm is played once. The rewards of an arm are split into s
+    earlier and s' later ones; if for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
+    ``log(3 n_a^1.5 / risk)`` or more, all arms start anew.
+
+    No more than `splits` splits of an arm are tested, all of the newest and ever fewer of the older ones: new splits come in at
+    the end, and the one that is missed least for its age is dropped. A test of some splits has no more false alarms than one
+    of all, and whenever a change was, a split is near it for its age.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm, and a round's reward is their mean.
+    risk : float
+        Probability of a false alarm that the threshold stands for (delta).
+    forced : float
+        Share of rounds in which the arms take turns (alpha).
+    exploration : float
+        Factor of the bonus.
+    splits : int
+        Most splits that are tested, per arm.
+    noise : float
+        Standard deviation of one unit's reward; 0 if it is to be learned.
+    prior_sd : float
+        Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.GLRUCB(arms=2), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    risk: Annotated[float, Within(0, 1)] = 0.1
+    forced: Annotated[float, Within(0, 1)] = 0.003
+    exploration: Annotated[float, AtLeast(0)] = 2.0
+    splits: Annotated[int, AtLeast(2)] = 32
+    noise: Annotated[float, AtLeast(0)] = 0.0
+    prior_sd: Annotated[float, Above(0)] = 0.29
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(
+            np.zeros(self.arms, np.int64),
+            np.zeros(self.arms),
+            np.zeros((self.arms, self.splits), np.int64),
+            np.zeros((self.arms, self.splits)),
+            np.zeros(self.arms, np.int64),
+            np.zeros(1, np.int64),
+            np.full(1, first_noise(self.noise, self.prior_sd)),
+            np.zeros(BINS),
+            np.zeros(TALLIES),
+            np.full(1, -1, np.int64),
+            np.zeros(1),
+        )
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
+        best, top = 0, -np.inf
+        noise = state.noise[0] / math.sqrt(self.units)
+        log_n = math.log(max(state.rounds[0], 1))
+        for arm in range(self.arms):
+            n, index = state.counts[arm], np.inf
+            if n > 0:
+                index = state.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+            if index > top:
+                best, top = arm, index
+        if self.forced > 0.0:
+            turn = state.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
+            if turn < self.arms:
+                best = turn
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Count the rewards, and start anew if the arm seems to have changed."""
+        arm = choice.arms[0]
+        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = state.noise[0] / math.sqrt(self.units)
+        if state.counts[arm] > 0:
+            if state.splits[arm] == self.splits:
+                _thin_out(state, arm)
+            newest = state.splits[arm]
+            state.split_counts[arm, newest] = state.counts[arm]
+            state.split_sums[arm, newest] = state.sums[arm]
+            state.splits[arm] += 1
+        state.counts[arm] += 1
+        state.sums[arm] += reward
+        state.rounds[0] += 1
+
+        n, total = state.counts[arm], state.sums[arm]
+        threshold = math.log(3.0 * n * math.sqrt(n) / self.risk) * 2.0 * noise * noise
+        changed = False
+        for i in range(state.splits[arm]):
+            early = state.split_counts[arm, i]
+            # the statistic with one division: the difference of the two means is n / (early * late) times this
+            gap = state.split_sums[arm, i] - total * early / n
+            if gap * gap * n >= threshold * early * (n - early) > 0.0:
+                changed = True
+        if changed:
+            state.rounds[0] = 0
+            for other in range(self.arms):
+                state.counts[other] = 0
+                state.sums[other] = 0.0
+                state.splits[other] = 0
+
+
+@kernel
+def _thin_out(state: State, arm: int) -> None:
+    """Drop the split whose two neighbours are nearest to each other, for the older one's age; the newest stays."""
+    size, now = state.splits[arm], state.counts[arm]
+    least, place, before = np.inf, 0, 0
+    for i in range(size - 1):
+        distance = (state.split_counts[arm, i + 1] - before) / (now - before)
+        if distance < least:
+            least, place = distance, i
+        before = state.split_counts[arm, i]
+    for i in range(place, size - 1):
+        state.split_counts[arm, i] = state.split_counts[arm, i + 1]
+        state.split_sums[arm, i] = state.split_sums[arm, i + 1]
+    state.splits[arm] -= 1

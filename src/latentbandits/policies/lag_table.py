@@ -1,0 +1,115 @@
+"""What follows on the last reward: a table from (last arm, level of its reward) to the next reward of every arm.
+
+It needs no idea of states, which makes it hard to beat where the state changes every few rounds. `StateLibrary` blends it in by how well
+the two foretell rewards.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.policies.stories import (
+    BLEND,
+    BLEND_XX,
+    BLEND_XY,
+    CENTRE,
+    HIGH,
+    LAG_ARM,
+    LAG_ERROR,
+    LAG_LEVEL,
+    LOW,
+    NOISE,
+    SPREAD,
+    State,
+)
+
+PRIOR = 2.0  # rewards that an arm's overall mean is worth in every cell
+_RADIUS = 3.0  # a reward farther than this from all levels, in units of the noise, makes a new one
+_FADING = 1000.0  # rewards that a level can weigh
+_MEMORY = 0.999  # per round, of the regression that sets the blend
+_TRUST = 0.5  # what the library starts with in that regression, in units of the squared range
+_ENOUGH = 0.9  # a blend above it counts as the library alone
+_PACE = 0.01  # of the squared error's average
+
+
+@kernel
+def reset(policy: Any, state: State) -> None:
+    """Forget all levels and trust the library."""
+    about = state.about
+    about[LAG_ARM] = -1
+    about[LAG_ERROR] = about[SPREAD] * about[SPREAD]
+    for arm in range(policy.arms):
+        state.levels[arm] = 0
+        state.arm_mean[arm] = about[CENTRE]
+        state.arm_count[arm] = 0.0
+    about[BLEND] = 1.0
+    about[BLEND_XX] = about[BLEND_XY] = _TRUST * (about[HIGH] - about[LOW]) * (about[HIGH] - about[LOW])
+
+
+@kernel
+def evidence(state: State, arm: int) -> float:
+    """Return the number of rewards that an arm has given after a last reward like the present one."""
+    last = int(state.about[LAG_ARM])
+    return 0.0 if last < 0 else float(state.next_count[last, int(state.about[LAG_LEVEL]), arm])
+
+
+@kernel
+def expected(state: State, arm: int) -> float:
+    """Return an arm's next reward, given the last one."""
+    last = int(state.about[LAG_ARM])
+    if last < 0:
+        return float(state.arm_mean[arm])
+    n = evidence(state, arm)
+    mean = state.next_mean[last, int(state.about[LAG_LEVEL]), arm]
+    return float((n * mean + PRIOR * state.arm_mean[arm]) / (n + PRIOR))
+
+
+@kernel
+def weigh(state: State, arm: int, reward: float, by_library: float) -> None:
+    """Learn the blend: regress the reward on what the library expected, both relative to the table's expectation."""
+    about = state.about
+    by_table = expected(state, arm)
+    x = by_library - by_table
+    y = reward - by_table
+    base = (1.0 - _MEMORY) * _TRUST * (about[HIGH] - about[LOW]) * (about[HIGH] - about[LOW])
+    about[BLEND_XX] = _MEMORY * about[BLEND_XX] + base + x * x
+    about[BLEND_XY] = _MEMORY * about[BLEND_XY] + base + x * y
+    blend = about[BLEND_XY] / about[BLEND_XX]
+    about[BLEND] = 0.0 if blend < 0.0 else 1.0 if blend > _ENOUGH else blend
+    about[LAG_ERROR] += _PACE * (y * y - about[LAG_ERROR])
+
+
+@kernel
+def learn(state: State, arm: int, reward: float) -> None:
+    """Learn the reward of an arm after the last one."""
+    state.arm_count[arm] += 1.0
+    state.arm_mean[arm] += (reward - state.arm_mean[arm]) / state.arm_count[arm]
+    last = int(state.about[LAG_ARM])
+    if last >= 0:
+        level = int(state.about[LAG_LEVEL])
+        state.next_count[last, level, arm] += 1.0
+        step = (reward - state.next_mean[last, level, arm]) / state.next_count[last, level, arm]
+        state.next_mean[last, level, arm] += step
+
+
+@kernel
+def move(policy: Any, state: State, arm: int, reward: float) -> None:
+    """Make an arm and the level nearest to its reward the last ones."""
+    near, best = -1, np.inf
+    for i in range(state.levels[arm]):
+        far = abs(reward - state.level[arm, i])
+        if far < best:
+            near, best = i, far
+    if state.levels[arm] < policy.levels and best > _RADIUS * state.about[NOISE]:
+        near = state.levels[arm]
+        state.levels[arm] += 1
+        state.level[arm, near] = reward
+        state.level_count[arm, near] = 0.0
+        for other in range(policy.arms):
+            state.next_mean[arm, near, other] = 0.0
+            state.next_count[arm, near, other] = 0.0
+    state.level_count[arm, near] = min(state.level_count[arm, near] + 1.0, _FADING)
+    state.level[arm, near] += (reward - state.level[arm, near]) / state.level_count[arm, near]
+    state.about[LAG_ARM] = arm
+    state.about[LAG_LEVEL] = near

@@ -1,0 +1,129 @@
+"""M-UCB: confidence bounds, restarted when the two halves of a window differ."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream
+from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+
+
+class State(NamedTuple):
+    """Rewards since the restart and each arm's newest ones as a ring; and what is known of the noise."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    recent: np.ndarray  # the newest rewards, per arm
+    rounds: np.ndarray  # since the restart
+    noise: np.ndarray
+    bins: np.ndarray
+    tally: np.ndarray
+    last_arm: np.ndarray
+    last_reward: np.ndarray
+
+
+@checked
+class MonitoredUCB(NamedTuple):
+    """Upper confidence bounds since the last change, which a window finds: M-UCB (Cao, Wen, Kveton & Xie 2019).
+
+    The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
+    them with arm a. Besides, every ``arms / forced`` rounds each arm is played once. When the sums of the older and of the newer
+    half of an arm's last `window` rewards differ by more than ``threshold * noise * sqrt(window)``, all arms start anew.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm, and a round's reward is their mean.
+    window : int
+        Number of an arm's newest rewards that are compared, an even number (w).
+    threshold : float
+        Difference of the two halves that is a change, in standard deviations of that difference (b).
+    forced : float
+        Share of rounds in which the arms take turns (gamma).
+    exploration : float
+        Factor of the bonus.
+    noise : float
+        Standard deviation of one unit's reward; 0 if it is to be learned.
+    prior_sd : float
+        Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.MonitoredUCB(arms=2), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    window: Annotated[int, AtLeast(2)] = 8
+    threshold: Annotated[float, AtLeast(0)] = 3.0
+    forced: Annotated[float, Within(0, 1)] = 0.01
+    exploration: Annotated[float, AtLeast(0)] = 2.8
+    noise: Annotated[float, AtLeast(0)] = 0.0
+    prior_sd: Annotated[float, Above(0)] = 0.29
+
+    def check(self) -> None:
+        """Refuse a window without halves."""
+        if self.window % 2:
+            raise refuse("MonitoredUCB", "window", self.window, "an even number")
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(
+            np.zeros(self.arms, np.int64),
+            np.zeros(self.arms),
+            np.zeros((self.arms, self.window)),
+            np.zeros(1, np.int64),
+            np.full(1, first_noise(self.noise, self.prior_sd)),
+            np.zeros(BINS),
+            np.zeros(TALLIES),
+            np.full(1, -1, np.int64),
+            np.zeros(1),
+        )
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
+        best, top = 0, -np.inf
+        noise = state.noise[0] / math.sqrt(self.units)
+        log_n = math.log(max(state.rounds[0], 1))
+        for arm in range(self.arms):
+            n, index = state.counts[arm], np.inf
+            if n > 0:
+                index = state.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+            if index > top:
+                best, top = arm, index
+        if self.forced > 0.0:
+            turn = state.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
+            if turn < self.arms:
+                best = turn
+        for unit in range(self.units):
+            choice.arms[unit] = best
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Count the rewards, and start anew if the halves of the arm's window differ."""
+        arm = choice.arms[0]
+        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = state.noise[0] / math.sqrt(self.units)
+        newest = state.counts[arm] % self.window
+        state.recent[arm, newest] = reward
+        state.counts[arm] += 1
+        state.sums[arm] += reward
+        state.rounds[0] += 1
+        if state.counts[arm] < self.window:
+            return
+        half = self.window // 2
+        difference = 0.0
+        for back in range(half):
+            difference += state.recent[arm, (newest - back) % self.window]
+            difference -= state.recent[arm, (newest - back - half) % self.window]
+        if abs(difference) > self.threshold * noise * math.sqrt(self.window):
+            state.rounds[0] = 0
+            for other in range(self.arms):
+                state.counts[other] = 0
+                state.sums[other] = 0.0

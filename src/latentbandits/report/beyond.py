@@ -1,0 +1,284 @@
+"""The section beyond the paper: its figures, its tables and its words."""
+
+import html
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from latentbandits.experiments import beyond
+from latentbandits.experiments.case import Claim
+from latentbandits.experiments.paper.worlds import (
+    COLUMNS,
+    FORGETFUL,
+    LIBRARY,
+    LIBRARY_TWO,
+    LIMIT,
+    PEERS,
+    SINGLE_UNIT,
+    TITLES,
+    TWO_UNIT,
+    rows,
+)
+from latentbandits.report.palette import BLACK, GREY, label, style
+
+# Members of a family share their colour; here the mark tells them apart
+_MARKS = {"-": "o", "--": "s", "-.": "^", ":": "D"}
+_TICKS = (0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500)
+
+
+def story(results: pd.DataFrame) -> Figure:
+    """Multiples of the Bayes limit, per row of Table 2 and policy."""
+    table = beyond.summary(results)
+    figure = Figure(figsize=(9.4, 9.6))
+    axes = figure.subplots()
+    _dots(axes, table, list(rows()), (*TWO_UNIT, *SINGLE_UNIT, "best-single-arm"))
+    axes.set_xlabel("regret / regret of the Bayes limit on the same runs")
+    _legend(figure, axes)
+    return figure
+
+
+def elsewhere(results: pd.DataFrame) -> Figure:
+    """Multiples of the limit in other worlds and with more arms; where there is no limit, of the best rival's regret."""
+    table = beyond.summary(results)
+    others = [case for case in dict.fromkeys(table["case"]) if case not in rows()]
+    limited = [case for case in others if case not in beyond.UNLIMITED]
+    figure = Figure(figsize=(9.4, 10.6))
+    upper, lower = figure.subplots(2, 1, height_ratios=[len(limited), len(beyond.UNLIMITED) + 0.6])
+    _dots(upper, table, limited, SINGLE_UNIT)
+    _dots(lower, table, list(beyond.UNLIMITED), SINGLE_UNIT)
+    upper.set_xlabel("regret / regret of the Bayes limit on the same runs")
+    lower.set_xlabel("no limit here: regret / regret of the best rival on the same runs")
+    _legend(figure, upper)
+    return figure
+
+
+def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, ...]) -> None:
+    """Draw three lanes per case: the paper's policies, StateLibrary, the change-point peers."""
+    cells = table.set_index(["policy", "case"])
+    places = np.arange(len(cases))
+    for place in places[::2]:
+        axes.axhspan(place - 0.5, place + 0.5, color="#f3f3f3", linewidth=0, zorder=0)
+    lanes = [(name, -0.27) for name in paper] + [(name, 0.27) for name in PEERS]
+    for name, lane in lanes:
+        part = cells.loc[name].reindex(cases)
+        hollow = style(name).line != "-"
+        axes.errorbar(
+            part["multiple"],
+            places + lane,
+            xerr=_whiskers(part["multiple"], part["multiple_low"], part["multiple_high"]),
+            color=style(name).color,
+            linestyle="none",
+            elinewidth=0.8,
+            marker=_MARKS[str(style(name).line)],
+            ms=4.5,
+            markerfacecolor="white" if hollow else style(name).color,
+            label=label(name),
+            zorder=3,
+        )
+    single = [name for name in paper if name in SINGLE_UNIT]
+    regret = cells["multiple"].unstack("policy").loc[cases, single]
+    axes.plot(
+        regret.min(axis=1),
+        places - 0.27,
+        linestyle="none",
+        marker="o",
+        ms=10,
+        markerfacecolor="none",
+        markeredgecolor=GREY,
+        label="best with one unit in the paper",
+        zorder=2,
+    )
+    ours = [name for name in (FORGETFUL, LIBRARY_TWO, LIBRARY) if set(cases) <= set(cells.loc[name].index)]
+    for name in ours:
+        part = cells.loc[name].reindex(cases)
+        full = name == LIBRARY
+        axes.errorbar(
+            part["multiple"],
+            places + {LIBRARY: 0.0, LIBRARY_TWO: -0.1, FORGETFUL: 0.1}[name],
+            xerr=_whiskers(part["multiple"], part["multiple_low"], part["multiple_high"]),
+            color=BLACK,
+            linestyle="none",
+            elinewidth=1.6 if full else 0.8,
+            capsize=3 if full else 0,
+            marker={LIBRARY: "D", LIBRARY_TWO: "d", FORGETFUL: "X"}[name],
+            ms=9 if full else 6,
+            markerfacecolor=BLACK if full else "white",
+            label=label(name),
+            zorder=6 if full else 5,
+        )
+    axes.axvline(1, color=BLACK, linestyle=style(LIMIT).line, linewidth=1.2, zorder=1)
+    axes.set_xscale("log")
+    shown = table[table["case"].isin(cases) & table["policy"].isin([*ours, *(name for name, _ in lanes)])]
+    low, high = _limits(shown["multiple"], shown["multiple_low"], shown["multiple_high"])
+    axes.set_xlim(low, high)
+    ticks = [tick for tick in _TICKS if low <= tick <= high]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    values = cells.loc[LIBRARY, "multiple"].reindex(cases)
+    axes.set_yticks(places, [f"{beyond.title(case)}   {value:.2f}" for case, value in zip(cases, values, strict=True)])
+    axes.set_ylim(len(cases) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _limits(values: pd.Series, low: pd.Series, high: pd.Series) -> tuple[float, float]:
+    """Return limits of an axis that show all values, and their intervals if these are not very wide."""
+    least, most = min(1.0, float(values.min())), float(values.max())
+    return max(0.7 * least, 0.93 * min(1.0, float(low.min()))), min(2 * most, 1.07 * float(high.max()))
+
+
+def _whiskers(value: pd.Series, low: pd.Series, high: pd.Series) -> np.ndarray:
+    found: np.ndarray = np.maximum(np.stack([value - low, high - value]), 0.0)  # rounding may leave less than nothing
+    return found
+
+
+def _legend(figure: Figure, axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    last = [i for i, name in enumerate(labels) if name.startswith(label(LIBRARY))][::-1]
+    order = last + [i for i in range(len(labels)) if i not in last]
+    figure.legend(
+        [handles[i] for i in order], [labels[i] for i in order], loc="outside lower center", ncols=4, fontsize=8
+    )
+
+
+def without(results: pd.DataFrame) -> Figure:
+    """Regret of StateLibrary with one part taken away, relative to the full policy."""
+    table = beyond.parts(results)
+    cases = list(dict.fromkeys(table["case"]))
+    names = [name for name in beyond.PARTS if name != "full"]
+    figure = Figure(figsize=(9.4, 4.6))
+    grid = figure.subplots(2, 3, sharey=True, sharex=True)
+    for axes, case in zip(grid.flat, cases, strict=True):
+        part = table[table["case"] == case].set_index("part").loc[names]
+        errors = _whiskers(part["ratio"], part["low"], part["high"])
+        axes.axvline(1, color=GREY, linewidth=1)
+        axes.errorbar(part["ratio"], range(len(names)), xerr=errors, color=BLACK, linestyle="none", marker="o", ms=4)
+        for place, (value, high) in enumerate(zip(part["ratio"], part["high"], strict=True)):
+            axes.text(high * 1.04, place, f"{value:.2f}", va="center", fontsize=7.5)
+        axes.set_title(beyond.title(case), fontsize=9)
+        axes.set_xscale("log")
+    low, high = _limits(table["ratio"], table["low"], 1.2 * table["high"])
+    ticks = [tick for tick in _TICKS if low <= tick <= high]
+    grid[0, 0].set_xlim(low, high)
+    for axes in grid.flat:
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+    grid[0, 0].set_yticks(range(len(names)), names)
+    grid[0, 0].invert_yaxis()
+    for axes in grid[1]:
+        axes.set_xlabel("regret / regret of the full policy")
+    return figure
+
+
+def words() -> str:
+    """Return what a reader must know before the figures."""
+    seeds = ", ".join(map(str, beyond.TUNED_SEEDS))
+    return (
+        "<p><strong>StateLibrary</strong> is not in the paper. It is told nothing: not the noise, the range of rewards, the number "
+        "of states or how often they change. It stands here beside the paper's policies, four change-point policies from elsewhere "
+        "(<em>peers</em>) and the Bayes limit, on the same worlds.</p>"
+        f"<p>Its settings were tuned on worlds of the seeds {seeds}; every result here is of seed {beyond.SEED}. The paper's policies "
+        "have the settings that fit Table 2 in every world, and expect rewards between 0 and 1. The <em>Bayes limit</em> is greedy: it "
+        "knows means, chain and noise, plays what is best at the moment and never tests. So a policy that tests can have less regret "
+        "than the limit, as happens at noise 0.10. The limit has one unit, also where a policy has two.</p>"
+    )
+
+
+def tables(results: pd.DataFrame) -> str:
+    """Return where StateLibrary loses, the multiples, and all differences to the paper's policies, as HTML."""
+    return _lost(results) + _multiples(results) + _differences(results)
+
+
+def _lost(results: pd.DataFrame) -> str:
+    found = beyond.lost(results)
+    if found.empty:
+        return "<h3>Where it still loses</h3><p>Nowhere in these cases.</p>"
+    lines = "".join(
+        f"<tr><td>{html.escape(beyond.title(line['case']))}</td><td>{html.escape(label(line['policy']))}</td>"
+        f"<td>{_short(line['regret'])}</td><td>{html.escape(label(line['ours']))}</td><td>{_short(line['state-library'])}</td>"
+        f"<td>{_short(line['difference'])} ({_short(line['low'])} to {_short(line['high'])})</td>"
+        f"<td>{'yes' if line['sure'] else 'no'}</td></tr>"
+        for _, line in found.iterrows()
+    )
+    return (
+        "<h3>Where it still loses</h3><p>Every case in which a policy that is told nothing has less regret than StateLibrary with as many "
+        "units. Sure: the 95 % interval of the paired difference leaves zero out.</p>"
+        '<div class="scroll"><table class="text"><tr><th>case</th><th>better</th><th>regret</th><th>than</th><th>regret</th>'
+        f"<th>difference</th><th>sure</th></tr>{lines}</table></div>"
+    )
+
+
+def _multiples(results: pd.DataFrame) -> str:
+    table = beyond.summary(results)
+    lines = []
+    for case, part in table.groupby("case", sort=False):
+        cells = part.set_index("policy")
+        unit = cells["unit"].iloc[0]
+        shown = [LIBRARY, FORGETFUL]
+        shown += [cells.loc[list(group), "regret"].idxmin() for group in (SINGLE_UNIT, PEERS)]
+        line = [
+            f"<td>{html.escape(beyond.title(str(case)))}</td><td>{label(unit)} {_short(cells.loc[unit, 'regret'])}</td>"
+        ]
+        for name in shown:
+            cell = cells.loc[name]
+            who = "" if name in (LIBRARY, FORGETFUL) else f" {html.escape(label(name))}"
+            span = f"<small>{cell['multiple_low']:.2f} to {cell['multiple_high']:.2f}</small>"
+            line.append(f"<td>{cell['multiple']:.2f}{who}{span}</td>")
+        lines.append(f"<tr>{''.join(line)}</tr>")
+    heads = (
+        "case",
+        "limit, or best rival: regret",
+        label(LIBRARY),
+        label(FORGETFUL),
+        "best of the paper, one unit",
+        "best peer",
+    )
+    return (
+        "<h3>Multiples</h3><p>Regret over that of the limit, or of the best rival where there is no limit, with 95 % intervals over "
+        "matrices. The best of a group is picked in hindsight, case by case.</p>"
+        f'<div class="scroll"><table class="wide"><tr>{"".join(f"<th>{head}</th>" for head in heads)}</tr>{"".join(lines)}</table></div>'
+    )
+
+
+def _differences(results: pd.DataFrame) -> str:
+    table = beyond.differences(results).set_index(["row", "ours", "policy"])
+    columns = [(LIBRARY, name) for name in COLUMNS] + [(LIBRARY_TWO, name) for name in TWO_UNIT]
+    heads = [f"{html.escape(label(name))}{'<br>(two units)' if ours == LIBRARY_TWO else ''}" for ours, name in columns]
+    lines = []
+    for row in rows():
+        line = [f"<td>{html.escape(TITLES[row])}</td>"]
+        for ours, name in columns:
+            cell = table.loc[(row, ours, name)]
+            mark = "" if cell["high"] < 0 else ' class="not"'
+            half = (cell["high"] - cell["low"]) / 2
+            line.append(f"<td{mark}>{cell['difference']:,.1f}<small>&plusmn; {half:,.1f}</small></td>")
+        lines.append(f"<tr>{''.join(line)}</tr>")
+    return (
+        "<h3>Differences to the paper's policies</h3><p>Regret of StateLibrary less that of each policy, on the same runs, with 95 % "
+        "intervals over matrices; below zero is better. The last two columns: StateLibrary with two units. Coloured: the interval holds "
+        'zero or more.</p><div class="scroll"><table class="wide">'
+        f"<tr><th>environment</th>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{''.join(lines)}</table></div>"
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def targets(claims: list[Claim]) -> str:
+    """Return the targets, what came out, and the verdicts."""
+    lines = []
+    for claim in claims:
+        kind = {"holds": "holds", "does not hold": "not"}.get(claim.verdict, "")
+        why = f"<small>{html.escape(claim.why)}</small>" if claim.why else ""
+        lines.append(
+            f'<tr><td class="{kind}">{claim.verdict}</td><td>{html.escape(claim.text)}{why}</td>'
+            f"<td>{html.escape(claim.published)}</td><td>{html.escape(claim.measured)}</td></tr>"
+        )
+    held = sum(claim.verdict == "holds" for claim in claims)
+    return (
+        f"<h3>Targets</h3><p>{held} of {len(claims)} targets are met.</p>"
+        '<div class="scroll"><table class="text"><tr><th>verdict</th><th>target</th><th>wanted</th><th>here</th></tr>'
+        f"{''.join(lines)}</table></div>"
+    )

@@ -1,0 +1,345 @@
+"""Slow twins of the policies that watch for changes: lists and dictionaries, written from the formulas.
+
+See `tests.naive` for what a twin is. They share no code with the package.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypedDict
+
+from tests.naive import Draws, Floats
+
+
+class NaiveNoise:
+    """Standard deviation of a reward: given, or learned from pairs of rewards of one arm.
+
+    Differences of pairs are half-normal with scale sqrt(2) * noise, but for a uniform rest. They are counted in bins of 10 % around the
+    first that is not zero. Fewer than 32 pairs: the lower quartile. More: six steps of expectation-maximisation, from the last result.
+    Where more than 5 % are exactly zero: the mean square, but if all others are alike at least 0.45 of them, unless they are rare. A tenth of `prior_sd` is expected, which counts as much as two pairs,
+    in logarithms. Thirty pairs without a change, and one with, are taken for granted. More than 32 ties alone make it small.
+    """
+
+    def __init__(self, given: float, units: int, prior_sd: float) -> None:
+        self.given, self.units, self.expected, self.weight = given, units, 0.1 * prior_sd, 2.0
+        self.noise = given or self.expected
+        self.raw, self.share = 0.0, 0.0
+        self.sizes: list[float] = []
+        self.first, self.largest, self.squares, self.ties = 0.0, 0.0, 0.0, 0
+        self.bins: Counter[int] = Counter()
+        self.last: tuple[int, float] | None = None
+
+    def see(self, arm: int, rewards: Sequence[float]) -> None:
+        """Learn from one round: two units, or this round and the one before if it had the same arm."""
+        if self.given:
+            return
+        pair = None
+        if self.units > 1:
+            pair = rewards[0] - rewards[1]
+        elif self.last is not None and self.last[0] == arm:
+            pair = rewards[0] - self.last[1]
+        self.last = (arm, rewards[0])
+        if pair is not None and self.count(abs(pair)):
+            self.estimate()
+
+    def count(self, size: float) -> bool:
+        """Count the difference of two rewards of one arm, and return whether an estimate is due."""
+        self.sizes.append(size)
+        self.squares += size**2
+        if size == 0:
+            self.ties += 1
+        else:
+            self.first = self.first or size
+            self.largest = max(self.largest, size)
+            self.bins[min(max(math.floor(math.log(size / self.first) / math.log(1.1)), -150), 149)] += 1
+        pairs = len(self.sizes)
+        return pairs <= 16 or pairs in (32, 64, 96, 128) or pairs % 256 == 0
+
+    def middle(self, place: int) -> float:
+        """Return the size that stands for a bin."""
+        return self.first * float(1.1 ** (place + 0.5))
+
+    def estimate(self) -> None:
+        pairs = len(self.sizes)
+        if self.largest == 0:
+            self.noise = self.expected * min(1.0, 32 / max(pairs, 1))
+            return
+        if self.ties > 0.05 * pairs:
+            self.raw = math.sqrt(self.squares / pairs / 2)
+            if len(self.bins) == 1 and self.ties < 0.95 * pairs:
+                self.raw = max(self.raw, 0.45 * self.largest)
+        elif pairs < 32:
+            self.raw, self.share = self.lower_quartile() / 0.45062, 0.9
+        else:
+            self.separate()
+        known = pairs * math.log(self.raw) + self.weight * math.log(self.expected)
+        self.noise = math.exp(known / (pairs + self.weight))
+
+    def of_mean(self) -> float:
+        """Return the noise of the mean reward of a round."""
+        return self.noise / math.sqrt(self.units)
+
+    def lower_quartile(self) -> float:
+        """Return the bin of the pair with a quarter of the others below it."""
+        left = 0.25 * (len(self.sizes) - 1) - self.ties
+        for place in sorted(self.bins):
+            left -= self.bins[place]
+            if left < 0:
+                return self.middle(place)
+        return self.middle(max(self.bins))
+
+    def separate(self) -> None:
+        """Six steps of expectation-maximisation: the noise, and the share of pairs that noise alone explains."""
+        for _ in range(6):
+            peak = self.share / (math.sqrt(math.pi) * self.raw)
+            ours, squares = 0.0, 0.0
+            counted = [(self.middle(place), number) for place, number in sorted(self.bins.items())]
+            for size, number in [(0.0, self.ties), *counted]:
+                by_noise = peak * math.exp(-((size / self.raw) ** 2) / 4)
+                by_change = (1 - self.share) / self.largest
+                mine = number * by_noise / (by_noise + by_change)
+                ours += mine
+                squares += mine * size**2
+            if squares > 0:
+                self.raw = math.sqrt(squares / ours / 2)
+            self.share = (ours + 30) / (len(self.sizes) + 31)
+
+
+class Hypothesis(TypedDict):
+    """When the last change was is all that matters; these are the consequences."""
+
+    weight: float
+    rewards: list[tuple[int, float]]  # number and sum of the rewards since, per arm
+    changes: float
+
+
+class NaiveChangePointThompson:
+    """Mellor & Shapiro (2013), Global-STS, over at most so many run lengths (Adams & MacKay 2007)."""
+
+    def __init__(
+        self,
+        draws: Draws,
+        arms: int,
+        units: int,
+        hazard: float,
+        hypotheses: int,
+        noise: float,
+        prior_mean: float,
+        prior_sd: float,
+    ) -> None:
+        self.draws, self.arms, self.units, self.most = draws, arms, units, hypotheses
+        self.given_hazard = hazard
+        self.prior_mean, self.prior_sd = prior_mean, prior_sd
+        self.noise = NaiveNoise(noise, units, prior_sd)
+        self.rounds = 0
+        self.known: list[Hypothesis] = [{"weight": 1.0, "rewards": [(0, 0.0)] * arms, "changes": 0.0}]
+
+    def posterior(self, hypothesis: Hypothesis, arm: int) -> tuple[float, float]:
+        """Return mean and variance of an arm's expected reward, by the conjugate formulas."""
+        count, total = hypothesis["rewards"][arm]
+        noise = self.noise.of_mean()
+        precision = 1 / self.prior_sd**2 + count / noise**2
+        return (self.prior_mean / self.prior_sd**2 + total / noise**2) / precision, 1 / precision
+
+    def choose(self, context: Floats) -> list[int]:
+        point, drawn = self.draws.uniform(), self.known[-1]
+        for hypothesis in self.known:
+            if point < hypothesis["weight"]:
+                drawn = hypothesis
+                break
+            point -= hypothesis["weight"]
+        values = []
+        for arm in range(self.arms):
+            mean, variance = self.posterior(drawn, arm)
+            values.append(mean + math.sqrt(variance) * self.draws.normal())
+        return [values.index(max(values))] * self.units
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        arm, mean = arms[0], sum(rewards) / self.units
+        self.noise.see(arm, rewards)
+        # predictive density of the mean reward, up to a factor that all hypotheses share
+        for hypothesis in self.known:
+            if hypothesis["weight"] < 1e-100:
+                hypothesis["weight"] = 0.0
+        alive = [hypothesis for hypothesis in self.known if hypothesis["weight"] > 0]
+        predicted = [self.posterior(hypothesis, arm) for hypothesis in alive]
+        noise = self.noise.of_mean()
+        spreads = [variance + noise**2 for _, variance in predicted]
+        misfits = [(mean - expected) ** 2 / spread for (expected, _), spread in zip(predicted, spreads, strict=True)]
+        for hypothesis, spread, misfit in zip(alive, spreads, misfits, strict=True):
+            fit = math.exp(-(misfit - min(misfits)) / 2) / math.sqrt(spread / noise**2)
+            hypothesis["weight"] *= fit
+            count, total = hypothesis["rewards"][arm]
+            hypothesis["rewards"] = [*hypothesis["rewards"]]
+            hypothesis["rewards"][arm] = (count + 1, total + mean)
+        # the new hypothesis comes last, or takes the place of the lightest
+        place = len(self.known)
+        if place == self.most:
+            weights = [hypothesis["weight"] for hypothesis in self.known]
+            place = weights.index(min(weights))
+        others = [hypothesis for i, hypothesis in enumerate(self.known) if i != place]
+        everything = sum(hypothesis["weight"] for hypothesis in others)
+        changes = sum(hypothesis["weight"] * hypothesis["changes"] for hypothesis in others) / everything
+        self.rounds += 1
+        hazard = self.given_hazard or (1 + changes) / (100 + self.rounds)
+        for hypothesis in others:
+            hypothesis["weight"] *= (1 - hazard) / everything
+        new: Hypothesis = {"weight": hazard, "rewards": [(0, 0.0)] * self.arms, "changes": changes + 1}
+        self.known[place : place + 1] = [new]
+
+
+class Restarting:
+    """Mean rewards of every arm's rounds since its last restart, upper confidence bounds on them, and turns."""
+
+    def __init__(self, arms: int, units: int, exploration: float, noise: float, prior_sd: float) -> None:
+        self.arms, self.units, self.exploration = arms, units, exploration
+        self.noise = NaiveNoise(noise, units, prior_sd)
+        self.rewards: list[list[float]] = [[] for _ in range(arms)]
+        self.rounds = 0
+
+    def best(self) -> int:
+        """Return the first arm without rewards, or the one with the highest index (the lowest of equals)."""
+        for arm, rewards in enumerate(self.rewards):
+            if not rewards:
+                return arm
+        every = sum(len(rewards) for rewards in self.rewards)
+        indices = [
+            sum(rewards) / len(rewards)
+            + self.exploration * self.noise.of_mean() * math.sqrt(math.log(every) / len(rewards))
+            for rewards in self.rewards
+        ]
+        return indices.index(max(indices))
+
+    def turn(self, forced: float) -> int | None:
+        """Return the arm whose turn it is: every arms / forced rounds, all of them one after the other."""
+        if forced == 0:
+            return None
+        phase = self.rounds % math.floor(self.arms / forced)
+        return phase if phase < self.arms else None
+
+    def restart(self) -> None:
+        self.rewards = [[] for _ in range(self.arms)]
+        self.rounds = 0
+
+
+class NaiveGLRUCB(Restarting):
+    """Besson, Kaufmann, Maillard & Seznec (2022) with global restarts; the test knows all rewards, but tries some splits only."""
+
+    def __init__(
+        self,
+        draws: Draws,
+        arms: int,
+        units: int,
+        risk: float,
+        forced: float,
+        exploration: float,
+        splits: int,
+        noise: float,
+        prior_sd: float,
+    ) -> None:
+        super().__init__(arms, units, exploration, noise, prior_sd)
+        self.risk, self.forced, self.most = risk, forced, splits
+        self.splits: list[list[int]] = [[] for _ in range(arms)]
+
+    def choose(self, context: Floats) -> list[int]:
+        turn = self.turn(self.forced)
+        return [self.best() if turn is None else turn] * self.units
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        arm = arms[0]
+        self.noise.see(arm, rewards)
+        if seen := len(self.rewards[arm]):
+            splits = self.splits[arm]
+            if len(splits) == self.most:
+                # the split whose neighbours are nearest to each other, relative to the age of the older one
+                ends = [0, *splits]
+                closeness = [(ends[i + 2] - ends[i]) / (seen - ends[i]) for i in range(len(splits) - 1)]
+                del splits[closeness.index(min(closeness))]
+            splits.append(seen)
+        self.rewards[arm].append(sum(rewards) / self.units)
+        self.rounds += 1
+        if any(self.differs(self.rewards[arm], split) for split in self.splits[arm]):
+            self.restart()
+            self.splits = [[] for _ in range(self.arms)]
+
+    def differs(self, rewards: list[float], split: int) -> bool:
+        n = len(rewards)
+        gap = sum(rewards[:split]) / split - sum(rewards[split:]) / (n - split)
+        statistic = split * (n - split) / n * gap**2 / (2 * self.noise.of_mean() ** 2)
+        return statistic >= math.log(3 * n**1.5 / self.risk)
+
+
+class NaiveCUSUMUCB(Restarting):
+    """Liu, Lee & Shroff (2018)."""
+
+    def __init__(
+        self,
+        draws: Draws,
+        arms: int,
+        units: int,
+        warm_up: int,
+        drift: float,
+        threshold: float,
+        forced: float,
+        exploration: float,
+        together: bool,
+        noise: float,
+        prior_sd: float,
+    ) -> None:
+        super().__init__(arms, units, exploration, noise, prior_sd)
+        self.draws, self.warm_up, self.drift, self.threshold = draws, warm_up, drift, threshold
+        self.forced, self.together = forced, together
+        self.walks = [(0.0, 0.0)] * arms
+
+    def choose(self, context: Floats) -> list[int]:
+        if self.draws.uniform() < self.forced:
+            return [self.draws.below(self.arms)] * self.units
+        return [self.best()] * self.units
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        arm = arms[0]
+        self.noise.see(arm, rewards)
+        reward, noise = sum(rewards) / self.units, self.noise.of_mean()
+        self.rewards[arm].append(reward)
+        if len(self.rewards[arm]) <= self.warm_up:
+            return
+        gap = reward - sum(self.rewards[arm][: self.warm_up]) / self.warm_up
+        above, under = self.walks[arm]
+        self.walks[arm] = (max(0.0, above + gap - self.drift * noise), max(0.0, under - gap - self.drift * noise))
+        if max(self.walks[arm]) >= self.threshold * noise:
+            for other in range(self.arms) if self.together else [arm]:
+                self.rewards[other] = []
+                self.walks[other] = (0.0, 0.0)
+
+
+class NaiveMonitoredUCB(Restarting):
+    """Cao, Wen, Kveton & Xie (2019)."""
+
+    def __init__(
+        self,
+        draws: Draws,
+        arms: int,
+        units: int,
+        window: int,
+        threshold: float,
+        forced: float,
+        exploration: float,
+        noise: float,
+        prior_sd: float,
+    ) -> None:
+        super().__init__(arms, units, exploration, noise, prior_sd)
+        self.window, self.threshold, self.forced = window, threshold, forced
+
+    def choose(self, context: Floats) -> list[int]:
+        turn = self.turn(self.forced)
+        return [self.best() if turn is None else turn] * self.units
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        arm = arms[0]
+        self.noise.see(arm, rewards)
+        self.rounds += 1
+        self.rewards[arm].append(sum(rewards) / self.units)
+        recent, half = self.rewards[arm][-self.window :], self.window // 2
+        limit = self.threshold * self.noise.of_mean() * math.sqrt(self.window)
+        if len(recent) == self.window and abs(sum(recent[:half]) - sum(recent[half:])) > limit:
+            self.restart()
