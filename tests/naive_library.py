@@ -69,16 +69,20 @@ class Story:
     def everything(self, novelty: float) -> float:
         return self.unseen(novelty) + sum(entry.entered for entry in self.library) - self.now.entered
 
-    def leaving(self, novelty: float) -> list[float]:
-        """Return the probability of every state after a change, the last a new one.
+    def leaving(self, novelty: float, going: float = 1.0) -> list[float]:
+        """Return the probability of every state after a change, the last a new one, times the probability `going` of a change.
 
         By entries it is f = mass / everything, by moves (n + f) / (left + 1), and both are averaged by their odds. Written in the order in
         which the policy rounds, since stories can weigh the same but for rounding.
         """
         share, backed = 1 / (1 + self.odds), self.odds / (self.left() + 1)
         by_entry = share * (1 / self.everything(novelty)) * (1 + backed)
-        known = [by_entry * e.entered + share * backed * self.moves[self.here, k] for k, e in enumerate(self.library)]
-        return [*known, by_entry * self.unseen(novelty)]
+        by_move = share * backed
+        known = [
+            going * by_entry * entry.entered + going * by_move * self.moves[self.here, k]
+            for k, entry in enumerate(self.library)
+        ]
+        return [*known, going * (by_entry * self.unseen(novelty))]
 
 
 class LagTable:
@@ -379,7 +383,7 @@ class NaiveLibrary:
                 changed.append(child)
             for arm, mean, size in groups:
                 now = child.now
-                now.means[arm] += (mean - now.means[arm]) * size / (now.counts[arm] + size + self.prior())
+                now.means[arm] += (mean - now.means[arm]) * (size / (now.counts[arm] + size + self.prior()))
                 now.counts[arm] = min(now.counts[arm] + size, 512)
         for story in changed:
             if any(story is other for other in self.stories):
@@ -393,7 +397,8 @@ class NaiveLibrary:
 
     def successors(self, story: Story, groups: Sequence[Group]) -> list[tuple[Story, int, float]]:
         """Return the ways in which a story can go on: a state (or one past the last, for a new one) and its weight."""
-        stay, leaving = self.stay(story), story.leaving(self.novelty)
+        stay = self.stay(story)
+        leaving = story.leaving(self.novelty, story.weight * (1 - stay))
         ways = []
         for k, entry in enumerate([*story.library, self.blank()]):
             heights, exponents = [], []
@@ -406,10 +411,10 @@ class NaiveLibrary:
             elif k < len(story.library):
                 if sum(exponents) > 25:
                     continue
-                like = math.prod(heights) * decay(sum(exponents)) * (story.weight * (1 - stay) * leaving[k])
+                like = math.prod(heights) * decay(sum(exponents)) * leaving[k]
             else:
                 like = math.prod(h * decay(min(e, 60)) for h, e in zip(heights, exponents, strict=True))
-                like = story.weight * (1 - stay) * leaving[k] * like
+                like = leaving[k] * like
             ways.append((story, k, like))
         return ways
 

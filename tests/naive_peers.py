@@ -16,8 +16,9 @@ class NaiveNoise:
 
     Differences of pairs are half-normal with scale sqrt(2) * noise, but for a uniform rest. They are counted in bins of 10 % around the
     first that is not zero. Fewer than 32 pairs: the lower quartile. More: six steps of expectation-maximisation, from the last result.
-    Where more than 5 % are exactly zero: the mean square, but if all others are alike at least 0.45 of them, unless they are rare. A tenth of `prior_sd` is expected, which counts as much as two pairs,
-    in logarithms. Thirty pairs without a change, and one with, are taken for granted. More than 32 ties alone make it small.
+    Where more than 5 % are exactly zero: the mean square, but if the others are all alike, and not rare, at least 0.45 of their size. A
+    tenth of `prior_sd` is expected, which counts as much as two pairs, in logarithms. Thirty pairs without a change, and one with, are
+    taken for granted. More than 32 ties alone make the noise small.
     """
 
     def __init__(self, given: float, units: int, prior_sd: float) -> None:

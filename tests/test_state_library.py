@@ -40,7 +40,15 @@ def scripted(blocks: Sequence[tuple[float, float]], length: int, noise: float = 
 
 # --- exact Bayes: a sum over all ways to assign rounds to states ---
 
-EXACT = {"floor": 0.0, "stories": 3000, "states": 8, "likeness": 0.0, "levels": 0, "low": -1.0, "high": 2.0}
+EXACT: dict[str, Any] = {
+    "floor": 0.0,
+    "stories": 3000,
+    "states": 8,
+    "likeness": 0.0,
+    "levels": 0,
+    "low": -1.0,
+    "high": 2.0,
+}
 CENTRE, SPREAD = 0.5, 0.29 * 3.0
 
 
@@ -123,13 +131,13 @@ def values_by_paths(policy: lb.StateLibrary, told: Sequence[tuple[Sequence[int],
         (0.6, 3, 4, {"change_prior": 3.0, "optimism": 20.0}),
     ],
 )
-def test_nothing_pruned_is_exact_bayes(noise: float, units: int, rounds: int, urns: dict[str, float]) -> None:
+def test_nothing_pruned_is_exact_bayes(noise: float, units: int, rounds: int, urns: dict[str, Any]) -> None:
     policy = lb.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
     apart = 0  # rounds in which units played different arms
     for seed in range(3):
         agent = Agent(policy, seed=seed)
         rewards = np.random.default_rng(seed).normal([[[0.2, 0.8]], [[0.9, 0.1]]] * 3, noise, (6, units, 2))
-        told = []
+        told: list[tuple[Sequence[int], Sequence[float]]] = []
         for t in range(rounds):
             decision = agent.ask()
             assert agent.state.value == pytest.approx(values_by_paths(policy, told), abs=1e-9)
@@ -257,7 +265,7 @@ sequences = st.one_of(
 )
 def test_books_are_kept(rewards: list[float], size: tuple[int, int], chosen: dict[str, Any], ranged: bool) -> None:
     arms, units = size
-    limits = {"low": 0.0, "high": 1.0} if ranged else {}
+    limits: dict[str, Any] = {"low": 0.0, "high": 1.0} if ranged else {}
     agent = Agent(lb.StateLibrary(arms=arms, units=units, **chosen, **limits), seed=1)
     check(agent, 0)
     for t, reward in enumerate(rewards):

@@ -5,6 +5,7 @@ dearly, so that a ratio below one is no mistake, and says little about how far o
 """
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,13 +89,13 @@ def test_other_chains(kind: str) -> None:
 
 @pytest.mark.parametrize("world", [{}, {"stickiness": 0.8}, {"noise": 0.5}], ids=["default", "p.8", "sd.5"])
 @pytest.mark.parametrize("arms", [5, 10])
-def test_more_arms(arms: int, world: dict[str, float]) -> None:
+def test_more_arms(arms: int, world: dict[str, Any]) -> None:
     assert_near_limit(regrets(lb.HiddenMarkov(arms=arms, **world), (OURS, LIMIT), 20_000, 16), 1.4)
 
 
 @pytest.mark.parametrize("world", [{}, {"stickiness": 0.8}, {"noise": 0.5}], ids=["default", "p.8", "sd.5"])
 @pytest.mark.parametrize("arms", [5, 10])
-def test_more_arms_and_little_time(arms: int, world: dict[str, float]) -> None:
+def test_more_arms_and_little_time(arms: int, world: dict[str, Any]) -> None:
     """No policy that watches for changes is better."""
     found = regrets(lb.HiddenMarkov(arms=arms, **world), (OURS, *CHANGE_POINT), 500, 100)
     for rival in CHANGE_POINT:

@@ -19,6 +19,7 @@ import platform
 import re
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ _INLINE = {"forceinline": True, "error_model": "numpy"}
 _KEPT_DAYS = 30
 _kernels: list[Callable[..., Any]] = []
 _registered: set[Callable[..., Any]] = set()
+_setting_cache = threading.Lock()
 
 
 def kernel(function: Function) -> Function:
@@ -120,12 +122,13 @@ def _cache_folder() -> Path | None:
 def _cache_at(folder: Path) -> Iterator[None]:
     from numba.core import config
 
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
+    with _setting_cache:  # numba has one such setting for all threads
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(folder)
+        try:
+            yield
+        finally:
+            config.CACHE_DIR = before
 
 
 @functools.cache

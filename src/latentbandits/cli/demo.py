@@ -55,6 +55,6 @@ def run(options: argparse.Namespace) -> int:
         "Regret per unit against an oracle that sees the state; the limit is a Bayes filter that knows all but the state."
     )
     print(
-        "Next: `latentbandits policies adasp-ucb` shows the settings of a policy; the README shows one in your own program."
+        "Next: `latentbandits policies state-library` shows the settings of a policy; the README shows one in your own program."
     )
     return 0

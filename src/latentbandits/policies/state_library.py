@@ -116,7 +116,7 @@ def set_range(state: State, low: float, high: float) -> None:
 def learned_noise(state: State) -> float:
     """Return the noise that the differences of rewards suggest."""
     width = state.about[HIGH] - state.about[LOW]
-    return max(estimate(state.bins, state.tally, _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width)
+    return float(max(estimate(state.bins, state.tally, _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
 
 
 @kernel
@@ -371,6 +371,8 @@ class StateLibrary(NamedTuple):
         if about[NOISE] == 0.0:  # nothing is known, not even the scale: every arm in turn
             greedy = pick = int(about[ROUND]) % self.arms
             choice.note[WHY] = UNTRIED
+            for arm in range(self.arms):
+                choice.features[1 + arm] = np.nan
         else:
             stay = staying(self, state, int(about[BEST]))
             expect(self, state, stay)
@@ -440,7 +442,7 @@ class StateLibrary(NamedTuple):
             lag_table.reset(self, state)
         elif about[NOISE] == 0.0:
             return
-        elif self.levels > 0 and about[LAG_ARM] >= 0:
+        elif self.levels > 0 and about[LAG_ARM] >= 0 and not math.isnan(choice.features[1 + first]):
             lag_table.weigh(state, first, reward, choice.features[1 + first])
         for now in range(start, int(about[ROUND]) + 1):
             about[NOW] = now
