@@ -10,10 +10,10 @@ from latentbandits import __version__
 
 COMMANDS = {
     "demo": "compare all policies on the paper's default world, in under a minute",
-    "experiments": "list the experiments of the paper",
+    "experiments": "list the experiments: the paper's, and beyond it",
     "policies": "list the policies, or the settings of one",
     "report": "draw the report anew from results, without simulating",
-    "reproduce": "run the paper's experiments and write results and the report",
+    "reproduce": "run the experiments and write results and the report",
     "trace": "draw a policy at work on one run",
 }
 

@@ -1,4 +1,4 @@
-"""List the experiments of the paper, one line each."""
+"""List the experiments, the paper's and those beyond it, one line each."""
 
 import argparse
 

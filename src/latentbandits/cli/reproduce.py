@@ -1,4 +1,4 @@
-"""Run the paper's experiments and write results, figures and the report; what was run before is not run again."""
+"""Run the experiments and write results, figures and the report; what was run before is not run again."""
 
 import argparse
 from pathlib import Path
