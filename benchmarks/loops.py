@@ -57,7 +57,11 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
     c, noisy = ns.pop(_C), ns.pop(_NOISY)
     figures = [Figure("c_adarp_ns", c, "", "the yardstick: AdaRP-UCB by hand in C, ns per round")]
     for key, name, target in _RATIOS:
-        figures.append(Figure(key, (noisy if name == _NOISY else ns[name]) / c, target, f"compiled loop of {name} over the C kernel"))
+        figures.append(
+            Figure(
+                key, (noisy if name == _NOISY else ns[name]) / c, target, f"compiled loop of {name} over the C kernel"
+            )
+        )
     figures += [Figure(f"{name.replace('-', '_')}_ns", ns[name], "", f"ns per round, {name}") for name in ns]
     return figures, ns
 
