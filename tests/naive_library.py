@@ -294,6 +294,10 @@ class NaiveLibrary:
             groups = [Group(arms[0], (rewards[0] + others) / self.units, self.units)]
         else:
             groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.units - 1), self.units - 1)]
+        if self.noise > 0:
+            reach = 30 * (self.high - self.low)
+            low, high = self.low - reach, self.high + reach
+            groups = [group._replace(mean=min(max(group.mean, low), high)) for group in groups]
         self.history.append((groups, self.u))
         for arm in arms:
             self.played[arm] = len(self.history)

@@ -363,6 +363,17 @@ def test_memory_is_constant_and_a_saved_agent_goes_on_alike(units: int, tmp_path
     assert (tmp_path / "late").stat().st_size < 150_000
 
 
+@pytest.mark.parametrize("absurd", [1e3, 1e6, -1e6])
+def test_one_absurd_reward_is_forgotten_within_500_rounds(absurd: float) -> None:
+    agent, noise = Agent("state-library", seed=3), np.random.default_rng(3)
+    best = []
+    for t in range(3000):
+        decision = agent.ask()
+        agent.tell(decision, absurd if t == 400 else float(noise.normal((0.8, 0.3)[decision.arm], 0.05)))
+        best.append(decision.arm == 0)
+    assert np.mean(best[900:]) > 0.95
+
+
 # --- belief ---
 
 
@@ -414,8 +425,9 @@ def test_belief_of_a_world_of_two_states(units: int) -> None:
 
 
 def test_policies_without_a_belief_say_so() -> None:
-    with pytest.raises(ValueError, match="allowed is one that tells its belief, such as StateLibrary"):
+    with pytest.raises(AttributeError, match="allowed is one that does, such as StateLibrary"):
         _ = Agent("ucb1").belief
+    assert not hasattr(Agent("ucb1"), "belief")
 
 
 # --- settings ---

@@ -126,7 +126,7 @@ class Agent:
     def belief(self) -> Any:
         """What the policy believes about the hidden state, if it is one that says so: see ``StateLibrary.belief``."""
         if not hasattr(self._policy, "belief"):
-            raise refuse("Agent", "policy", self._policy, "one that tells its belief, such as StateLibrary")
+            raise AttributeError("Agent: this policy tells no belief, allowed is one that does, such as StateLibrary")
         return self._policy.belief(self._state)
 
     @property

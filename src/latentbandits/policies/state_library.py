@@ -50,6 +50,7 @@ _NOISE_SHARE, _NOISE_PAIRS = (
 _UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1]
 _OUTSIDE = 4.2  # rewards farther outside the range than this, in units of the noise, widen it
 _WIDEN = 0.25
+_REACH = 30.0  # rewards farther outside than this, in widths of the range, count as if they were there: one absurd reward cannot spoil all
 _RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
 # Numbers whose squares can be divided by: a narrower range is none, and noise is at least this share of it
 _NARROW, _WIDE, _LEAST_NOISE = 1e-100, 1e50, 1e-12
@@ -428,6 +429,10 @@ class StateLibrary(NamedTuple):
             due = about[LAST_ARM] == first and count_pair(state.bins, state.tally, reward - about[LAST_REWARD])
             about[LAST_ARM] = first
             about[LAST_REWARD] = reward
+        if about[NOISE] > 0.0:
+            reach = _REACH * (about[HIGH] - about[LOW])
+            reward = min(max(reward, about[LOW] - reach), about[HIGH] + reach)
+            other = min(max(other, about[LOW] - reach), about[HIGH] + reach)
         at = (int(about[ROUND]) - 1) % HISTORY
         state.told_arms[at, 0] = first
         state.told_arms[at, 1] = second
