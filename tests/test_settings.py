@@ -87,5 +87,5 @@ def test_every_class_documents_every_setting() -> None:
 
 
 def test_unknown_names_get_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"name is 'adasp', allowed is one of adarp-ucb, .*did you mean adasp-ucb"):
+    with pytest.raises(ValueError, match=r"name is 'adasp', allowed is one of state-library, .*did you mean adasp-ucb"):
         lb.policy("adasp")

@@ -246,8 +246,10 @@ class StateLibrary(NamedTuple):
         Units per round.
     noise : float
         Standard deviation of one unit's reward; 0 if it is to be learned.
-    low, high : float
-        Range of mean rewards; equal if it is to be learned.
+    low : float
+        Lowest mean reward to expect.
+    high : float
+        Highest mean reward to expect; equal to `low` if both are to be learned.
     stories : int
         Hypotheses kept at most (N).
     states : int
@@ -262,8 +264,10 @@ class StateLibrary(NamedTuple):
         Worth of telling stories apart.
     novelty : float
         Mass of states never seen, in entries, on top of the number of states entered once.
-    stay_prior, change_prior : float
-        Imaginary rounds in which the state stayed and changed.
+    stay_prior : float
+        Imaginary rounds in which the state stayed.
+    change_prior : float
+        Imaginary rounds in which it changed.
     structure : float
         Prior odds that changes follow counted transitions rather than how often states occur; 0 to learn no transitions.
     levels : int

@@ -180,7 +180,7 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc', allowed is one of adarp-ucb, ... (did you mean sw-ucb?)
+    ValueError: policy: name is 'sw-ubc', allowed is one of state-library, ... (did you mean sw-ucb?)
     """
     row = entry(name)
     whole("policy", "arms", arms, least=2)
