@@ -5,6 +5,7 @@ takes the rewards. Twins that draw at random take their numbers from ``draws``, 
 given the same ones.
 """
 
+import itertools
 import math
 import statistics
 from collections import deque
@@ -195,6 +196,31 @@ class NaiveEpsilonGreedy(Averages):
         if self.draws.uniform() < self.epsilon:
             return [self.draws.below(self.arms)] * self.units
         return [untried_or_best(self.counts, self.sums, [0.0] * self.arms)] * self.units
+
+
+class NaiveABTest:
+    """Turns for every arm during the test; after it, the best of the lists of rewards that the test has left."""
+
+    def __init__(self, draws: Draws, arms: int, units: int, test: int) -> None:
+        self.units = units
+        self.why: frozenset[str] = frozenset()
+        self.turns = iter([slot % arms for slot in range(test * units)])
+        self.testing = False
+        self.rewards: list[list[float]] = [[] for _ in range(arms)]
+
+    def choose(self, context: Floats) -> list[int]:
+        turns = list(itertools.islice(self.turns, self.units))
+        begun, self.testing = self.testing, bool(turns)
+        self.why = frozenset({"continued" if begun else "schedule"} if turns else ())
+        if turns:
+            return turns
+        means = {arm: statistics.fmean(rewards) for arm, rewards in enumerate(self.rewards) if rewards}
+        return [max(means, key=lambda arm: means[arm])] * self.units
+
+    def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
+        if self.testing:
+            for arm, reward in zip(arms, rewards, strict=True):
+                self.rewards[arm].append(reward)
 
 
 class NaiveThompson(Averages):

@@ -25,6 +25,7 @@ from latentbandits.experiments.rescaled import Rescaled
 from latentbandits.experiments.table import experiment
 from latentbandits.report import page
 from latentbandits.report.palette import label, style
+from latentbandits.simulation.results import ratio
 
 
 def regrets(changes: dict[tuple[str, str], float] | None = None) -> pd.DataFrame:
@@ -124,11 +125,11 @@ def test_ratios_have_intervals_over_matrices() -> None:
     inside = 0
     for _ in range(400):
         limit = generator.gamma(4.0, 1.0, 64)
-        value, low, high = beyond.ratio(1.5 * limit + generator.normal(0, 1, 64), limit)
+        value, low, high = ratio(1.5 * limit + generator.normal(0, 1, 64), limit)
         assert 0 < low < value < high
         inside += low < 1.5 < high
     assert 0.92 < inside / 400 < 0.98
-    assert beyond.ratio(np.zeros(3), np.ones(3)) == (0.0, 0.0, 0.0)
+    assert ratio(np.zeros(3), np.ones(3)) == (0.0, 0.0, 0.0)
 
 
 def test_the_score_holds_where_everything_is_as_wanted() -> None:

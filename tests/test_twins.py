@@ -42,6 +42,7 @@ TWINS: Mapping[type, Callable[..., naive.Twin]] = {
     lb.TraceLearner: naive.NaiveTraces,
     lb.UCB1: naive.NaiveUCB1,
     lb.EpsilonGreedy: naive.NaiveEpsilonGreedy,
+    lb.ABTest: naive.NaiveABTest,
     lb.ThompsonSampling: naive.NaiveThompson,
     lb.DiscountedUCB: naive.NaiveDiscountedUCB,
     lb.SlidingWindowUCB: naive.NaiveSlidingWindowUCB,
@@ -179,6 +180,8 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("ts", {"noise": 1.0, "prior_weight": 3.0}),
     ("epsilon-greedy", {"epsilon": 0.5}),
     ("epsilon-greedy", {"epsilon": 0.0}),
+    ("ab-test", {"test": 1}),  # most arms have no turn
+    ("ab-test", {"test": 100}),
     ("cp-ts", {"hazard": 0.0}),
     ("cp-ts", {"hazard": 0.1, "hypotheses": 3, "noise": 0.3, "prior_mean": 0.2, "prior_sd": 1.0}),
     ("glr-ucb", {"risk": 1.0, "forced": 0.2, "exploration": 0.5, "splits": 4}),
@@ -559,3 +562,32 @@ def test_an_exact_tie_goes_to_the_lower_arm(first: float) -> None:
     policy = lb.TraceLearner(arms=2, lag="none", covariates=2, regularization=0.1)
     arms, _ = recorded(policy, np.zeros((2, 2)), [[first, 0.0], [0.0, 1.0]])
     assert arms.tolist() == [[0], [0]]
+
+
+def test_the_ab_test_is_one_probe_and_then_nothing_is_learnt() -> None:
+    """Two turns for each of three arms, which pay -2, -1 and -3 in the test; what comes after it is ignored."""
+    rewards = np.tile([-2.0, -1.0, -3.0], (6, 2, 1))
+    rewards[3:] = [9.0, -9.0, 9.0]
+    arms, why = recorded(lb.ABTest(arms=3, units=2, test=3), rewards)
+    assert arms.tolist() == [[0, 1], [2, 0], [1, 2], [1, 1], [1, 1], [1, 1]]
+    assert why.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0]
+
+
+def test_the_ab_test_never_chooses_an_arm_that_had_no_turn() -> None:
+    arms, _ = recorded(lb.ABTest(arms=3, test=2), np.full((4, 3), [-2.0, -1.0, 5.0]))
+    assert arms[:, 0].tolist() == [0, 1, 1, 1]
+    arms, _ = recorded(lb.ABTest(arms=2, test=2), np.ones((4, 2)))  # a tie
+    assert arms[:, 0].tolist() == [0, 1, 0, 0]
+
+
+def test_the_ab_test_counts_what_belongs_to_the_test_whenever_it_comes() -> None:
+    agent = lb.Agent(lb.ABTest(arms=3, test=4))
+    test = [agent.ask() for _ in range(4)]
+    assert [decision.arm for decision in test] == [0, 1, 2, 0]
+    after = agent.ask()
+    assert (after.arm, after.why) == (0, ())  # nothing was told yet
+    told = []
+    for decision, reward in ((test[2], -1.0), (after, 9.0), (test[3], 0.0), (test[1], 0.5), (test[0], 1.5)):
+        agent.tell(decision, reward)
+        told.append(agent.ask().arm)
+    assert told == [2, 2, 0, 1, 0]

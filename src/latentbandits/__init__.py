@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 # name -> module; imported on first use, so that `import latentbandits` costs nothing
 _HOMES = {
+    "ABTest": "policies.ab_test",
     "Agent": "agent",
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
@@ -31,6 +32,7 @@ _HOMES = {
     "HiddenMarkov": "environments.hidden_markov",
     "MonitoredUCB": "policies.monitored_ucb",
     "ProbeCommit": "policies.probe_commit",
+    "Problem": "advice.problem",
     "Recorded": "environments.recorded",
     "Results": "simulation.results",
     "Scripted": "policies.oracles",
@@ -43,14 +45,21 @@ _HOMES = {
     "TraceLearner": "policies.traces",
     "UCB1": "policies.ucb1",
     "UniformRandom": "policies.uniform",
+    "advise": "advice.advise",
+    "compare": "advice.compare",
     "describe": "settings",
     "kernel": "compiled",
-    "policy": "policies.table",
+    "policy": "specs",
     "simulate": "simulation.batch",
+    "tune": "advice.tune",
 }
 __all__ = sorted([*_HOMES, "__version__"])
 
 if TYPE_CHECKING:
+    from latentbandits.advice.advise import advise as advise
+    from latentbandits.advice.compare import compare as compare
+    from latentbandits.advice.problem import Problem as Problem
+    from latentbandits.advice.tune import tune as tune
     from latentbandits.agent import Agent as Agent
     from latentbandits.agent import Decision as Decision
     from latentbandits.compiled import kernel as kernel
@@ -58,6 +67,7 @@ if TYPE_CHECKING:
     from latentbandits.environments.hidden_markov import HiddenMarkov as HiddenMarkov
     from latentbandits.environments.recorded import Recorded as Recorded
     from latentbandits.environments.seasons import Seasons as Seasons
+    from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
     from latentbandits.policies.change_point_thompson import ChangePointThompson as ChangePointThompson
@@ -73,7 +83,6 @@ if TYPE_CHECKING:
     from latentbandits.policies.probe_commit import ProbeCommit as ProbeCommit
     from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
     from latentbandits.policies.state_library import StateLibrary as StateLibrary
-    from latentbandits.policies.table import policy as policy
     from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling
     from latentbandits.policies.traces import TraceLearner as TraceLearner
     from latentbandits.policies.ucb1 import UCB1 as UCB1
@@ -83,6 +92,7 @@ if TYPE_CHECKING:
     from latentbandits.settings import describe as describe
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
+    from latentbandits.specs import policy as policy
 
 
 def __getattr__(name: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from latentbandits import __version__
+from latentbandits import __version__, specs
 from latentbandits.compiled import entry
 from latentbandits.files import write_whole
 from latentbandits.policies import table
@@ -68,7 +68,8 @@ class Agent:
     Parameters
     ----------
     policy : Policy
-        For instance ``latentbandits.policy("adasp-ucb", arms=3)``, or its name for two arms.
+        For instance ``latentbandits.policy("adasp-ucb", arms=3)``, or a text that `latentbandits.policy` takes: a name, for two arms, or
+        the path of a ``.toml`` file that ``latentbandits tune`` wrote.
     seed : int
         Names the agent's randomness.
     max_open : int
@@ -88,7 +89,7 @@ class Agent:
 
     def __init__(self, policy: Policy | str, seed: int = 0, max_open: int = 10_000) -> None:
         if isinstance(policy, str):
-            policy = table.policy(policy)
+            policy = specs.policy(policy)
         if isinstance(policy, Oracle):
             raise refuse(
                 "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"

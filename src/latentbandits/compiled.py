@@ -8,7 +8,7 @@ Compilation has three rules, each of which was measured:
 - ``choose``, ``learn`` and every kernel allocate nothing, and are compiled without reference counting (``_nrt``): the counting
   alone took half of a round.
 - numba's disk cache looks only at the file of the outermost function, so an edit of a policy would run stale code. The cache
-  therefore lives in a folder named by a digest of all the package's sources; code from outside the package is never cached.
+  therefore lives in a folder named by a digest of the package's sources; code from elsewhere is never cached.
 """
 
 import contextlib
@@ -30,6 +30,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parent
 _INLINE = {"forceinline": True, "error_model": "numpy"}
 _KEPT_DAYS = 30
+# Rooms with nothing to compile: an edit there keeps the machine code
+_NEVER_COMPILED = ("advice", "cli", "experiments", "report", "testing", "theory")
 _kernels: list[Callable[..., Any]] = []
 _registered: set[Callable[..., Any]] = set()
 _setting_cache = threading.Lock()
@@ -81,12 +83,14 @@ def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def digest() -> str:
-    """Return a fingerprint of every source file of the package and of the compiler."""
+    """Return a fingerprint of every source file that may be compiled and of the compiler."""
     import numba
 
     made = hashlib.sha256(f"{numba.__version__} {sys.version} {platform.machine()}".encode())
     for file in sorted(_PACKAGE.rglob("*.py")):
-        made.update(str(file.relative_to(_PACKAGE)).encode() + b"\0" + file.read_bytes())
+        name = file.relative_to(_PACKAGE)
+        if name.parts[0] not in _NEVER_COMPILED:
+            made.update(str(name).encode() + b"\0" + file.read_bytes())
     return made.hexdigest()[:16]
 
 
@@ -144,9 +148,12 @@ def _dispatcher(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
 
 
 def _strangers(function: Callable[..., Any], parts: tuple[object, ...]) -> list[str]:
-    """Return the names of what does not belong to this package."""
+    """Return the names of what does not belong to this package, or not to what its digest covers."""
     kinds = (function, *map(type, parts))
-    return [kind.__name__ for kind in kinds if kind.__module__.split(".")[0] != __package__]
+    homes = [f"{kind.__module__}.".split(".") for kind in kinds]
+    return [
+        k.__name__ for k, home in zip(kinds, homes, strict=True) if home[0] != __package__ or home[1] in _NEVER_COMPILED
+    ]
 
 
 @contextlib.contextmanager

@@ -27,6 +27,7 @@ class Purpose(IntEnum):
     PATH = 1
     NOISE = 2
     POLICY = 3
+    PROBLEM = 4
 
 
 def stream(seed: int, *path: int) -> Stream:

@@ -1,8 +1,9 @@
 """Settings that refuse bad values at the door: ranges are declared beside the field and checked when a policy is made."""
 
+import difflib
 import math
 import numbers
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -70,9 +71,36 @@ class Vector(NamedTuple):
 
 
 def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError:
-    """Return the one sentence that says what was wrong, where, and what is allowed."""
+    """Return the one sentence that says what was wrong, where, and what is allowed; it remembers the field."""
     shown = " ".join(repr(value).split())
-    return ValueError(f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'}, allowed is {allowed}")
+    return refusal(
+        f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'}, allowed is {allowed}", field
+    )
+
+
+def refusal(said: str, field: str) -> ValueError:
+    """Return a refusal in these words; `field_of` tells the field."""
+    made = ValueError(said)
+    made.field = field  # type: ignore[attr-defined]
+    return made
+
+
+def field_of(problem: ValueError) -> str:
+    """Return the field whose value was refused, if the sentence is about one."""
+    return str(getattr(problem, "field", ""))
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a hint at the nearest known word, or nothing.
+
+    Examples
+    --------
+    >>> from latentbandits.settings import nearest
+    >>> nearest("sw-ubc", ["ucb1", "sw-ucb"])
+    ' (did you mean sw-ucb?)'
+    """
+    near = difflib.get_close_matches(word, list(known), n=1)
+    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def finite(owner: str, field: str, value: object, allowed: object = "a finite number") -> float:
@@ -183,7 +211,9 @@ def checked(cls: Cls) -> Cls:
     def __new__(kind: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         unknown = sorted(set(kwargs) - set(fields))
         if unknown:
-            raise refuse(cls.__name__, "setting", unknown[0], "one of " + ", ".join(fields))
+            raise refuse(
+                cls.__name__, "setting", unknown[0], "one of " + ", ".join(fields) + nearest(unknown[0], fields)
+            )
         given = plain_new(kind, *args, **kwargs)
         made = tuple.__new__(kind, [_accept(cls.__name__, f, v, hints[f]) for f, v in zip(fields, given, strict=True)])
         if hasattr(made, "check"):

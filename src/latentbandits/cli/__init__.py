@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from latentbandits import __version__
 
 COMMANDS = {
+    "advise": "say which policy suits a problem, how sure that is, and when it would be another",
+    "compare": "play any policies on any world and rank them",
     "demo": "compare all policies on the paper's default world, in under a minute",
     "experiments": "list the experiments: the paper's, and beyond it",
     "policies": "list the policies, or the settings of one",
     "report": "draw the report anew from results, without simulating",
     "reproduce": "run the experiments and write results and the report",
     "trace": "draw a policy at work on one run",
+    "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
 }
 
 

@@ -14,10 +14,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate and print the table."""
-    from latentbandits.cli.screen import Progress, table
+    from latentbandits.cli.screen import Progress
     from latentbandits.environments.hidden_markov import HiddenMarkov
     from latentbandits.policies.table import TABLE, policy
     from latentbandits.simulation.batch import simulate
+    from latentbandits.text import table
 
     world = HiddenMarkov()
     results = simulate(

@@ -20,9 +20,10 @@ def run(options: argparse.Namespace) -> int:
     """Run, print verdicts as they come, then draw the page."""
     import time
 
-    from latentbandits.cli.screen import Progress, table
+    from latentbandits.cli.screen import Progress
     from latentbandits.experiments.reproduce import Outcome, reproduce
     from latentbandits.report.page import write_report
+    from latentbandits.text import table
 
     begin = time.perf_counter()
 

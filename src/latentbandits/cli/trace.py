@@ -75,12 +75,13 @@ def subjects(options: argparse.Namespace) -> tuple[Any, Any]:
     """Return the policy and the world, or refuse."""
     from latentbandits.policies.table import policy
     from latentbandits.settings import refuse, whole
+    from latentbandits.specs import setting
 
     for field, most in MOST.items():
         if whole("trace", f"--{field}", getattr(options, field), least=1) > most:
             raise refuse("trace", f"--{field}", getattr(options, field), f"at most {most}")
     whole("trace", "--seed", options.seed, least=0)
-    changed = dict(map(setting, options.settings))
+    changed = dict(setting("trace: --set", given) for given in options.settings)
     if "arms" in changed:
         raise refuse("trace", "--set", "arms", "a setting other than arms, which --arms gives")
     made = policy(options.policy, arms=options.arms, **changed)
@@ -101,8 +102,9 @@ def surroundings(options: argparse.Namespace) -> Any:
     from latentbandits.environments.recorded import Recorded
     from latentbandits.environments.seasons import Seasons
     from latentbandits.settings import refuse
+    from latentbandits.specs import setting
 
-    given = dict(map(setting, options.world_settings))
+    given = dict(setting("trace: --world-set", given) for given in options.world_settings)
     shared = {"arms": options.arms, "noise": options.noise, "rewards": options.rewards}
     kinds: dict[str, tuple[Any, dict[str, Any]]] = {
         "hidden-markov": (HiddenMarkov, {"states": options.states, "stickiness": options.stickiness, **shared}),
@@ -169,35 +171,6 @@ def creed(shown: Any, beliefs: Any) -> str:
         f"; changes believed {len(changes)}, true {len(shown.changes) if (shown.states >= 0).any() else 'unknown'}, "
         f"states {len(last.states)}, noise {last.noise:.2g}, dwell {last.dwell:.0f} rounds"
     )
-
-
-def setting(given: str) -> tuple[str, Any]:
-    """Return the key and the value of a setting, or refuse.
-
-    Examples
-    --------
-    >>> from latentbandits.cli.trace import setting
-    >>> [setting(given) for given in ("window=50", "discount=0.9", "gated=false", "lag=pair", "probe_set=0,2")]
-    [('window', 50), ('discount', 0.9), ('gated', False), ('lag', 'pair'), ('probe_set', [0, 2])]
-    """
-    from latentbandits.settings import refuse
-
-    key, equals, text = given.partition("=")
-    if not (key.isidentifier() and equals and text):
-        raise refuse("trace", "--set", given, "KEY=VALUE")
-    return key, [value(part) for part in text.split(",")] if "," in text else value(text)
-
-
-def value(text: str) -> int | float | bool | str:
-    """Return what a text says: an integer, a number, true or false, else the text itself."""
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def write(out: Path, content: bytes) -> None:

@@ -6,7 +6,7 @@ from math import erf, sqrt
 
 import numpy as np
 
-from latentbandits.environments.rewards import check_noise, received, unit_scales
+from latentbandits.environments.rewards import check_noise, check_span, received, unit_scales
 from latentbandits.protocols import Table
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Above, between, whole
@@ -16,7 +16,7 @@ _WAVES = 32
 
 @dataclass(frozen=True)
 class Drift:
-    """Means that wander through [0, 1] as smooth random curves, uniform at any moment.
+    """Means that wander through an interval as smooth random curves, uniform at any moment.
 
     Each arm's curve is a sum of random waves (an approximate Gaussian process with a squared-exponential kernel) pushed through the normal
     distribution function.
@@ -27,6 +27,8 @@ class Drift:
         Number of arms.
     timescale : float
         Rounds after which a mean has changed a lot (the kernel's length scale).
+    span : pair of float
+        Interval that the means wander through.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
@@ -47,11 +49,13 @@ class Drift:
     noise: float = 0.01
     unit_noise: Sequence[float] | None = None
     rewards: str = "gaussian"
+    span: Sequence[float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         whole("Drift", "arms", self.arms, least=2)
         between("Drift", "timescale", self.timescale, Above(0))
         check_noise("Drift", self.rewards, self.noise, self.unit_noise)
+        check_span("Drift", self.span, self.rewards)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
         """Return one realisation; see `latentbandits.protocols.World`."""
@@ -65,6 +69,7 @@ class Drift:
         for arm in range(self.arms):
             curve = sqrt(2 / _WAVES) * sum(np.cos(w * time + p) for w, p in zip(speed[arm], phase[arm], strict=True))
             means[:, arm] = [0.5 * (1 + erf(x / sqrt(2))) for x in curve]
+        means = self.span[0] + (self.span[1] - self.span[0]) * means
         scales = unit_scales("Drift", self.noise, self.unit_noise, units)
         rewards = received(means, scales, self.rewards, seed, draw, repeat)
         return Table(means, rewards, np.zeros((horizon, 0)), np.full(horizon, -1), None)

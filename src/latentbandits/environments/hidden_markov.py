@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.environments.rewards import check_noise, received, unit_scales
+from latentbandits.environments.rewards import check_noise, check_span, received, unit_scales
 from latentbandits.protocols import Table, Truth
 from latentbandits.random import Purpose, Stream, stream, uniform
 from latentbandits.settings import Above, Vector, Within, array, between, refuse, whole
@@ -64,7 +64,9 @@ class HiddenMarkov:
     transition : array (states, states), optional
         The whole transition matrix, instead of `stickiness`.
     means : array (states, arms), optional
-        Mean rewards; drawn uniformly from [0, 1] for every draw of the world if not given.
+        Mean rewards; drawn uniformly from `span` for every draw of the world if not given.
+    span : pair of float
+        Interval from which means are drawn uniformly, where they are drawn.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
@@ -101,6 +103,7 @@ class HiddenMarkov:
     separation: float | None = None
     separated_arms: Sequence[int] = ()
     reveal: str = "nothing"
+    span: Sequence[float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         if self.means is not None:
@@ -121,6 +124,7 @@ class HiddenMarkov:
         self._check_chain()
         self._check_means()
         check_noise("HiddenMarkov", self.rewards, self.noise, self.unit_noise)
+        check_span("HiddenMarkov", self.span, self.rewards)
         if self.reveal not in REVEALS:
             raise refuse("HiddenMarkov", "reveal", self.reveal, "one of " + ", ".join(REVEALS))
 
@@ -172,19 +176,19 @@ class HiddenMarkov:
     @cached_property
     def start(self) -> np.ndarray:
         """The stationary distribution, in which the chain starts."""
-        return stationary(self.chain)
+        return stationary(self.chain) if self.transition is not None else np.full(self.states, 1 / self.states)
 
     def matrix(self, seed: int, draw: int) -> np.ndarray:
         """Return the mean rewards of one draw of the world, an array (states, arms)."""
         if self.means is not None:
             return self.means  # type: ignore[no-any-return]
         generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
+        drawn = generator.random((self.states, self.arms))
+        width = self.span[1] - self.span[0]
         if self.separation is not None:
-            means = generator.random((self.states, self.arms))
             chosen = list(self.separated_arms) or list(range(self.arms))
-            means[:, chosen] = separated(generator, self.states, len(chosen), self.separation)
-            return means
-        return generator.random((self.states, self.arms))
+            drawn[:, chosen] = separated(generator, self.states, len(chosen), self.separation / width)
+        return self.span[0] + width * drawn
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
         """Return one realisation; see `latentbandits.protocols.World`."""

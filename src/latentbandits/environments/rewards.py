@@ -6,7 +6,7 @@ import numpy as np
 
 from latentbandits.compiled import fast
 from latentbandits.random import Purpose, Stream, normal, stream, uniform
-from latentbandits.settings import AtLeast, between, refuse
+from latentbandits.settings import AtLeast, between, finite, refuse
 
 KINDS = ("gaussian", "bernoulli")
 
@@ -48,6 +48,17 @@ def check_noise(world: str, kind: str, noise: float, unit_noise: Sequence[float]
             raise refuse(world, "unit_noise", unit_noise, "one standard deviation per unit")
         for scale in unit_noise:
             between(world, "unit_noise", scale, AtLeast(0))
+
+
+def check_span(world: str, span: Sequence[float], kind: str) -> None:
+    """Refuse an interval of means that is none, or that probabilities do not fit into."""
+    if np.ndim(span) != 1 or len(span) != 2:
+        raise refuse(world, "span", span, "a lowest and a highest mean")
+    low, high = (finite(world, "span", end) for end in span)
+    if not low < high:
+        raise refuse(world, "span", tuple(span), "the lower end first")
+    if kind == "bernoulli" and (low < 0 or high > 1):
+        raise refuse(world, "span", tuple(span), "probabilities from 0 to 1 for bernoulli rewards")
 
 
 def received(means: np.ndarray, scales: np.ndarray, kind: str, seed: int, draw: int, repeat: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.environments.rewards import check_noise, received, unit_scales
+from latentbandits.environments.rewards import check_noise, check_span, received, unit_scales
 from latentbandits.protocols import Table
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Vector, array, refuse, whole
@@ -25,7 +25,9 @@ class Seasons:
     arms : int
         Number of arms.
     means : array (seasons, arms), optional
-        Mean rewards; drawn uniformly from [0, 1] for every draw of the world if not given.
+        Mean rewards; drawn uniformly from `span` for every draw of the world if not given.
+    span : pair of float
+        Interval from which means are drawn uniformly, where they are drawn.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
@@ -48,6 +50,7 @@ class Seasons:
     noise: float = 0.01
     unit_noise: Sequence[float] | None = None
     rewards: str = "gaussian"
+    span: Sequence[float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         for field, least in (("seasons", 1), ("dwell", 1), ("arms", 2)):
@@ -58,11 +61,12 @@ class Seasons:
                 raise refuse("Seasons", "means", f"of shape {means.shape}", f"shape ({self.seasons}, {self.arms})")
             object.__setattr__(self, "means", means)
         check_noise("Seasons", self.rewards, self.noise, self.unit_noise)
+        check_span("Seasons", self.span, self.rewards)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
         """Return one realisation, which begins on a random day; see `latentbandits.protocols.World`."""
         drawn = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.seasons, self.arms))
-        matrix = drawn if self.means is None else self.means
+        matrix = self.span[0] + (self.span[1] - self.span[0]) * drawn if self.means is None else self.means
         day = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(self.seasons * self.dwell)
         states = (day + np.arange(horizon)) // self.dwell % self.seasons
         means = matrix[states]

@@ -28,7 +28,7 @@ from latentbandits.experiments.paper.worlds import (
 from latentbandits.experiments.rescaled import Rescaled
 from latentbandits.policies.table import policy
 from latentbandits.protocols import World
-from latentbandits.simulation.results import interval
+from latentbandits.simulation.results import interval, ratio
 
 SUMMARY = (
     "a policy that is told nothing: multiples of the Bayes limit, other worlds, more arms, ablations, where it loses"
@@ -144,23 +144,6 @@ def per_matrix(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
         wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret").dropna()
         found[str(case)] = wide.groupby(level=0).mean()
     return found
-
-
-def ratio(values: np.ndarray, reference: np.ndarray) -> tuple[float, float, float]:
-    """Return the ratio of two paired means and its 95 % interval over matrices (to first order).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.experiments.beyond import ratio
-    >>> ratio(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
-    (2.0, 2.0, 2.0)
-    """
-    found = float(values.mean() / reference.mean())
-    if found == 0:
-        return 0.0, 0.0, 0.0
-    _, low, high = interval((values - found * reference) / values.mean())  # of the logarithm
-    return found, found * float(np.exp(low)), found * float(np.exp(high))
 
 
 def best(table: pd.DataFrame, group: tuple[str, ...]) -> str:

@@ -1,11 +1,11 @@
 """The table of experiments: a stable id, and the file that holds its settings and score."""
 
-import difflib
 import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.experiments.case import Case, Claim
+from latentbandits.settings import nearest, refuse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,9 +47,7 @@ class Experiment(NamedTuple):
 def experiment(name: str) -> Experiment:
     """Return the experiment of a name, or refuse it with the nearest."""
     if name not in IDS:
-        near = difflib.get_close_matches(name, IDS, n=1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise ValueError(f"reproduce: experiment is {name!r}, allowed is one of {', '.join(IDS)}{hint}")
+        raise refuse("reproduce", "experiment", name, f"one of {', '.join(IDS)}{nearest(name, IDS)}")
     room = "experiments" if name in OWN else "experiments.paper"
     module = importlib.import_module(f"latentbandits.{room}.{name.replace('-', '_')}")
     return Experiment(name, module.SUMMARY, module.cases, module.score, "target" if name in OWN else "paper")

@@ -1,9 +1,9 @@
 """The table of names: what a person types, and the policy that it means."""
 
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
 from latentbandits.policies.change_point_thompson import ChangePointThompson
 from latentbandits.policies.cusum_ucb import CUSUMUCB
@@ -20,7 +20,7 @@ from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
 from latentbandits.policies.uniform import UniformRandom
-from latentbandits.settings import refuse, whole
+from latentbandits.settings import nearest, refuse, whole
 
 
 class Entry(NamedTuple):
@@ -125,6 +125,9 @@ TABLE: Mapping[str, Entry] = {
     "ucb1": Entry("UCB1", UCB1, _fixed(), "the classical index policy"),
     "ts": Entry("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling"),
     "epsilon-greedy": Entry("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds"),
+    "ab-test": Entry(
+        "A/B test", ABTest, _fixed(), "tries every arm for a thousand rounds, then plays the best for ever"
+    ),
     "cp-ts": Entry("CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was"),
     "glr-ucb": Entry("GLR-UCB", GLRUCB, _fixed(), "starts anew when a likelihood ratio tells of a change"),
     "cusum-ucb": Entry(
@@ -156,9 +159,7 @@ def entry(name: str) -> Entry:
     known = str(name).lower()
     if known in TABLE:
         return TABLE[known]
-    near = difflib.get_close_matches(known, TABLE, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
-    raise refuse("policy", "name", name, f"one of {', '.join(TABLE)}{hint}")
+    raise refuse("policy", "name", name, f"one of {', '.join(TABLE)}{nearest(known, TABLE)}")
 
 
 def policy(name: str, arms: int = 2, **settings: Any) -> Any:

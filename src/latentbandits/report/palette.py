@@ -1,5 +1,6 @@
 """The same colour and line for the same policy everywhere; safe for colour-blind eyes (Okabe & Ito 2008)."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -36,6 +37,7 @@ STYLES: Mapping[str, Style] = {
     "ucb1": Style(SKY, "-"),
     "ts": Style(SKY, "--"),
     "epsilon-greedy": Style(SKY, ":"),
+    "ab-test": Style(SKY, "-."),
     "cp-ts": Style(BROWN, "-"),
     "glr-ucb": Style(BROWN, "--"),
     "cusum-ucb": Style(BROWN, "-."),
@@ -49,14 +51,31 @@ STYLES: Mapping[str, Style] = {
 
 
 def style(name: str) -> Style:
-    """Return the style of a policy; variants ("adarp-ucb stated") look like the policy they vary."""
-    return STYLES.get(name.split("|")[0].split()[0], Style(GREY, "-"))
+    """Return the style of a policy; variants ("adarp-ucb stated", "adarp-ucb:units=2") look like the policy they vary."""
+    return STYLES.get(_parts(name)[0], Style(GREY, "-"))
 
 
 def label(name: str) -> str:
-    """Return a policy's label in figures; variants ("state-library|two units") are named after the policy they vary."""
-    known = name.split("|")[0].split()[0]
-    return TABLE[known].label + name[len(known) :].replace("|", ", ") if known in TABLE else name
+    """Return a policy's label in figures; variants are named after the policy they vary.
+
+    Examples
+    --------
+    >>> from latentbandits.report.palette import label
+    >>> label("state-library|two units"), label("adasp-ucb:staleness=12,min_gap=4"), label("mine:Greedy")
+    ('StateLibrary, two units', 'AdaSP-UCB (staleness=12, min_gap=4)', 'mine:Greedy')
+    """
+    known, rest = _parts(name)
+    if known not in TABLE:
+        return name
+    if rest.startswith(":"):
+        return f"{TABLE[known].label} ({rest[1:].replace(',', ', ')})"
+    return TABLE[known].label + rest.replace("|", ", ")
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return the policy's own name and what makes it a variant."""
+    known = re.split(r"[|: ]", name, maxsplit=1)[0]
+    return known, name[len(known) :]
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import entry, fast, plain
-from latentbandits.policies.table import policy
 from latentbandits.protocols import Choice, Oracle, Policy, Table, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import refuse, whole
 from latentbandits.simulation.loop import COUNTS, play, record
 from latentbandits.simulation.results import Results
+from latentbandits.specs import policy
 
 Contestant = Policy | Oracle
 # Rounds times policies that one task plays: long enough to hide its overhead, short enough to be interrupted
@@ -35,6 +35,7 @@ def simulate(
     draws: int = 128,
     repeats: int = 5,
     seed: int = 0,
+    first: int = 0,
     bins: int = 100,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -50,13 +51,15 @@ def simulate(
     world : World
         For instance `HiddenMarkov`.
     policies : iterable or mapping
-        Names of the table, policies, or a mapping from labels to either.
+        Policies, texts that `latentbandits.policy` takes (names, say), or a mapping from labels to either.
     horizon : int, optional
         Rounds per run; 20,000 if not given, or all of a recorded world.
     draws, repeats : int
         Draws of the world (reward matrices), and runs on each.
     seed : int
         Names all randomness.
+    first : int
+        Number of the first draw: two simulations whose draws do not overlap share no randomness.
     bins : int
         Number of stretches of rounds for which regret and optimal arms are recorded; at most the horizon.
     workers : int, optional
@@ -93,7 +96,7 @@ def simulate(
             ("workers", cores() if workers is None else workers),
         )
     )
-    seed = whole("simulate", "seed", seed, least=0)
+    seed, first = whole("simulate", "seed", seed, least=0), whole("simulate", "first", first, least=0)
     runs, bins = draws * repeats, min(bins, horizon)
     shape = (len(contestants), runs, bins)
     regret, optimal = np.empty(shape), np.empty(shape)
@@ -101,9 +104,9 @@ def simulate(
 
     players = [Player(contestant, interpreted) for contestant in contestants.values()]
 
-    def work(first: int, end: int) -> int:
-        for run in range(first, end):
-            draw, repeat = divmod(run, repeats)
+    def work(begin: int, end: int) -> int:
+        for run in range(begin, end):
+            draw, repeat = first + run // repeats, run % repeats
             tables: dict[int, Table] = {}
             random = stream(seed, Purpose.POLICY, draw, repeat)
             for i, player in enumerate(players):
@@ -112,13 +115,13 @@ def simulate(
                         world.realise(horizon, player.units, seed, draw, repeat), horizon, world.arms, player.units
                     )
                 player.play(tables[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
-        return end - first
+        return end - begin
 
     workers = 1 if interpreted or horizon < _SHORT else workers
     step = max(1, min(_TASK_ROUNDS // (horizon * len(contestants)), runs // (8 * workers)))
     done, total = 0, runs * horizon * len(contestants)
     with ThreadPoolExecutor(workers) as pool:
-        tasks = [pool.submit(work, first, min(first + step, runs)) for first in range(0, runs, step)]
+        tasks = [pool.submit(work, begin, min(begin + step, runs)) for begin in range(0, runs, step)]
         try:
             for task in as_completed(tasks):
                 done += task.result() * horizon * len(contestants)

@@ -104,3 +104,20 @@ def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, flo
         return mean, -np.inf, np.inf
     half = float(stdtrit(count - 1, 0.5 + level / 2)) * float(values.std(ddof=1)) / math.sqrt(count)
     return mean, mean - half, mean + half
+
+
+def ratio(values: np.ndarray, reference: np.ndarray) -> tuple[float, float, float]:
+    """Return the ratio of two paired means and its 95 % interval over independent pairs (to first order).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.simulation.results import ratio
+    >>> ratio(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    (2.0, 2.0, 2.0)
+    """
+    found = float(values.mean() / reference.mean())
+    if found == 0:
+        return 0.0, 0.0, 0.0
+    _, low, high = interval((values - found * reference) / values.mean())  # of the logarithm
+    return found, found * float(np.exp(low)), found * float(np.exp(high))

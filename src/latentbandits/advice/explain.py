@@ -1,0 +1,104 @@
+"""What the paper's theory says about a problem: how far states lie apart, how fast they change, how often to look."""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from latentbandits import theory
+from latentbandits.advice.problem import CHAIN, Problem
+from latentbandits.environments.hidden_markov import HiddenMarkov
+
+WORLDS = 64
+FINGERPRINTS = 2000
+QUANTILES = (0.1, 0.5, 0.9)
+# word in the table -> what it is
+MEANING = {
+    "separation": "Gamma_B: distance of the two states most alike, over all arms",
+    "separation / noise": "the same in standard deviations of one reward of a probe",
+    "switching rate": "q: probability that the state changes from one round to the next",
+    "decoding error": "how often one fingerprint of all arms names the wrong state (the nearest one)",
+    "change in a probe": "omega_m: probability that the state changes before the last arm is probed",
+    "lagged error": "how often the last arm and reward alone name the wrong state",
+    "best interval": "tau*: rounds between probes where the bound on regret is least",
+    "staleness cap": "H: age at which a fingerprint is more likely stale than not",
+}
+
+
+def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
+    """Return the theory's quantities for worlds that fit a problem: a line each, with the median and the 10 and 90 % quantiles.
+
+    A problem that is no hidden Markov chain has none.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.explain import quantities
+    >>> found = quantities(lb.Problem(dwell=50, noise=0.1), worlds=8)
+    >>> round(float(found.loc["switching rate", "median"]), 3), float(found.loc["staleness cap", "median"])
+    (0.02, 35.0)
+    """
+    if problem.kind != CHAIN:
+        return pd.DataFrame(columns=["low", "median", "high", "meaning"])
+    lines = [_of(problem, draw) for draw in range(worlds)]
+    table = pd.DataFrame(lines).quantile(list(QUANTILES)).T.set_axis(["low", "median", "high"], axis=1)
+    return table.assign(meaning=[MEANING[name] for name in table.index])
+
+
+def _of(problem: Problem, draw: int) -> dict[str, float]:
+    world = problem.draw(problem.seed, draw)
+    assert isinstance(world, HiddenMarkov)
+    means, chain = world.matrix(problem.seed, draw), world.chain
+    units = min(problem.units, problem.arms)
+    rounds = -(-problem.arms // units)
+    binary = math.sqrt(float((means * (1 - means)).mean()))  # the noise that rewards of 0 and 1 bring
+    one = binary if problem.rewards == "bernoulli" else float(world.noise)
+    sigma = max(one * math.sqrt(units), 1e-9)
+    rate = theory.switch_rate(chain)
+    top = theory.largest_gap(means)
+    cost = theory.probe_regret(means, chain, sequential=units == 1)
+    generator = np.random.default_rng([problem.seed, draw])
+    error = theory.nearest_centroid_error(means, sigma, world.start, FINGERPRINTS, generator).value
+    tau = theory.best_interval(cost, top, rate) if top > 0 else math.inf
+    return {
+        "separation": theory.joint_separation(means),
+        "separation / noise": theory.joint_separation(means) / sigma,
+        "switching rate": rate,
+        "decoding error": error,
+        "change in a probe": theory.window_change(chain, rounds),
+        "lagged error": theory.lagged_error(means, chain, max(one, 1e-9)),
+        "best interval": tau,
+        "staleness cap": float(theory.age_cap(rate, 0.5)) if rate > 0 else math.inf,
+    }
+
+
+def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
+    """Return what the quantities mean for the choice, in words."""
+    if table.empty:
+        return []
+    at = table["median"]
+    error, apart, moved = at["decoding error"], at["separation / noise"], at["change in a probe"]
+    rounds = -(-problem.arms // min(problem.units, problem.arms))
+    if error < 0.05:
+        read = "a single fingerprint nearly always names the state, so whoever probes knows at once"
+    elif error < 0.35:
+        read = "a fingerprint is usually right but not always: several rounds have to be weighed together"
+    else:
+        read = "one fingerprint says little: only a policy that weighs many rounds can tell the states apart"
+    told = [
+        f"The two states most alike are {apart:.2g} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
+        f"in {error:.0%} of probes: {read}."
+    ]
+    if rounds > 1:
+        told.append(
+            f"A probe takes {rounds} rounds, in which the state changes with probability {moved:.1%} (q = {at['switching rate']:.2g})."
+        )
+    else:
+        told.append(
+            f"A probe takes one round; the state changes with probability q = {at['switching rate']:.2g} per round."
+        )
+    told.append(
+        f"A policy that probes on a schedule should do so every {at['best interval']:.0f} rounds (tau*) and trust a fingerprint for "
+        f"at most {at['staleness cap']:.0f} (H); the last reward alone names the wrong state in {at['lagged error']:.0%} of rounds."
+    )
+    return told

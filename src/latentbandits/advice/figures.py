@@ -1,0 +1,219 @@
+"""Figures of a comparison, of advice and of a tuning: results in, a matplotlib figure out."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from latentbandits.report.palette import BLACK, GREY, RED, drawing, label, style
+from latentbandits.simulation.results import Results, interval, ratio
+
+if TYPE_CHECKING:
+    from latentbandits.advice.advise import Advice
+    from latentbandits.advice.tune import Tuning
+
+LIMIT = "bayes-limit"
+# For policies that have no colour of their own, or share one with another in the figure
+MARKERS = "osD^vP*X<>"
+AXES = {
+    "dwell": "dwell (rounds that a regime lasts)",
+    "states": "number of hidden states",
+    "noise": "noise (standard deviation of a reward)",
+    "timescale": "timescale of the drift (rounds)",
+    "memory": "memory (weight of the previous state)",
+    "horizon": "horizon (rounds)",
+}
+
+
+def over_time(results: Results, order: Sequence[str]) -> Figure:
+    """Cumulative regret per unit over rounds, a line per policy with its 95 % band."""
+    with drawing():
+        figure = Figure(figsize=(7.6, 4.4))
+        axes = figure.subplots()
+        _curves(axes, results, order)
+        axes.set_title(f"mean of {results.draws * results.repeats} paired runs, bands: 95 %", fontsize=9)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="regret at the end", fontsize=8)
+    return figure
+
+
+def _curves(axes: Axes, results: Results, order: Sequence[str]) -> None:
+    seen: dict[tuple[str, str], int] = {}
+    for name in [*order, *(name for name in results.labels if name == LIMIT)]:
+        curves = np.cumsum(results.regret_bins[results.labels.index(name)], axis=1)
+        bands = np.vstack([np.zeros(3), [interval(curve) for curve in curves.T]])
+        look = style(name)
+        twin = seen.get((look.color, str(look.line)), 0)
+        seen[look.color, str(look.line)] = twin + 1
+        axes.plot(
+            results.edges, bands[:, 0], color=look.color, linestyle=look.line, markevery=0.1, ms=4,
+            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{label(name)}: {bands[-1, 0]:.4g}",
+        )  # fmt: skip
+        if len(curves) > 1:
+            axes.fill_between(results.edges, bands[:, 1], bands[:, 2], color=look.color, alpha=0.15, linewidth=0)
+    axes.set_xlim(0, results.horizon)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("round")
+    axes.set_ylabel("cumulative regret per unit")
+
+
+def entrants(advice: "Advice") -> Figure:
+    """All candidates of a race: regret over the winner's, and after how many worlds they dropped out."""
+    with drawing():
+        figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(advice)))
+        axes = figure.subplots()
+        race, names = advice.race, list(advice.index)
+        for y, name in enumerate(names):
+            count = min(race.worlds(name), race.worlds(advice.winner))
+            middle, low, high = ratio(race.regret[name][:count], race.regret[advice.winner][:count])
+            color = style(name).color
+            axes.errorbar(middle, y, xerr=[[middle - low], [high - middle]], color=color, marker="o", ms=5, capsize=2)
+            met = f"{race.worlds(name)} worlds" if advice.loc[name, "left"] else f"out after {race.worlds(name)}"
+            axes.annotate(
+                met,
+                (1.0, y),
+                xycoords=("axes fraction", "data"),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=7.5,
+            )
+        axes.axvline(1, color=BLACK, linewidth=0.8)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_yticks(range(len(names)), [label(name) for name in names])
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_xlabel(f"regret / regret of {label(advice.winner)} on the same worlds, bars: 95 %")
+    return figure
+
+
+def turning(advice: "Advice") -> Figure:
+    """Each quantity moved beyond its range: rivals' regret over the winner's; below 1 another policy is better."""
+    with drawing():
+        columns = min(2, max(1, len(advice.sweeps)))
+        lines = -(-len(advice.sweeps) // columns)
+        figure = Figure(figsize=(7.6, 0.7 + 2.3 * lines))
+        grid = figure.subplots(lines, columns, sharey=True, squeeze=False)
+        shown = _rivals(advice)
+        for axes, sweep in zip(grid.flat, advice.sweeps, strict=False):
+            _sweep(axes, sweep, advice.winner, shown)
+        for axes in grid.flat[len(advice.sweeps) :]:
+            axes.set_axis_off()
+        for axes in grid[:, 0]:
+            axes.set_ylabel("regret / regret of\n" + label(advice.winner), fontsize=8)
+        handles, labels = grid.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    return figure
+
+
+def _rivals(advice: "Advice") -> list[str]:
+    """Return the policies worth a line: the first two rivals, and whoever is best somewhere."""
+    others = [name for name in advice.index if name != advice.winner]
+    best = [point.race.winner for sweep in advice.sweeps for point in sweep.points]
+    best += [flip.better for sweep in advice.sweeps for flip in sweep.flips]
+    return [*dict.fromkeys([*others[:2], *(name for name in best if name != advice.winner)])][:6]
+
+
+def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
+    values = [point.value for point in sweep.points]
+    axes.axvspan(
+        sweep.range.low / 1.02,
+        sweep.range.high * 1.02,
+        color=GREY,
+        alpha=0.18,
+        linewidth=0,
+        label="the problem's range",
+    )
+    for name in shown:
+        bars = []
+        for point in sweep.points:
+            both = [point.race.regret[label] for label in (name, winner)]
+            count = min(map(len, both))
+            bars.append(ratio(both[0][:count], both[1][:count]) if both[1][:count].mean() > 0 else (np.nan,) * 3)
+        middle, low, high = np.array(bars).T
+        look = style(name)
+        axes.plot(values, middle, color=look.color, linestyle=look.line, marker="o", ms=3, label=label(name))
+        axes.fill_between(values, low, high, color=look.color, alpha=0.1, linewidth=0)
+    axes.axhline(1, color=BLACK, linewidth=1, label=f"{label(winner)} (advised)")
+    for flip in sweep.flips:
+        axes.axvspan(flip.low, flip.high, color=RED, alpha=0.35, linewidth=0.8, label="flip")
+    axes.set_yscale("log")
+    axes.set_ylim(0.4, 6)
+    axes.set_yticks([0.5, 1, 2, 5], ["0.5", "1", "2", "5"])
+    axes.yaxis.set_minor_locator(NullLocator())
+    if min(values) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(base=10))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xlabel(AXES.get(sweep.quantity, sweep.quantity))
+
+
+def advised(advice: "Advice") -> Figure:
+    """Regret over time on fresh worlds, and the lead of the winner along every quantity."""
+    with drawing():
+        figure = Figure(figsize=(9.6, 4.2))
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        _curves(left, advice.ranking.results, advice.ranking.ranked)
+        left.set_title(f"{advice.problem.runs} worlds that did not choose, bands: 95 %", fontsize=9)
+        left.legend(fontsize=7.5, loc="upper left")
+        race = advice.race
+        names = list(advice.index)[:8]
+        for y, name in enumerate(names):
+            count = min(race.worlds(name), race.worlds(advice.winner))
+            middle, low, high = ratio(race.regret[name][:count], race.regret[advice.winner][:count])
+            right.errorbar(
+                middle, y, xerr=[[middle - low], [high - middle]], color=style(name).color, marker="o", ms=5, capsize=2
+            )
+        right.axvline(1, color=BLACK, linewidth=0.8)
+        right.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
+        right.set_ylim(len(names) - 0.5, -0.5)
+        right.set_xlabel("regret / the winner's")
+        right.set_title("the first of the candidates, bars: 95 %", fontsize=9)
+    return figure
+
+
+def search_and_verdict(tuning: "Tuning") -> Figure:
+    """Left, the trials on the worlds tuned on; right, defaults and tuned settings on held-out worlds with 95 % intervals."""
+    results, look = tuning.ranking.results, style(tuning.name)
+    numbers, values, states = np.arange(1, len(tuning) + 1), tuning["per_round"].to_numpy(), tuning["state"].to_numpy()
+    complete, pruned = states == "complete", states == "pruned"
+    with drawing():
+        figure = Figure(figsize=(8.4, 3.8))
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        best = np.fmin.accumulate(np.where(complete, values, np.nan))
+        left.step(numbers, best, where="post", color=look.color, alpha=0.6, label="best so far", zorder=1)
+        left.plot(numbers[complete], values[complete], "o", ms=4, color=look.color, label="whole horizon")
+        left.plot(numbers[pruned], values[pruned], "x", ms=4, color=GREY, label="given up early")
+        if values[np.isfinite(values)].min() > 0:
+            left.set_yscale("log")
+        left.set_xlabel("trial")
+        left.set_ylabel("regret per round and unit")
+        left.set_title("the search, on the worlds tuned on", fontsize=9)
+        left.legend(fontsize=8)
+        shown = [name for name in results.labels if name != LIMIT]
+        for place, name in enumerate(shown):
+            mean, low, high = interval(results.regret[results.labels.index(name)])
+            reach = [[mean - low], [high - mean]]
+            right.errorbar(
+                [place], [mean], yerr=reach, fmt="o", color=look.color, mfc=look.color if place else "white", capsize=4
+            )
+            right.annotate(f"{mean:.4g}", (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
+        if LIMIT in results.labels:
+            limit = float(results.regret[results.labels.index(LIMIT)].mean())
+            right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line)
+            right.annotate(
+                f"{label(LIMIT)}: {limit:.4g}", (0, limit), (0, 4), textcoords="offset points", fontsize=8, ha="center"
+            )
+        right.set_xticks(range(len(shown)), [name.rpartition(" (")[2].rstrip(")") for name in shown])
+        right.set_xlim(-0.6, len(shown) - 0.4)
+        right.set_ylim(bottom=0)
+        right.grid(visible=False, axis="x")
+        right.set_ylabel("cumulative regret per unit")
+        right.set_title(f"{results.draws:,} held-out worlds, bars: 95 %", fontsize=9)
+        figure.suptitle(label(tuning.name), fontsize=10)
+    return figure

@@ -1,0 +1,126 @@
+"""Successive elimination: all candidates meet the same worlds, a few more at a time, and those that have clearly lost drop out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+
+from latentbandits.protocols import World
+from latentbandits.simulation.batch import simulate
+
+# The chance that a race drops its best candidate, all looks and candidates together
+RISK = 0.01
+
+
+@dataclass
+class Race:
+    """What a race found.
+
+    Attributes
+    ----------
+    regret : label -> regret per world, in the order of the worlds, for as long as the candidate ran
+    left : the candidates that never dropped out, lowest mean regret first
+    """
+
+    regret: dict[str, np.ndarray] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+    @property
+    def winner(self) -> str:
+        """The candidate with the lowest mean regret."""
+        return self.left[0]
+
+    def worlds(self, label: str) -> int:
+        """Return the number of worlds that a candidate met."""
+        return len(self.regret[label])
+
+    def over(self, label: str, other: str) -> float:
+        """Return the regret of one candidate over that of another, on the worlds that both met."""
+        count = min(self.worlds(label), self.worlds(other))
+        below = float(self.regret[other][:count].mean())
+        return float(self.regret[label][:count].mean()) / below if below > 0 else float("inf")
+
+    @property
+    def order(self) -> list[str]:
+        """All candidates, best first, as far as they can be compared with the winner."""
+        return sorted(self.regret, key=lambda label: (label != self.winner, self.over(label, self.winner)))
+
+
+def race(
+    world: World,
+    candidates: Mapping[str, Any],
+    looks: Sequence[int],
+    *,
+    horizon: int,
+    seed: int,
+    first: int = 0,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Race:
+    """Run candidates until each has lost or all worlds are used.
+
+    At every look a candidate drops out if its regret is above the leader's on the same worlds by a one-sided t-test whose level is
+    `RISK` divided among all looks and candidates.
+
+    Parameters
+    ----------
+    world : World
+        What they run on.
+    candidates : mapping
+        Label -> policy.
+    looks : sequence of int
+        Worlds that have been met at each look, rising.
+    horizon, seed, first : int
+        As in `latentbandits.simulate`.
+    workers : int, optional
+        Threads.
+    progress : callable, optional
+        Called with the number of rounds that a step has played.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.race import race
+    >>> policies = {name: lb.policy(name) for name in ("ucb1", "random", "sw-ucb")}
+    >>> found = race(lb.HiddenMarkov(stickiness=0.995), policies, (8, 16, 32), horizon=2000, seed=0)
+    >>> found.winner, found.worlds("random") < 32
+    ('sw-ucb', True)
+    """
+    found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
+    level = RISK / (len(looks) * max(1, len(candidates) - 1))
+    met = 0
+    for look in looks:
+        results = simulate(
+            world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - met, repeats=1,
+            seed=seed, first=first + met, bins=1, workers=workers,
+        )  # fmt: skip
+        met = look
+        for label, new in zip(results.labels, results.regret, strict=True):
+            found.regret[label] = np.append(found.regret[label], new)
+        if progress is not None:
+            progress(results.regret.size * horizon)
+        found.left.sort(key=lambda label: float(found.regret[label].mean()))
+        leader = found.regret[found.winner]
+        found.left = [label for label in found.left if chance(found.regret[label] - leader) > level]
+        if len(found.left) == 1:
+            break
+    return found
+
+
+def chance(differences: np.ndarray) -> float:
+    """Return the one-sided p-value of independent differences whose mean is claimed to be zero or less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.advice.race import chance
+    >>> round(chance(np.array([1.0, 2.0, 3.0])), 3), chance(np.zeros(3))
+    (0.037, 1.0)
+    """
+    mean, count = float(differences.mean()), len(differences)
+    spread = float(differences.std(ddof=1)) / np.sqrt(count) if count > 1 else np.inf
+    if mean == 0 or count < 2:
+        return 1.0
+    return float(stdtr(count - 1, -mean / spread)) if spread > 0 else float(mean < 0)

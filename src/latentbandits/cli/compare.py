@@ -1,0 +1,117 @@
+"""Play any policies on the same runs of any world and rank them."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from latentbandits.cli import problem
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    problem.configure(parser, "What is left out is as in the paper's default world.")
+    problem.policies(parser, "what to compare (default: six usual ones)")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the table")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("compare.svg"),
+        help="figure to write, .svg, .png or .pdf (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulate, print the table, write the figure."""
+    if options.write_example is not None:
+        return problem.write_example(options.write_example, f"latentbandits compare {options.write_example}")
+    from io import BytesIO
+
+    from latentbandits.advice.compare import compare
+    from latentbandits.cli.screen import Progress
+
+    described, named = problem.described(options)
+    form = problem.ending(options.out, (".svg", ".png", ".pdf"))
+    ranking = compare(
+        described, options.policies or named, workers=options.workers, progress=Progress("first use compiles;")
+    )
+    content = BytesIO()
+    nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[form]
+    ranking.plot().savefig(content, format=form, dpi=200, metadata=nameless)
+    problem.write(options.out, content.getvalue())
+    print(as_json(ranking) if options.json else told(ranking, options.out))
+    return 0
+
+
+def told(ranking: Any, figure: Path) -> str:
+    """Return what the terminal shows."""
+    results = ranking.results
+    parts = [
+        f"{results.draws:,} runs of {results.horizon:,} rounds: {ranking.world}.",
+        lines(ranking),
+        "Regret per unit against an oracle that sees the state"
+        + ("; x limit: over a filter that knows all but the state." if "bayes-limit" in ranking.index else "."),
+        *duel(ranking),
+        "",
+        "The same in Python:",
+        *(f"    {line}".rstrip() for line in ranking.python().splitlines()),
+        "",
+        f"Next: open {figure}; `latentbandits advise` says when another policy would win, `latentbandits tune` finds settings.",
+    ]
+    return "\n".join(parts)
+
+
+def lines(ranking: Any) -> str:
+    """Return the table."""
+    from latentbandits.text import figure, table
+
+    head = ["policy", "rank", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "beats next", "units"]
+    several = len(ranking.results.regret[0]) > 1
+    cells = [
+        [
+            str(name),
+            str(int(row["rank"])) if row["rank"] else "-",
+            figure(row["regret"]),
+            f"{figure(row['low'])} to {figure(row['high'])}" if several else "-",
+            f"{row['x_limit']:.2f}" if row["x_limit"] == row["x_limit"] else "-",
+            f"{row['optimal']:.1%}",
+            f"{row['probes']:.1f}" if row["probes"] else "-",
+            f"{row['beats_next']:.0%}" if row["beats_next"] == row["beats_next"] else "-",
+            str(int(row["units"])),
+        ]
+        for name, row in ranking.iterrows()
+    ]
+    return table(head, cells)
+
+
+def duel(ranking: Any) -> list[str]:
+    """Return the sentence about the first and the second."""
+    if len(ranking.ranked) < 2 or len(ranking.results.regret[0]) < 2:
+        return []
+    from latentbandits.text import figure
+
+    first, second = ranking.ranked[:2]
+    row = ranking.loc[first]
+    more, low, high = ranking.difference(second, first)
+    return [
+        f"{first} beats the runner-up {second} in {row['beats_next']:.0%} of runs (95 % interval {row['beats_low']:.0%} to "
+        f"{row['beats_high']:.0%}); {second} has {figure(more)} more regret on average ({figure(low)} to {figure(high)})."
+    ]
+
+
+def as_json(ranking: Any) -> str:
+    """Return everything but single runs as JSON."""
+    import json
+
+    results = ranking.results
+    means = {name: results.regret_bins[i].mean(axis=0).cumsum().tolist() for i, name in enumerate(results.labels)}
+    rows = json.loads(ranking.reset_index().to_json(orient="records", double_precision=15))
+    about = {
+        "problem": str(ranking.world),
+        "horizon": results.horizon,
+        "runs": results.draws,
+        "seed": results.seed,
+        "python": ranking.python(),
+        "policies": [row | {"regret_over_time": means[row["policy"]]} for row in rows],
+        "rounds": results.edges[1:].tolist(),
+    }
+    return json.dumps(about, indent=1)

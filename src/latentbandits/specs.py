@@ -1,0 +1,185 @@
+"""A policy as a person writes it: a name, a name with settings, a class of their own, or a file that `tune` wrote."""
+
+import importlib
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from latentbandits.files import write_whole
+from latentbandits.policies import table
+from latentbandits.protocols import Oracle, Policy
+from latentbandits.settings import describe, nearest, refuse, whole
+
+FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., MODULE:CLASS or a .toml file of settings"
+
+
+def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
+    """Return the policy that a text stands for, with some settings changed.
+
+    Parameters
+    ----------
+    spec : str
+        A name of the table, as listed by ``latentbandits policies``; the same with settings, ``"adasp-ucb:staleness=12,min_gap=4"``; a
+        class of your own, ``"module:Class"``, with settings after a second colon; or the path of a ``.toml`` file that
+        ``latentbandits tune`` wrote.
+    arms : int, optional
+        Number of arms; 2 if not given, or what the file says.
+    **settings
+        Settings that differ from the preset.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.policy("sw-ucb", arms=4, window=300)
+    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
+    >>> lb.policy("sw-ucb:window=300", arms=4) == lb.policy("sw-ucb", arms=4, window=300)
+    True
+    >>> lb.policy("sw-ubc")
+    Traceback (most recent call last):
+    ValueError: policy: name is 'sw-ubc', allowed is one of state-library, ... (did you mean sw-ucb?)
+    """
+    if not isinstance(spec, str):
+        raise refuse("policy", "name", spec, FORMS)
+    if spec.endswith(".toml"):
+        return _from_file(spec, arms, settings)
+    name, given = split(spec)
+    return _make(name, 2 if arms is None else arms, {**given, **settings})
+
+
+def split(spec: str) -> tuple[str, dict[str, Any]]:
+    """Return the name (or module:Class) of a text and the settings in it, or refuse.
+
+    Examples
+    --------
+    >>> from latentbandits.specs import split
+    >>> split("adasp-ucb:staleness=12,probe_set=0,2,gated=true")
+    ('adasp-ucb', {'staleness': 12, 'probe_set': [0, 2], 'gated': True})
+    >>> split("my_policies:Greedy")
+    ('my_policies:Greedy', {})
+    """
+    name, colon, rest = spec.partition(":")
+    head, again, tail = rest.partition(":")
+    if colon and "=" not in head:  # a class
+        name, colon, rest = f"{name}:{head}", again, tail
+    if colon and not rest:
+        raise refuse("policy", "name", spec, FORMS)
+    texts: list[str] = []
+    for part in rest.split(",") if rest else []:
+        if "=" in part or not texts:
+            texts.append(part)
+        else:  # a list goes on
+            texts[-1] += f",{part}"
+    found: dict[str, Any] = {}
+    for key, given in (setting("policy", text) for text in texts):
+        if key in found:
+            raise refuse("policy", f"setting {key} of {name}", spec, "each setting once")
+        found[key] = given
+    return name, found
+
+
+def setting(owner: str, given: str) -> tuple[str, Any]:
+    """Return the key and the value of a setting, or refuse.
+
+    Examples
+    --------
+    >>> from latentbandits.specs import setting
+    >>> [setting("me", given) for given in ("window=50", "discount=0.9", "gated=false", "lag=pair", "probe_set=0,2")]
+    [('window', 50), ('discount', 0.9), ('gated', False), ('lag', 'pair'), ('probe_set', [0, 2])]
+    """
+    key, equals, text = given.partition("=")
+    key = key.strip()
+    if not (key.isidentifier() and equals and text.strip()):
+        raise refuse(owner, "setting", given, "KEY=VALUE")
+    return key, [value(part) for part in text.split(",")] if "," in text else value(text)
+
+
+def value(text: str) -> int | float | bool | str:
+    """Return what a text says: an integer, a number, true or false, else the text itself."""
+    text = text.strip()
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def write_policy(path: str | os.PathLike[str], spec: str, made: Policy, remarks: str = "") -> None:
+    """Write a policy's settings as TOML that `policy` reads.
+
+    Examples
+    --------
+    >>> import tempfile, os, latentbandits as lb
+    >>> from latentbandits.specs import write_policy
+    >>> path = os.path.join(tempfile.mkdtemp(), "mine.toml")
+    >>> write_policy(path, "sw-ucb", lb.policy("sw-ucb", arms=4, window=300))
+    >>> lb.policy(path)
+    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
+    """
+    settings = dict(describe(made))
+    lines = [f"# {line}".rstrip() for line in remarks.splitlines()]
+    lines += [f"policy = {_toml(split(spec)[0])}", f"arms = {settings.pop('arms')}", "", "[settings]"]
+    lines += [f"{key} = {_toml(content)}" for key, content in settings.items()]
+    write_whole(Path(path), ("\n".join(lines) + "\n").encode())
+
+
+def _toml(content: Any) -> str:
+    if isinstance(content, bool):
+        return str(content).lower()
+    if isinstance(content, str):
+        return '"' + content.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(content)
+
+
+def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
+    try:
+        found = tomllib.loads(Path(path).read_text())
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        raise ValueError(f"policy: {path} cannot be read ({problem}), allowed is a file that `tune` wrote") from None
+    known = {"policy": str, "arms": int, "settings": dict}
+    for key in found:
+        if key not in known:
+            raise refuse(f"policy: {path}", "key", key, f"one of {', '.join(known)}{nearest(key, known)}")
+    for key, kind in known.items():
+        if not isinstance(found.get(key, {}), kind):
+            raise ValueError(f"policy: {path} has no {key}, allowed is a file that `tune` wrote")
+    if arms is not None and arms != found["arms"]:
+        raise refuse(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
+    return _make(found["policy"], found["arms"], {**found.get("settings", {}), **settings})
+
+
+def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
+    if ":" not in name:
+        return table.policy(name, arms, **settings)
+    whole("policy", "arms", arms, least=2)
+    kind = _stranger(name)
+    try:
+        made = kind(arms=arms, **settings)
+    except TypeError as problem:
+        raise ValueError(
+            f"policy: {name} cannot be made ({problem}), allowed is a class that takes arms and its settings"
+        ) from None
+    if not isinstance(made, Policy | Oracle):
+        raise refuse("policy", "name", name, "a class with init, choose and learn")
+    return made
+
+
+def _stranger(name: str) -> Any:
+    """Return a class from outside the package; its module may be in the current folder."""
+    module, _, attribute = name.partition(":")
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.append(here)
+    try:
+        kind = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise ValueError(
+            f"policy: {name} cannot be found ({problem}), allowed is a module that can be imported from here and its class"
+        ) from None
+    if not isinstance(kind, type):
+        raise refuse("policy", "name", name, "a class with init, choose and learn")
+    return kind

@@ -1,0 +1,53 @@
+"""Numbers and tables as people read them in a terminal."""
+
+import math
+from collections.abc import Sequence
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return an aligned table: the first column to the left, all others to the right.
+
+    Examples
+    --------
+    >>> from latentbandits.text import table
+    >>> print(table(["policy", "regret"], [["ucb1", "1381.5"], ["lc-ucb", "765.0"]]))
+    policy  regret
+    ucb1    1381.5
+    lc-ucb   765.0
+    """
+    lines = [list(head), *map(list, rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    cells = [
+        [c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))]
+        for line in lines
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in cells)
+
+
+def figure(value: float) -> str:
+    """Return a number as tables show it: no exponent, about four digits.
+
+    Examples
+    --------
+    >>> from latentbandits.text import figure
+    >>> [figure(value) for value in (1234.56, 99.96, 12.345, 0.12345, -5.0)]
+    ['1234.6', '100.0', '12.35', '0.123', '-5.000']
+    """
+    digits = 1 if abs(value) >= 99.95 else 2 if abs(value) >= 9.995 else 3
+    return f"{value:.{digits}f}"
+
+
+def short(value: float) -> str:
+    """Return a threshold with two digits, and no exponent.
+
+    Examples
+    --------
+    >>> from latentbandits.text import short
+    >>> [short(value) for value in (1234.56, 12.345, 0.012345, 2.0)]
+    ['1,200', '12', '0.012', '2']
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, digits)
+    return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:.{max(0, digits)}f}".rstrip("0")
