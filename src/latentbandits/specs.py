@@ -60,6 +60,8 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     ('my_policies:Greedy', {})
     """
     name, colon, rest = spec.partition(":")
+    if colon and not rest:
+        raise refuse("policy", "name", spec, FORMS)
     head, again, tail = rest.partition(":")
     if colon and "=" not in head:  # a class
         name, colon, rest = f"{name}:{head}", again, tail

@@ -51,3 +51,15 @@ def short(value: float) -> str:
     digits = 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, digits)
     return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:.{max(0, digits)}f}".rstrip("0")
+
+
+def percent(share: float) -> str:
+    """Return a share as a sentence says it.
+
+    Examples
+    --------
+    >>> from latentbandits.text import percent
+    >>> percent(0.923)
+    '92 %'
+    """
+    return f"{100 * share:.0f} %"

@@ -42,7 +42,6 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
     race : how the candidates fell, see `latentbandits.advice.race`
     sweeps : races along every quantity
     suppositions : other kinds of world in which another policy would be better
-    theory : the theory's quantities, as median and 10 and 90 % quantiles over worlds
     """
 
     _metadata = (
@@ -55,7 +54,8 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
         "sweeps",
         "suppositions",
         "race",
-        "theory",
+        "given",
+        "_theory",
     )
     problem: Problem
     winner: str
@@ -66,7 +66,8 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
     race: Race
     sweeps: list[flips.Sweep]
     suppositions: list[flips.Flip]
-    theory: pd.DataFrame
+    given: Any
+    _theory: pd.DataFrame | None
 
     @property
     def _constructor(self) -> Any:
@@ -96,6 +97,13 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
             lines.append([label, more, low, high, times, wins(ours, regret[label]) / len(ours)])
         return pd.DataFrame(lines, columns=["policy", "more", "low", "high", "times", "beaten"]).set_index("policy")
 
+    @property
+    def theory(self) -> pd.DataFrame:
+        """The theory's quantities, as median and 10 and 90 % quantiles over worlds."""
+        if self._theory is None:
+            self._theory = explain.quantities(self.problem)
+        return self._theory
+
     def plot(self) -> "Figure":
         """Return a figure: regret over time on fresh worlds, all candidates, and where the advice would flip."""
         from latentbandits.advice.figures import advised
@@ -122,9 +130,12 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
 
     def python(self) -> str:
         """Return the Python that gives this advice."""
+        candidates = self.given if isinstance(self.given, str | None) else list(labelled(self.given))
+        second = "" if candidates is None else f", {candidates!r}"
         return (
             "import latentbandits as lb\n\n"
-            f"advice = lb.advise(lb.{self.problem})\nprint(advice.text())\nadvice.save('advice.html')\nagent = lb.Agent(advice.policy)"
+            f"advice = lb.advise(lb.{self.problem}{second})\n"
+            "print(advice.text())\nadvice.save('advice.html')\nagent = lb.Agent(advice.policy)"
         )
 
 
@@ -211,14 +222,12 @@ def advise(
     found.problem, found.winner, found.policy = problem, chosen.winner, entrants[chosen.winner]
     found.runner_up = finalists[1] if len(finalists) > 1 else None
     found.ranking, found.sure = ranking, sureness(chosen, ranking, finalists)
-    found.theory = explain.quantities(problem)
-    found.race, found.sweeps, found.suppositions = chosen, [], []
+    found.race, found.sweeps, found.suppositions, found.given, found._theory = chosen, [], [], policies or named, None
     if sweep and len(specs) > 1:
-        told = progress or (lambda _: None)
-        found.sweeps = flips.sweeps(problem, lambda moved: enlist(specs, moved), chosen.winner, workers, told)
-        found.suppositions = flips.suppositions(
-            problem, lambda moved: enlist(specs, moved), chosen.winner, workers, told
+        doubt = flips.Doubt(
+            problem, chosen.winner, lambda there: enlist(specs, there), workers, progress or (lambda _: None)
         )
+        found.sweeps, found.suppositions = doubt.sweeps(), doubt.suppositions()
     return found
 
 

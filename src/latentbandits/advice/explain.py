@@ -8,9 +8,11 @@ import pandas as pd
 from latentbandits import theory
 from latentbandits.advice.problem import CHAIN, Problem
 from latentbandits.environments.hidden_markov import HiddenMarkov
+from latentbandits.text import percent, short
 
 WORLDS = 64
 FINGERPRINTS = 2000
+NEVER = 1e-12
 QUANTILES = (0.1, 0.5, 0.9)
 # word in the table -> what it is
 MEANING = {
@@ -41,14 +43,15 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
     if problem.kind != CHAIN:
         return pd.DataFrame(columns=["low", "median", "high", "meaning"])
     lines = [_of(problem, draw) for draw in range(worlds)]
-    table = pd.DataFrame(lines).quantile(list(QUANTILES)).T.set_axis(["low", "median", "high"], axis=1)
+    table = pd.DataFrame(lines).quantile(list(QUANTILES), interpolation="nearest").T.set_axis(["low", "median", "high"], axis=1)
     return table.assign(meaning=[MEANING[name] for name in table.index])
 
 
 def _of(problem: Problem, draw: int) -> dict[str, float]:
     world = problem.draw(problem.seed, draw)
     assert isinstance(world, HiddenMarkov)
-    means, chain = world.matrix(problem.seed, draw), world.chain
+    means = world.matrix(problem.seed, draw)
+    chain = (1 - NEVER) * world.chain + NEVER / world.states  # the theory's chains reach every state, if only once in a while
     units = min(problem.units, problem.arms)
     rounds = -(-problem.arms // units)
     binary = math.sqrt(float((means * (1 - means)).mean()))  # the noise that rewards of 0 and 1 bring
@@ -59,16 +62,17 @@ def _of(problem: Problem, draw: int) -> dict[str, float]:
     cost = theory.probe_regret(means, chain, sequential=units == 1)
     generator = np.random.default_rng([problem.seed, draw])
     error = theory.nearest_centroid_error(means, sigma, world.start, FINGERPRINTS, generator).value
-    tau = theory.best_interval(cost, top, rate) if top > 0 else math.inf
+    still = rate < 2 * NEVER
+    tau = theory.best_interval(cost, top, rate) if top > 0 and not still else math.inf
     return {
         "separation": theory.joint_separation(means),
         "separation / noise": theory.joint_separation(means) / sigma,
-        "switching rate": rate,
+        "switching rate": 0.0 if still else rate,
         "decoding error": error,
-        "change in a probe": theory.window_change(chain, rounds),
+        "change in a probe": 0.0 if still else theory.window_change(chain, rounds),
         "lagged error": theory.lagged_error(means, chain, max(one, 1e-9)),
         "best interval": tau,
-        "staleness cap": float(theory.age_cap(rate, 0.5)) if rate > 0 else math.inf,
+        "staleness cap": math.inf if still else float(theory.age_cap(rate, 0.5)),
     }
 
 
@@ -87,11 +91,11 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
         read = "one fingerprint says little: only a policy that weighs many rounds can tell the states apart"
     told = [
         f"The two states most alike are {apart:.2g} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
-        f"in {error:.0%} of probes: {read}."
+        f"in {percent(error)} of probes: {read}."
     ]
     if rounds > 1:
         told.append(
-            f"A probe takes {rounds} rounds, in which the state changes with probability {moved:.1%} (q = {at['switching rate']:.2g})."
+            f"A probe takes {rounds} rounds, in which the state changes with probability {short(100 * moved)} % (q = {at['switching rate']:.2g})."
         )
     else:
         told.append(
@@ -99,6 +103,6 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
         )
     told.append(
         f"A policy that probes on a schedule should do so every {at['best interval']:.0f} rounds (tau*) and trust a fingerprint for "
-        f"at most {at['staleness cap']:.0f} (H); the last reward alone names the wrong state in {at['lagged error']:.0%} of rounds."
+        f"at most {at['staleness cap']:.0f} (H); the last reward alone names the wrong state in {percent(at['lagged error'])} of rounds."
     )
     return told

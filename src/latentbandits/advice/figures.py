@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from latentbandits.report.palette import BLACK, GREY, RED, drawing, label, style
 from latentbandits.simulation.results import Results, interval, ratio
+from latentbandits.text import figure as said
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -64,13 +65,11 @@ def entrants(advice: "Advice") -> Figure:
     with drawing():
         figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(advice)))
         axes = figure.subplots()
-        race, names = advice.race, list(advice.index)
+        names = list(advice.index)
+        _leads(axes, advice, names)
         for y, name in enumerate(names):
-            count = min(race.worlds(name), race.worlds(advice.winner))
-            middle, low, high = ratio(race.regret[name][:count], race.regret[advice.winner][:count])
-            color = style(name).color
-            axes.errorbar(middle, y, xerr=[[middle - low], [high - middle]], color=color, marker="o", ms=5, capsize=2)
-            met = f"{race.worlds(name)} worlds" if advice.loc[name, "left"] else f"out after {race.worlds(name)}"
+            count = advice.race.worlds(name)
+            met = f"{count} worlds" if advice.loc[name, "left"] else f"out after {count}"
             axes.annotate(
                 met,
                 (1.0, y),
@@ -80,15 +79,26 @@ def entrants(advice: "Advice") -> Figure:
                 va="center",
                 fontsize=7.5,
             )
-        axes.axvline(1, color=BLACK, linewidth=0.8)
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_yticks(range(len(names)), [label(name) for name in names])
-        axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_xlabel(f"regret / regret of {label(advice.winner)} on the same worlds, bars: 95 %")
     return figure
+
+
+def _leads(axes: Axes, advice: "Advice", names: Sequence[str]) -> None:
+    """Draw the regret of some candidates over the winner's, on the worlds that both met."""
+    race = advice.race
+    for y, name in enumerate(names):
+        count = min(race.worlds(name), race.worlds(advice.winner))
+        middle, low, high = ratio(race.regret[name][:count], race.regret[advice.winner][:count])
+        axes.errorbar(
+            middle, y, xerr=[[middle - low], [high - middle]], color=style(name).color, marker="o", ms=5, capsize=2
+        )
+    axes.axvline(1, color=BLACK, linewidth=0.8)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
+    axes.set_ylim(len(names) - 0.5, -0.5)
 
 
 def turning(advice: "Advice") -> Figure:
@@ -105,8 +115,8 @@ def turning(advice: "Advice") -> Figure:
             axes.set_axis_off()
         for axes in grid[:, 0]:
             axes.set_ylabel("regret / regret of\n" + label(advice.winner), fontsize=8)
-        handles, labels = grid.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+        keys = {name: key for axes in grid.flat for key, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(keys.values(), keys.keys(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 
@@ -161,18 +171,8 @@ def advised(advice: "Advice") -> Figure:
         _curves(left, advice.ranking.results, advice.ranking.ranked)
         left.set_title(f"{advice.problem.runs} worlds that did not choose, bands: 95 %", fontsize=9)
         left.legend(fontsize=7.5, loc="upper left")
-        race = advice.race
-        names = list(advice.index)[:8]
-        for y, name in enumerate(names):
-            count = min(race.worlds(name), race.worlds(advice.winner))
-            middle, low, high = ratio(race.regret[name][:count], race.regret[advice.winner][:count])
-            right.errorbar(
-                middle, y, xerr=[[middle - low], [high - middle]], color=style(name).color, marker="o", ms=5, capsize=2
-            )
-        right.axvline(1, color=BLACK, linewidth=0.8)
-        right.set_yticks(range(len(names)), [label(name) for name in names], fontsize=8)
-        right.set_ylim(len(names) - 0.5, -0.5)
-        right.set_xlabel("regret / the winner's")
+        _leads(right, advice, list(advice.index)[:8])
+        right.set_xlabel(f"regret / regret of {label(advice.winner)}")
         right.set_title("the first of the candidates, bars: 95 %", fontsize=9)
     return figure
 
@@ -191,6 +191,9 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
         left.plot(numbers[pruned], values[pruned], "x", ms=4, color=GREY, label="given up early")
         if values[np.isfinite(values)].min() > 0:
             left.set_yscale("log")
+            left.yaxis.set_major_locator(MaxNLocator(8))
+            left.yaxis.set_major_formatter(ScalarFormatter())
+            left.yaxis.set_minor_locator(NullLocator())
         left.set_xlabel("trial")
         left.set_ylabel("regret per round and unit")
         left.set_title("the search, on the worlds tuned on", fontsize=9)
@@ -202,18 +205,28 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
             right.errorbar(
                 [place], [mean], yerr=reach, fmt="o", color=look.color, mfc=look.color if place else "white", capsize=4
             )
-            right.annotate(f"{mean:.4g}", (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
+            right.annotate(said(mean), (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
         if LIMIT in results.labels:
             limit = float(results.regret[results.labels.index(LIMIT)].mean())
             right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line)
             right.annotate(
-                f"{label(LIMIT)}: {limit:.4g}", (0, limit), (0, 4), textcoords="offset points", fontsize=8, ha="center"
+                f"{label(LIMIT)}: {said(limit)}",
+                (0, limit),
+                (0, 4),
+                textcoords="offset points",
+                fontsize=8,
+                ha="center",
             )
         right.set_xticks(range(len(shown)), [name.rpartition(" (")[2].rstrip(")") for name in shown])
         right.set_xlim(-0.6, len(shown) - 0.4)
         right.set_ylim(bottom=0)
         right.grid(visible=False, axis="x")
         right.set_ylabel("cumulative regret per unit")
-        right.set_title(f"{results.draws:,} held-out worlds, bars: 95 %", fontsize=9)
+        gain = (
+            f"gain {said(tuning.gain)} ({said(tuning.gain_low)} to {said(tuning.gain_high)})"
+            if tuning.found
+            else "gain 0"
+        )
+        right.set_title(f"{results.draws:,} held-out worlds, 95 % intervals\n{gain}", fontsize=9)
         figure.suptitle(label(tuning.name), fontsize=10)
     return figure

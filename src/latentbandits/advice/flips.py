@@ -1,8 +1,8 @@
 """When the advice would be another: each quantity is moved beyond its range, the others are drawn as before."""
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ STRETCH, STRETCH_EXACT = 8.0, 32.0  # how far beyond its range, or its exact val
 POINTS = 9
 LOOKS = (4, 8, 16)
 CHECKED = 64
+LONGEST = 1e5  # a regime of more rounds is one that never ends
 # A flip is one that a fresh test confirms at this level and that is worth a change
 LEVEL, WORTH = 0.01, 0.02
 
@@ -68,52 +69,103 @@ class Sweep(NamedTuple):
     flips: list[Flip]
 
 
-def sweeps(
-    problem: Problem,
-    candidates: Callable[[Problem], Mapping[str, Any]],
-    winner: str,
-    workers: int | None,
-    progress: Callable[[int], None],
-    points: int = POINTS,
-) -> list[Sweep]:
-    """Return a sweep for every quantity that can be moved; `candidates` gives the policies for a problem."""
-    found = []
-    for quantity in movable(problem):
-        values = grid(problem, quantity, points)
-        races = []
-        for value in values:
-            moved = move(problem, quantity, value)
-            ran = race(
-                moved, candidates(moved), LOOKS, horizon=moved.horizon, seed=problem.seed, first=FIRST, workers=workers,
-                progress=progress,
-            )  # fmt: skip
-            races.append(Point(value, moved, ran))
-        known = span(problem, quantity)
-        flips = list(_flips(problem, quantity, races, known, candidates, winner, workers, progress))
-        found.append(Sweep(quantity, known, races, flips))
-    return found
+@dataclass(frozen=True)
+class Doubt:
+    """The question when another policy would be better than the advised one.
 
+    Attributes
+    ----------
+    problem, winner : the problem, and what was advised
+    candidates : given a problem, label -> policy
+    workers : threads
+    progress : called with the number of rounds that a step has played
+    """
 
-def suppositions(
-    problem: Problem,
-    candidates: Callable[[Problem], Mapping[str, Any]],
-    winner: str,
-    workers: int | None,
-    progress: Callable[[int], None],
-) -> list[Flip]:
-    """Return the other kinds of world in which another policy would be better."""
-    found = []
-    for words, moved in other_kinds(problem):
-        ran = race(
-            moved, candidates(moved), LOOKS, horizon=moved.horizon, seed=problem.seed, first=FIRST, workers=workers,
-            progress=progress,
+    problem: Problem
+    winner: str
+    candidates: Callable[[Problem], Mapping[str, Any]]
+    workers: int | None
+    progress: Callable[[int], None]
+
+    def sweeps(self) -> list[Sweep]:
+        """Return a sweep for every quantity that can be moved."""
+        found = []
+        for quantity in movable(self.problem):
+            moved = [(value, move(self.problem, quantity, value)) for value in grid(self.problem, quantity)]
+            points = [Point(value, there, self.race(there)) for value, there in moved]
+            known = span(self.problem, quantity)
+            found.append(Sweep(quantity, known, points, self.flips(quantity, known, points)))
+        return found
+
+    def suppositions(self) -> list[Flip]:
+        """Return the other kinds of world in which another policy would be better."""
+        found = []
+        for words, moved in other_kinds(self.problem):
+            better = self.race(moved).winner
+            saved = self.confirmed(moved, better)
+            if saved > 0:
+                found.append(Flip("kind", words, math.nan, math.nan, better, saved, math.nan, inside=False))
+        return found
+
+    def flips(self, quantity: str, known: Range, points: list[Point]) -> list[Flip]:
+        """Find where another policy takes over, on both sides: through the range and on, until it does."""
+        away_from = [away(point.value, known) for point in points]
+        inside = [i for i, distance in enumerate(away_from) if distance == min(away_from)]
+        down, up = points[inside[-1] :: -1], points[inside[0] :]
+        found = [self.first_flip(quantity, side, known, path) for side, path in (("below", down), ("above", up))]
+        return [flip for flip in found if flip is not None]
+
+    def first_flip(self, quantity: str, side: str, known: Range, path: list[Point]) -> Flip | None:
+        """Return the first flip along a path after a point at which the advice stands."""
+        stands: float | None = None
+        for point in path:
+            better = point.race.winner
+            saved = self.confirmed(point.problem, better)
+            if saved == 0:
+                stands = point.value
+            elif stands is not None:
+                low, high = sorted(self.bracket(quantity, stands, point.value, better))
+                within = known.low <= low and high <= known.high
+                return Flip(quantity, side, low, high, better, saved, point.value, within)
+        return None
+
+    def bracket(self, quantity: str, stands: float, falls: float, better: str) -> tuple[float, float]:
+        """Return where the threshold lies, more closely."""
+        for _ in range(3):
+            middle = math.sqrt(stands * falls) if min(stands, falls) > 0 else (stands + falls) / 2
+            middle = float(round(middle)) if counts(quantity) else middle
+            if middle in (stands, falls):
+                break
+            if self.saves(move(self.problem, quantity, middle), better)[0] > 0:
+                falls = middle
+            else:
+                stands = middle
+        return stands, falls
+
+    def race(self, moved: Problem) -> Race:
+        """Return a race of all candidates on a moved problem."""
+        return race(
+            moved, self.candidates(moved), LOOKS, horizon=moved.horizon, seed=moved.seed, first=FIRST,
+            workers=self.workers, progress=self.progress,
         )  # fmt: skip
-        if ran.winner == winner:
-            continue
-        level, saved = duel(moved, candidates, winner, ran.winner, workers, progress)
-        if level <= LEVEL and saved >= WORTH:
-            found.append(Flip("kind", words, math.nan, math.nan, ran.winner, saved, math.nan, inside=False))
-    return found
+
+    def confirmed(self, moved: Problem, better: str) -> float:
+        """Return the share of regret that another policy saves, 0 unless fresh worlds confirm that it is worth a change."""
+        if better == self.winner:
+            return 0.0
+        saved, level = self.saves(moved, better)
+        return saved if level <= LEVEL and saved >= WORTH else 0.0
+
+    def saves(self, moved: Problem, better: str) -> tuple[float, float]:
+        """Return the share of regret that another policy saves on fresh worlds, and the p-value that it saves any."""
+        made = self.candidates(moved)
+        results = simulate(
+            moved, {name: made[name] for name in (self.winner, better)}, horizon=moved.horizon, draws=CHECKED, repeats=1,
+            seed=moved.seed, first=CHECK, bins=1, workers=self.workers,
+        )  # fmt: skip
+        self.progress(results.regret.size * moved.horizon)
+        ours, theirs = results.regret
+        return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, chance(ours - theirs)
 
 
 def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
@@ -128,8 +180,8 @@ def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
     if problem.transition is None:
         low, high = span(problem, "dwell")
     else:
-        low = high = 1 / max(1e-5, 1 - float(np.mean(np.diag(np.asarray(problem.transition, dtype=float)))))
-    shared |= {"arms": problem.arms, "timescale": (min(low, 1e5), min(high, 1e5))}
+        low = high = 1 / max(1 / LONGEST, 1 - float(np.mean(np.diag(np.asarray(problem.transition, dtype=float)))))
+    shared |= {"arms": problem.arms, "timescale": (low, high)}
     found = [("the means drift smoothly instead of jumping", Problem(kind=DRIFT, **shared))]
     found.append(("nothing changes at all", problem.but(stickiness=1.0)))
     return found
@@ -155,7 +207,7 @@ def span(problem: Problem, quantity: str) -> Range:
         return Range(problem.horizon, problem.horizon)
     if quantity == "dwell" and problem.stickiness is not None:
         low, high = problem.range("stickiness")
-        return Range(1 / (1 - low) if low < 1 else math.inf, 1 / (1 - high) if high < 1 else math.inf)
+        return Range(1 / max(1 - low, 1 / LONGEST), 1 / max(1 - high, 1 / LONGEST))
     return problem.range(quantity)
 
 
@@ -177,8 +229,6 @@ def grid(problem: Problem, quantity: str, points: int = POINTS) -> list[float]:
     if quantity == "noise":
         low, high = max(low, 1e-3 * problem.scale), max(high, 1e-3 * problem.scale)
     least, most = bounds(quantity)
-    if math.isinf(high):
-        low, high = min(low, 1e4), 1e4
     stretch = STRETCH_EXACT if low == high else STRETCH
     ends = max(least, low / stretch), min(most, high * stretch)
     values = np.geomspace(*ends, points)
@@ -191,74 +241,18 @@ def bounds(quantity: str) -> tuple[float, float]:
     """Return the least and the most that a quantity can be moved to."""
     rule = QUANTITIES[quantity].allowed
     least = rule.low if isinstance(rule, AtLeast | Within | Above) else 0.0
-    most = 100.0 if quantity == "states" else 1e5
+    most = 100.0 if quantity == "states" else LONGEST
     return max(least, 1e-9), most
+
+
+def counts(quantity: str) -> bool:
+    """Whether a quantity is a whole number."""
+    return quantity == "horizon" or QUANTITIES[quantity].integer
 
 
 def move(problem: Problem, quantity: str, value: float) -> Problem:
     """Return the problem with one quantity at a value."""
-    if quantity == "horizon" or QUANTITIES[quantity].integer:
-        return problem.but(**{quantity: round(value)})
-    return problem.but(**{quantity: value})
-
-
-def _flips(
-    problem: Problem,
-    quantity: str,
-    points: list[Point],
-    known: Range,
-    candidates: Callable[[Problem], Mapping[str, Any]],
-    winner: str,
-    workers: int | None,
-    progress: Callable[[int], None],
-) -> Any:
-    """Find where another policy takes over, going outwards from the range on both sides."""
-    values = [point.value for point in points]
-    home = min(range(len(points)), key=lambda i: away(values[i], known))
-    inside = [i for i, value in enumerate(values) if away(value, known) == 0] or [home]
-    for side, path in (
-        ("below", [*reversed(range(inside[-1] + 1))]),
-        ("above", [*range(inside[0], len(points))]),
-    ):
-        for before, here in itertools.pairwise(path):
-            better = points[here].race.winner
-            if better == winner or points[before].race.winner == better:
-                continue
-            # fresh worlds: is it true, and where does it begin?
-            level, saved = duel(points[here].problem, candidates, winner, better, workers, progress)
-            if level > LEVEL or saved < WORTH:
-                continue
-            good, bad = values[before], values[here]
-            for _ in range(3):
-                middle = math.sqrt(good * bad) if min(good, bad) > 0 else (good + bad) / 2
-                if quantity == "horizon" or QUANTITIES[quantity].integer:
-                    middle = round(middle)
-                if middle in (good, bad):
-                    break
-                _, gain = duel(move(problem, quantity, middle), candidates, winner, better, workers, progress)
-                good, bad = (good, middle) if gain > 0 else (middle, bad)
-            low, high = sorted((good, bad))
-            yield Flip(quantity, side, low, high, better, saved, values[here], known.low <= low and high <= known.high)
-            break
-
-
-def duel(
-    problem: Problem,
-    candidates: Callable[[Problem], Mapping[str, Any]],
-    winner: str,
-    better: str,
-    workers: int | None,
-    progress: Callable[[int], None],
-) -> tuple[float, float]:
-    """Return the p-value of `better` being better than `winner` on fresh worlds, and the share of regret that it saves."""
-    made = candidates(problem)
-    results = simulate(
-        problem, {name: made[name] for name in (winner, better)}, horizon=problem.horizon, draws=CHECKED, repeats=1,
-        seed=problem.seed, first=CHECK, bins=1, workers=workers,
-    )  # fmt: skip
-    progress(results.regret.size * problem.horizon)
-    ours, theirs = results.regret
-    return chance(ours - theirs), 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0
+    return problem.but(**{quantity: round(value) if counts(quantity) else value})
 
 
 def away(value: float, known: Range) -> float:

@@ -1,7 +1,6 @@
 """Advice as one HTML page: the answer first, then figures, numbers and reasons; it needs nothing else."""
 
 import base64
-from io import BytesIO
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -10,8 +9,9 @@ from matplotlib.figure import Figure
 from latentbandits.advice import explain, figures, words
 from latentbandits.report.page import STYLE
 from latentbandits.report.page import text as escaped
+from latentbandits.report.palette import saved
 from latentbandits.text import figure as number
-from latentbandits.text import short
+from latentbandits.text import percent, short
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -67,9 +67,7 @@ def page(advice: "Advice") -> str:
 
 def picture(drawn: Figure, caption: str) -> str:
     """Return a figure with its caption, inside the page."""
-    content = BytesIO()
-    drawn.savefig(content, format="svg", metadata={"Date": None})
-    data = base64.b64encode(content.getvalue()).decode()
+    data = base64.b64encode(saved(drawn, "svg")).decode()
     return (
         f'<figure class="figure"><img alt="{escaped(caption)}" src="data:image/svg+xml;base64,{data}">'
         f"<figcaption>{escaped(caption)}</figcaption></figure>"
@@ -102,7 +100,7 @@ def costs(advice: "Advice") -> str:
             more = [
                 number(cost["more"]),
                 f"{number(cost['low'])} to {number(cost['high'])}",
-                f"{cost['beaten']:.0%} of worlds",
+                f"{percent(cost['beaten'])} of worlds",
             ]
         lines.append(
             [

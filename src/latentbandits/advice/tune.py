@@ -29,11 +29,12 @@ from latentbandits.text import figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from optuna.study import Study
-    from optuna.trial import FrozenTrial
+    from optuna.trial import FrozenTrial, Trial
 
 OWNER = "tune"
-# Worlds are tuned on from draw 0 on and judged from this draw on: they share no randomness
-HELD_OUT = 1_000_000
+# The draw of the first world to tune on. Worlds to judge on are those of `compare`, from draw 0 on: the two share no randomness, and
+# `compare` finds what was said about the tuned settings.
+TUNED_ON = 1_000_000
 # Worlds tuned on: a quarter of the worlds judged on, but no fewer than this
 FEWEST = 16
 # A trial plays these parts of the horizon, each from the beginning, and is given up when it is not among the best third
@@ -41,6 +42,8 @@ PARTS, KEPT = (9, 3, 1), 3
 # Rounds below which a policy has hardly begun
 SHORTEST = 200
 STUDY = "latentbandits tune"
+# Places to look at before a search is refused because its policy accepts none of them
+ATTEMPTS = 100
 
 
 class Tuning(pd.DataFrame):  # type: ignore[misc]
@@ -56,7 +59,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     spec, name : what was tuned, as it was given, and the name or class without settings
     settings : the recommended changes; empty for the defaults
     found : the changes that were best on the worlds tuned on
-    gain, gain_low, gain_high : mean regret of the defaults less that of the tuned policy on the same held-out worlds, with its 95 % interval
+    gain, gain_low, gain_high : mean regret of the defaults less that of the tuned policy on the same held-out worlds, and its 95 % interval
     recommended : whether the interval lies above 0
     ranking : both on the held-out worlds, beside the Bayes limit where it is known
     default : the policy before
@@ -64,7 +67,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     world : the world, or the problem that describes it
     """
 
-    _metadata = (  # noqa: RUF012
+    _metadata = (
         "policy", "spec", "name", "settings", "found", "gain", "gain_low", "gain_high", "recommended", "ranking", "default", "searched",
         "world", "call",
     )  # fmt: skip
@@ -124,14 +127,18 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
             f"{self.spec}, tuned by latentbandits {__version__} for\n  {self.world}\n"
             f"Searched in {len(self)} trials: {searched}.\n{self.verdict}"
         )
-        specs.write_policy(path, self.name, self.policy, remarks)
+        try:
+            specs.write_policy(path, self.name, self.policy, remarks)
+        except OSError as problem:
+            reason = (problem.strerror or type(problem).__name__).lower()
+            raise refuse(OWNER, "path", str(path), f"a file that can be written ({reason})") from None
 
-    def python(self) -> str:
-        """Return the Python that does the same."""
+    def python(self, path: str | Path = "tuned.toml") -> str:
+        """Return the Python that does the same, with the file that `save` writes."""
         return (
             f"import latentbandits as lb\n\n{self.call}\n"
             "print(tuning.settings, tuning.gain, tuning.gain_low, tuning.gain_high)\n"
-            "tuning.save('tuned.toml')\nagent = lb.Agent('tuned.toml')"
+            f"tuning.save({str(path)!r})\nagent = lb.Agent({str(path)!r})"
         )
 
 
@@ -152,6 +159,11 @@ class Task(NamedTuple):
     def worlds(self) -> int:
         """Number of worlds tuned on."""
         return max(FEWEST, self.runs // 4)
+
+    @property
+    def first(self) -> int:
+        """Draw of the first of them."""
+        return max(TUNED_ON, self.runs)
 
     @property
     def rungs(self) -> list[int]:
@@ -182,14 +194,22 @@ class Task(NamedTuple):
         loaded: dict[str, Any] = json.loads(json.dumps(found))
         return loaded
 
-    def settings(self, trial: "FrozenTrial") -> dict[str, Any]:
+    def settings(self, trial: "FrozenTrial | Trial") -> dict[str, Any]:
         """Return the settings of a trial."""
         return {axis.setting: axis.value(trial.params[axis.name]) for axis in self.axes}
+
+    def replaced(self, trial: "FrozenTrial | Trial") -> Any:
+        """Return the policy with the settings of a trial; None where they contradict each other."""
+        try:
+            return self.policy._replace(**self.settings(trial))
+        except ValueError:
+            return None
 
     def training(self, policy: Any, rounds: int, worlds: int) -> float:
         """Return the mean regret per round in the first rounds of worlds to tune on."""
         results = simulate(
-            self.world, {self.name: policy}, horizon=rounds, draws=worlds, repeats=1, seed=self.seed, bins=1, workers=self.workers
+            self.world, {self.name: policy}, horizon=rounds, draws=worlds, repeats=1, seed=self.seed, first=self.first, bins=1,
+            workers=self.workers,
         )  # fmt: skip
         return float(results.regret.mean()) / rounds
 
@@ -210,7 +230,7 @@ def tune(
 ) -> Tuning:
     """Search for better settings of a policy on some worlds, and judge what was found on others.
 
-    The first trial is the defaults. Each trial plays a ninth, a third and then all of the horizon, and is given up when it is not among
+    The first trial is the defaults, if they are within what is searched. Each trial plays a ninth, a third and then all of the horizon, and is given up when it is not among
     the best third so far. The best one then meets the defaults on worlds that no trial has seen; only that difference is reported.
 
     Parameters
@@ -225,10 +245,11 @@ def tune(
     trials : int
         Number of trials.
     study : path, optional
-        A file that remembers every trial. The same call goes on from there, after an interruption or with more trials, and ends as if it had
-        never been interrupted.
+        A file that remembers every trial. The same call goes on from there, after an interruption or with more trials, and ends as if it
+        had never been interrupted.
     horizon, runs, units, seed : int, optional
-        Instead of what the problem says, as in `latentbandits.compare`. `runs` held-out worlds; a quarter as many to tune on, at least 16.
+        Instead of what the problem says, as in `latentbandits.compare`. `runs` worlds are held out; a quarter as many, at least 16,
+        are tuned on.
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
@@ -243,31 +264,26 @@ def tune(
     Examples
     --------
     >>> import latentbandits as lb
-    >>> fast = lb.Problem(states=2, dwell=15, noise=0.1, horizon=900, runs=40)
-    >>> tuning = lb.tune("sw-ucb:exploration=0.2", fast, trials=12)
-    >>> tuning.settings["window"] < 50, tuning.gain_low > 0, tuning.recommended
+    >>> world = lb.Problem(means=[[0.9, 0.1], [0.1, 0.9]], dwell=100, noise=0.1, horizon=900, runs=40)
+    >>> tuning = lb.tune("d-ucb:discount=0.9", world, search={"discount": "0.8 to 0.999"}, trials=10)
+    >>> tuning.settings["discount"] > 0.95, tuning.gain_low > 0, tuning.recommended
     (True, True, True)
     >>> tuning.columns.tolist()
-    ['state', 'window', 'rounds', 'per_round', 'training_regret']
+    ['state', 'discount', 'rounds', 'per_round', 'training_regret']
     """
     trials = whole(OWNER, "trials", trials, least=1)
     task = prepare(policy, world, search, horizon, runs, units, seed, workers)
-    rehearse(task)
     steps = trials + 1
     shown = progress or (lambda _done, _all: None)
-    with silent(), opened(study, task) as found:
-        finished = searched(found, task, trials, lambda done: shown(done, steps))
-        lines = [line(task, trial) for trial in finished]
-    best = chosen(task, lines)
-    default = describe(task.policy)
-    changes = {field: value for field, value in best.items() if value != default[field]}
-    made = judged(task, changes)
-    made.call = call(policy, made.world, search, trials, study, horizon, runs, units, seed)
-    frame = Tuning(pd.DataFrame(lines).rename_axis("trial"))
-    for field in Tuning._metadata:
-        setattr(frame, field, getattr(made, field))
+    with silent():
+        rehearse(task)
+        with opened(study, task) as found:
+            finished = searched(found, task, trials, lambda done: shown(done, steps))
+    tuning = Tuning(pd.DataFrame([line(task, trial) for trial in finished]).rename_axis("trial"))
+    judge(tuning, task, best(task, finished))
+    tuning.call = call(policy, task.world, search, trials, study, horizon, runs, units, seed)
     shown(steps, steps)
-    return frame
+    return tuning
 
 
 def prepare(
@@ -275,11 +291,11 @@ def prepare(
 ) -> Task:  # fmt: skip
     """Return what is to be done, or refuse it; nothing is computed yet."""
     try:
-        problem, _ = understand(world, horizon=horizon, runs=runs, units=units, seed=seed)
+        place, _ = understand(world, horizon=horizon, runs=runs, units=units, seed=seed)
         spec = policy if isinstance(policy, str) else type(policy).__name__
-        made: Any = enlist({spec: policy}, problem)[spec]
-        fits(spec, made, problem.units if isinstance(problem, Problem) else units)
-        sizes = sizes_of(problem, horizon, runs, seed)
+        made: Any = enlist({spec: policy}, place)[spec]
+        fits(spec, made, place.units if isinstance(place, Problem) else units)
+        sizes = sizes_of(place, horizon, runs, seed)
     except ValueError as problem:
         owner, _, said = str(problem).partition(": ")
         if owner in ("compare", "simulate"):
@@ -292,7 +308,7 @@ def prepare(
         whole(OWNER, "workers", workers, least=1)
     name, fixed = called(policy, made)
     axes = space(made, fixed, search)
-    return Task(spec, name, made, axes, problem, sizes["horizon"], sizes["runs"], sizes["seed"], workers)
+    return Task(spec, name, made, axes, place, sizes["horizon"], sizes["runs"], sizes["seed"], workers)
 
 
 def called(policy: Any, made: Any) -> tuple[str, dict[str, Any]]:
@@ -300,30 +316,54 @@ def called(policy: Any, made: Any) -> tuple[str, dict[str, Any]]:
     if not isinstance(policy, str):
         kind = type(made)
         kin = [name for name, row in TABLE.items() if row.make is kind]
-        if not kin:
-            return f"{kind.__module__}:{kind.__qualname__}", {}
-        own = describe(made)
-
-        def strange(name: str) -> int:
-            other = describe(named(name, made.arms, units=made.units))
-            return sum(own[field] != other[field] for field in own)
-
-        return min(kin, key=strange), {}
+        return min(kin, key=lambda name: len(text(name, made)), default=f"{kind.__module__}:{kind.__qualname__}"), {}
     if policy.endswith(".toml"):
-        return str(tomllib.loads(Path(policy).read_text())["policy"]).lower(), {}
-    name, fixed = specs.split(policy)
+        name, fixed = tomllib.loads(Path(policy).read_text())["policy"], dict[str, Any]()
+    else:
+        name, fixed = specs.split(policy)
     return name if ":" in name else name.lower(), fixed
+
+
+def text(name: str, policy: Any) -> str:
+    """Return the text that stands for a policy of this name.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.tune import text
+    >>> text("adasp-ucb", lb.policy("adasp-ucb", arms=3, units=2, min_gap=7, probe_set=[0, 2]))
+    'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
+    """
+    own, preset = describe(policy), {"arms": policy.arms}
+    if name in TABLE:
+        preset = {**describe(named(name, policy.arms, units=policy.units)), "units": named(name, policy.arms).units}
+    changed = {setting: value for setting, value in own.items() if setting not in preset or value != preset[setting]}
+    texts = [
+        f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}" for key, value in changed.items()
+    ]
+    return f"{name}:{','.join(texts)}" if texts else name
 
 
 def rehearse(task: Task) -> None:
     """Refuse what cannot be played, and a world that is the same in every draw, before any file is touched."""
+    if task.start is None and not any(task.replaced(trial) for trial in anywhere(task)):
+        raise nowhere(task)
     rounds = task.rungs[0]
     task.training(task.policy, rounds, 1)
-    one, other = (task.world.realise(rounds, task.policy.units, task.seed, draw, 0) for draw in (0, HELD_OUT))
+    one, other = (task.world.realise(rounds, task.policy.units, task.seed, draw, 0) for draw in (0, task.first))
     if np.array_equal(one.rewards, other.rewards):
         raise refuse(
             OWNER, "world", task.world, "one whose draws differ, or else it would be judged where it was tuned"
         )
+
+
+def anywhere(task: Task) -> Iterator["Trial"]:
+    """Yield some places of what is searched."""
+    import optuna
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for _ in range(ATTEMPTS):
+        yield study.ask({axis.name: axis.distribution for axis in task.axes})
 
 
 @contextmanager
@@ -361,48 +401,41 @@ def opened(path: str | Path | None, task: Task) -> Iterator["Study"]:
         free: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
         try:
             storage = JournalStorage(JournalFileBackend(str(path), lock_obj=free))
-            kept = storage.get_all_studies()
+            kept = {one.study_name: one.user_attrs.get("about", {}) for one in storage.get_all_studies()}
         except Exception:  # whatever a file that is no journal makes of it
-            kept = None
-        about = task.about
-        if kept is None or [one.study_name for one in kept] != ([STUDY] if path.stat().st_size else []):
+            kept = {}
+        if list(kept) != ([STUDY] if path.stat().st_size else []):
             raise refuse(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
-        for key, now in about.items() if kept and kept[0].user_attrs else ():
-            was = kept[0].user_attrs.get(key)
+        for key, was in kept.get(STUDY, {}).items():
+            now = task.about.get(key)
             if was != now:
-                raise refuse(
-                    OWNER,
-                    "study",
-                    str(path),
-                    f"a new file, or one of the same {key} ({_short(was)} there, {_short(now)} now)",
-                )
+                there = f"{_short(was)} there, {_short(now)} now"
+                raise refuse(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
         mend(path)
         study = optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True)
-        for key, now in about.items():
-            if key not in study.user_attrs:
-                study.set_user_attr(key, now)
+        if not kept.get(STUDY):
+            study.set_user_attr("about", task.about)
         yield study
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Keep a file to this process, and make it if it is new; the system lets go of it however the process ends."""
-    new = not path.exists()
     try:
-        with open(path, "ab" if new else "rb") as file:
-            try:
-                import fcntl
-            except ModuleNotFoundError:  # a system that has no such locks
-                yield
-                return
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise refuse(OWNER, "study", str(path), "a file that no other process is tuning with") from None
-            yield
+        file = path.open("r+b" if path.exists() else "ab")
     except OSError as problem:
         reason = (problem.strerror or type(problem).__name__).lower()
         raise refuse(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
+    with file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ModuleNotFoundError:  # a system without such locks
+            pass
+        except OSError:
+            raise refuse(OWNER, "study", str(path), "a file that no other process is tuning with") from None
+        yield
 
 
 def mend(path: Path) -> None:
@@ -438,9 +471,8 @@ def searched(study: "Study", task: Task, trials: int, shown: Callable[[int], Non
         if not finished and task.start and not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             study.enqueue_trial(task.start)
         trial = study.ask(distributions)
-        try:
-            policy = task.policy._replace(**{axis.setting: axis.value(trial.params[axis.name]) for axis in task.axes})
-        except ValueError:  # settings that contradict each other
+        policy = task.replaced(trial)
+        if policy is None:
             study.tell(trial, state=TrialState.PRUNED)
             continue
         for rounds in task.rungs:
@@ -478,36 +510,43 @@ def line(task: Task, trial: "FrozenTrial") -> dict[str, Any]:
     return {"state": state, **task.settings(trial), "rounds": rounds, "per_round": per_round, "training_regret": regret}
 
 
-def chosen(task: Task, lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings with the least regret where they were tuned; the first of equals."""
-    complete = [one for one in lines if one["state"] == "complete"]
+def best(task: Task, finished: Sequence["FrozenTrial"]) -> dict[str, Any]:
+    """Return the changes with the least regret where they were tuned; the first of equals."""
+    complete = [trial for trial in finished if task.horizon in trial.intermediate_values]
     if not complete:
-        raise refuse(
-            OWNER, "search", {axis.setting: str(axis) for axis in task.axes}, f"settings that {task.name} accepts"
-        )
-    best = min(complete, key=lambda one: float(one["training_regret"]))
-    return {axis.setting: best[axis.setting] for axis in task.axes}
+        raise nowhere(task)
+    found = task.settings(min(complete, key=lambda trial: trial.intermediate_values[task.horizon]))
+    return {axis.setting: found[axis.setting] for axis in task.axes if found[axis.setting] != axis.default}
 
 
-def judged(task: Task, changes: Mapping[str, Any]) -> SimpleNamespace:
-    """Return what the changes are worth on worlds that no trial has seen."""
-    labels = [f"{task.name} (defaults)", f"{task.name} (tuned)"]
+def nowhere(task: Task) -> ValueError:
+    """Return the refusal of a search that has nothing to find."""
+    where = {axis.setting: str(axis) for axis in task.axes}
+    return refuse(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
+
+
+def judge(tuning: Tuning, task: Task, changes: dict[str, Any]) -> None:
+    """Write down what changes are worth on worlds that no trial has seen."""
     tuned = task.policy._replace(**changes)
-    made = dict(zip(labels, (task.policy, tuned) if changes else (task.policy,), strict=False))
-    given: dict[str, Any] = dict(made)
+    labels = [f"{task.name} (defaults)", *([f"{task.name} (tuned)"] if changes else [])]
+    made: dict[str, Any] = dict(zip(labels, (task.policy, tuned), strict=False))
+    given = {label: text(task.name, one) for label, one in made.items()}
     if has_limit(task.world):
         made |= enlist([LIMIT], task.world)
     results = simulate(
-        task.world, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, first=max(HELD_OUT, task.worlds), bins=BINS,
-        workers=task.workers,
+        task.world, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers
     )  # fmt: skip
     gain, low, high = interval(results.regret[0] - results.regret[1]) if changes else (0.0, 0.0, 0.0)
-    better = low > 0
-    return SimpleNamespace(
-        policy=tuned if better else task.policy, spec=task.spec, name=task.name, settings=dict(changes) if better else {},
-        found=dict(changes), gain=gain, gain_low=low, gain_high=high, recommended=better, default=task.policy, searched=task.axes,
-        ranking=rank(task.world, given, made, results), world=task.world,
-    )  # fmt: skip
+    tuning.spec, tuning.name, tuning.default, tuning.searched, tuning.world = (
+        task.spec,
+        task.name,
+        task.policy,
+        task.axes,
+        task.world,
+    )
+    tuning.gain, tuning.gain_low, tuning.gain_high, tuning.recommended, tuning.found = gain, low, high, low > 0, changes
+    tuning.policy, tuning.settings = (tuned, dict(changes)) if low > 0 else (task.policy, {})
+    tuning.ranking = rank(task.world, given, made, results)
 
 
 def call(policy: Any, world: Any, search: Any, trials: int, study: Any, *sizes: Any) -> str:

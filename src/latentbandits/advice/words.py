@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from latentbandits.advice import explain, flips
 from latentbandits.settings import describe
-from latentbandits.text import figure, short, table
+from latentbandits.text import figure, percent, short, table
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -25,25 +25,25 @@ def verdict(advice: "Advice") -> list[str]:
         beaten = advice.costs.loc[advice.runner_up, "beaten"]
         if advice.sure >= 0.9:
             told.append(
-                f"{percent(advice.sure)} sure: none of the {others} other candidates has less regret, averaged over the worlds that fit. "
-                f"It beats the runner-up, {advice.runner_up}, in {beaten:.0%} of worlds."
+                f"{certainty(advice.sure)} sure: none of the {others} other candidates has less regret, averaged over the worlds that fit. "
+                f"It beats the runner-up, {advice.runner_up}, in {percent(beaten)} of worlds."
             )
         else:
             told.append(
-                f"Only {percent(advice.sure)} sure: {advice.runner_up} can hardly be told from it (it wins in {1 - beaten:.0%} of worlds). "
+                f"Only {certainty(advice.sure)} sure: {advice.runner_up} can hardly be told from it (it wins in {percent(1 - beaten)} of worlds). "
                 "Either will do, or more --runs will tell."
             )
     limit = f", {row['x_limit']:.2f} times the Bayes limit" if row["x_limit"] == row["x_limit"] else ""
     told.append(
         f"Expect a regret of {figure(row['regret'])} ({figure(row['low'])} to {figure(row['high'])}) per unit in {problem.horizon:,} rounds"
-        f"{limit}, and the best arm in {row['optimal']:.1%} of rounds."
+        f"{limit}, and the best arm in {percent(row['optimal'])} of rounds."
     )
     return told
 
 
-def percent(share: float) -> str:
+def certainty(share: float) -> str:
     """Return how sure something is; never more than 99 %."""
-    return f"{min(99, math.floor(100 * share))} %"
+    return percent(min(0.99, math.floor(100 * share) / 100))
 
 
 def chosen_settings(advice: "Advice") -> str:
@@ -78,14 +78,14 @@ def turning_points(advice: "Advice") -> list[str]:
 def flip_sentence(flip: "flips.Flip") -> str:
     """Return one flip as a sentence."""
     if flip.quantity == "kind":
-        return f"If {flip.side}: {flip.better} has {flip.saves:.0%} less regret."
+        return f"If {flip.side}: {flip.better} has {percent(flip.saves)} less regret."
     unit = UNITS.get(flip.quantity, "")
     end = flip.low if flip.side == "below" else flip.high
     if flip.quantity == "states":
         where = f"{end:.0f} {'states or fewer' if flip.side == 'below' else 'states or more'}"
     else:
         where = f"{flip.quantity} {flip.side} about {short(flip.threshold)}{unit} (between {short(flip.low)} and {short(flip.high)})"
-    return f"{where}: use {flip.better}, which has {flip.saves:.0%} less regret at {short(flip.confirmed)}."
+    return f"{where}: use {flip.better}, which has {percent(flip.saves)} less regret at {short(flip.confirmed)}."
 
 
 def weakest(advice: "Advice") -> str:
@@ -101,7 +101,7 @@ def weakest(advice: "Advice") -> str:
             f"What matters most is {quantity}: near {short(value)} another policy may be as good, but fresh worlds did not confirm that "
             "it is better."
         )
-    return f"What matters most is {quantity}: near {short(value)} the lead is smallest, {least - 1:.0%}."
+    return f"What matters most is {quantity}: near {short(value)} the lead is smallest, {percent(least - 1)}."
 
 
 def text(advice: "Advice") -> str:

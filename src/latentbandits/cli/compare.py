@@ -24,20 +24,16 @@ def run(options: argparse.Namespace) -> int:
     """Simulate, print the table, write the figure."""
     if options.write_example is not None:
         return problem.write_example(options.write_example, f"latentbandits compare {options.write_example}")
-    from io import BytesIO
-
     from latentbandits.advice.compare import compare
     from latentbandits.cli.screen import Progress
+    from latentbandits.report.palette import saved
 
     described, named = problem.described(options)
     form = problem.ending(options.out, (".svg", ".png", ".pdf"))
     ranking = compare(
         described, options.policies or named, workers=options.workers, progress=Progress("first use compiles;")
     )
-    content = BytesIO()
-    nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[form]
-    ranking.plot().savefig(content, format=form, dpi=200, metadata=nameless)
-    problem.write(options.out, content.getvalue())
+    problem.write(options.out, saved(ranking.plot(), form))
     print(as_json(ranking) if options.json else told(ranking, options.out))
     return 0
 
@@ -87,14 +83,14 @@ def duel(ranking: Any) -> list[str]:
     """Return the sentence about the first and the second."""
     if len(ranking.ranked) < 2 or len(ranking.results.regret[0]) < 2:
         return []
-    from latentbandits.text import figure
+    from latentbandits.text import figure, percent
 
     first, second = ranking.ranked[:2]
     row = ranking.loc[first]
     more, low, high = ranking.difference(second, first)
     return [
-        f"{first} beats the runner-up {second} in {row['beats_next']:.0%} of runs (95 % interval {row['beats_low']:.0%} to "
-        f"{row['beats_high']:.0%}); {second} has {figure(more)} more regret on average ({figure(low)} to {figure(high)})."
+        f"{first} beats the runner-up {second} in {percent(row['beats_next'])} of runs (95 % interval {percent(row['beats_low'])} to "
+        f"{percent(row['beats_high'])}); {second} has {figure(more)} more regret on average ({figure(low)} to {figure(high)})."
     ]
 
 

@@ -134,10 +134,8 @@ def surroundings(options: argparse.Namespace) -> Any:
 
 def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form: str) -> tuple[bytes, str]:
     """Return the picture as the content of a file, and one sentence about it."""
-    from io import BytesIO
-
     from latentbandits.random import Purpose, stream
-    from latentbandits.report.palette import drawing, label
+    from latentbandits.report.palette import drawing, label, saved
     from latentbandits.report.trace import Shown, draw
     from latentbandits.simulation.batch import believe_one, record_one
 
@@ -146,12 +144,8 @@ def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form:
     random = stream(options.seed, Purpose.POLICY, 0, 0)
     arms, why = record_one(made, table, random.copy())
     beliefs = believe_one(made, table, random.copy(), options.start) if hasattr(made, "belief") else []
-    content = BytesIO()
     with drawing():
         figure = draw(name, made, table, arms, why, options.start, beliefs)
-        # no date and no versions: the same run is the same file
-        nameless = {"Date": None} if form == "svg" else {"Software": None}
-        figure.savefig(content, format=form, dpi=200, metadata=nameless)
     shown = Shown.of(table, arms, why, options.start)
     states = len(set(table.states[table.states >= 0].tolist())) if options.world != "hidden-markov" else world.states
     told = (
@@ -159,7 +153,7 @@ def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form:
         f"{'state' if states == 1 else 'states'}; a best arm in {100 * shown.optimal:.1f} %, "
         f"{shown.probes} {'probe' if shown.probes == 1 else 'probes'}, regret {shown.regret.sum():.2f} per unit"
     )
-    return content.getvalue(), told + (creed(shown, beliefs) if beliefs else "")
+    return saved(figure, form), told + (creed(shown, beliefs) if beliefs else "")
 
 
 def creed(shown: Any, beliefs: Any) -> str:

@@ -3,7 +3,6 @@
 import base64
 import html
 from collections.abc import Callable
-from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import IDS, OWN, experiment
 from latentbandits.files import write_whole
 from latentbandits.report import beyond, figures
-from latentbandits.report.palette import drawing, label
+from latentbandits.report.palette import drawing, label, saved
 
 
 class Picture(NamedTuple):
@@ -178,10 +177,10 @@ def section(name: str, frame: pd.DataFrame, folder: Path, judged: list[Claim]) -
         parts.append(beyond.words() + beyond.targets(judged))
     for picture in PICTURES.get(name, []):
         with drawing():
-            content = BytesIO()
-            picture.draw(frame).savefig(content, format="svg", metadata={"Date": None})
-        write_whole(folder / "figures" / f"{picture.name}.svg", content.getvalue())
-        data = base64.b64encode(content.getvalue()).decode()
+            drawn = picture.draw(frame)
+        content = saved(drawn, "svg")
+        write_whole(folder / "figures" / f"{picture.name}.svg", content)
+        data = base64.b64encode(content).decode()
         parts.append(
             f'<figure><img alt="{text(picture.caption)}" src="data:image/svg+xml;base64,{data}">'
             f"<figcaption>{text(picture.caption)}</figcaption></figure>"

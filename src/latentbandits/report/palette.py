@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+from matplotlib.figure import Figure
 
 from latentbandits.policies.table import TABLE
 
@@ -97,3 +99,12 @@ def drawing() -> Iterator[None]:
         }
     ):
         yield
+
+
+def saved(figure: Figure, form: str) -> bytes:
+    """Return a figure as the content of a file, svg, png or pdf; with no date and no versions, so that the same run is the same file."""
+    nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
+    content = BytesIO()
+    with drawing():
+        figure.savefig(content, format=form, dpi=200, metadata=nameless[form])
+    return content.getvalue()

@@ -1,0 +1,201 @@
+"""Find settings of one policy for a problem: searched on some worlds, judged against the defaults on others."""
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import Any
+
+from latentbandits.cli import problem
+
+FIGURES = (".svg", ".png", ".pdf")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "policy", metavar="POLICY", help="NAME, NAME:KEY=VALUE,... (what is given stays), MODULE:CLASS or FILE.toml"
+    )
+    problem.configure(parser, "What is left out is as in the paper's default world.")
+    parser.add_argument(
+        "--search",
+        nargs="+",
+        metavar="KEY=RANGE",
+        help='search only these: staleness="5 to 200" min_gap=2,4,8 (default: every number that changes how the policy behaves)',
+    )
+    parser.add_argument("--trials", type=int, default=60, metavar="N", help="settings to try (default: %(default)s)")
+    parser.add_argument(
+        "--study", type=Path, metavar="FILE", help="what remembers the trials (default: tune-POLICY.study beside --out)"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the text")
+    parser.add_argument("--out", type=Path, help="settings to write (default: tuned-POLICY.toml)")
+    parser.add_argument("--figure", type=Path, help="figure to write, .svg, .png or .pdf (default: --out, as .svg)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Search, judge, write settings and figure, and say what was found."""
+    if options.write_example is not None:
+        step = f"latentbandits tune {options.policy} {options.write_example}"
+        return problem.write_example(options.write_example, step)
+    from io import BytesIO
+
+    try:
+        from latentbandits.advice.tune import tune
+
+        described, _ = problem.described(options)
+        out, figure, study = places(options)
+        progress = Trials()
+        tuning = tune(
+            options.policy,
+            described,
+            search=wanted(options.search),
+            trials=options.trials,
+            study=study,
+            workers=options.workers,
+            progress=progress,
+        )
+        content = BytesIO()
+        form = figure.suffix.lower()[1:]
+        nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[form]
+        tuning.plot().savefig(content, format=form, dpi=200, metadata=nameless)
+    except ModuleNotFoundError as missing:
+        raise ValueError(
+            f"tune: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
+        ) from None
+    tuning.save(out)
+    problem.write(figure, content.getvalue(), "--figure")
+    print(as_json(tuning) if options.json else told(tuning, options, out, figure, study))
+    return 0
+
+
+def places(options: argparse.Namespace) -> tuple[Path, Path, Path]:
+    """Return where settings, figure and study go, or refuse; nothing is written yet."""
+    from latentbandits.settings import refuse
+
+    given = Path(options.policy)
+    stem = (given.stem.removeprefix("tuned-") if given.suffix == ".toml" else options.policy.partition(":")[0]).lower()
+    out = options.out or Path(f"tuned-{stem}.toml")
+    figure = options.figure or out.with_suffix(".svg")
+    study = options.study or out.with_name(f"tune-{stem}.study")
+    problem.ending(out, (".toml",))
+    try:
+        problem.ending(figure, FIGURES)
+    except ValueError as refused:
+        raise ValueError(str(refused).replace("--out", "--figure")) from None
+    for other in (options.policy, options.problem, study):
+        if other is not None and Path(other).resolve() == out.resolve():
+            raise refuse("tune", "--out", str(out), "a file that has no other part in this")
+    return out, figure, study
+
+
+def wanted(given: list[str] | None) -> dict[str, Any] | None:
+    """Return the settings to search.
+
+    Examples
+    --------
+    >>> from latentbandits.cli.tune import wanted
+    >>> wanted(["staleness=5 to 200", "min_gap=2,4,8"])
+    {'staleness': '5 to 200', 'min_gap': [2, 4, 8]}
+    """
+    from latentbandits.settings import refuse
+    from latentbandits.specs import setting
+
+    if given is None:
+        return None
+    found: dict[str, Any] = {}
+    for key, where in (setting("tune: --search", one) for one in given):
+        if key in found:
+            raise refuse("tune", "--search", key, "each setting once")
+        found[key] = where
+    return found
+
+
+class Trials:
+    """One line on the error stream that counts trials; silent where nobody watches."""
+
+    def __init__(self) -> None:
+        import sys
+        import time
+
+        self._stream, self._clock = sys.stderr, time.perf_counter
+        self._begin, self._found = self._clock(), -1
+
+    def __call__(self, done: int, steps: int) -> None:
+        """Show that so many of all trials are done; the last step is the held-out worlds."""
+        if not self._stream.isatty():
+            return
+        if self._found < 0:  # what the study file knew already took no time
+            self._begin, self._found = self._clock(), done
+        new, trials = done - self._found, steps - 1
+        left = f"  {(self._clock() - self._begin) / new * (trials - done):4.0f} s left" if new else ""
+        line = f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < steps else ""
+        self._stream.write("\r\x1b[K" + line)
+        self._stream.flush()
+
+
+def told(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, study: Path) -> str:
+    """Return what the terminal shows."""
+    states = tuning["state"].value_counts()
+    counts = ", ".join(f"{states[state]} {state}" for state in ("complete", "pruned", "refused") if state in states)
+    parts = [
+        f"{len(tuning)} trials of {tuning.spec} ({counts}) for {tuning.world}.",
+        *([changes(tuning)] if tuning.found else []),
+        tuning.verdict,
+        "",
+        "The same in Python:",
+        *(f"    {line}".rstrip() for line in tuning.python(out).splitlines()),
+        "",
+        f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
+        f"{study}: all trials; the same command with more --trials goes on from there.",
+        f"Next: `latentbandits compare {words(options)}--policies {shlex.quote(options.policy)} {shlex.quote(str(out))}`, or "
+        f"`lb.Agent({str(out)!r})` in your own program.",
+    ]
+    return "\n".join(parts)
+
+
+def changes(tuning: Any) -> str:
+    """Return the table of settings that were found."""
+    from latentbandits.settings import describe
+    from latentbandits.text import table
+
+    before = describe(tuning.default)
+    head = ["setting", "default", "tuned" if tuning.recommended else "found", "searched"]
+    rows = [
+        [axis.setting, str(before[axis.setting]), str(tuning.found.get(axis.setting, "same")), str(axis)]
+        for axis in tuning.searched
+    ]
+    return table(head, rows)
+
+
+def words(options: argparse.Namespace) -> str:
+    """Return the problem as the command line described it."""
+    given = [options.problem] if options.problem is not None else []
+    for word in problem.WORDS:
+        if getattr(options, word) is not None:
+            given += [f"--{word}", getattr(options, word)]
+    return shlex.join(given) + " " if given else ""
+
+
+def as_json(tuning: Any) -> str:
+    """Return everything as JSON."""
+    import json
+
+    results = tuning.ranking.results
+    about = {
+        "policy": tuning.spec,
+        "problem": str(tuning.world),
+        "horizon": results.horizon,
+        "held_out_worlds": results.draws,
+        "seed": results.seed,
+        "gain": tuning.gain,
+        "gain_low": tuning.gain_low,
+        "gain_high": tuning.gain_high,
+        "gain_percent": tuning.gain_percent,
+        "recommended": tuning.recommended,
+        "settings": tuning.settings,
+        "found": tuning.found,
+        "searched": {axis.setting: str(axis) for axis in tuning.searched},
+        "held_out": json.loads(tuning.ranking.reset_index().to_json(orient="records", double_precision=15)),
+        "trials": json.loads(tuning.reset_index().to_json(orient="records", double_precision=15)),
+        "python": tuning.python(),
+    }
+    return json.dumps(about, indent=1)

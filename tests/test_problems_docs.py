@@ -1,0 +1,214 @@
+"""The pages of docs/problems hold what was really printed and drawn; ``python -m tests.test_problems_docs [PAGE]...`` writes it anew."""
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from latentbandits import cli
+from latentbandits.advice.file import KEYS, read
+from latentbandits.advice.problem import PLAIN, QUANTITIES, SIZES
+
+HOME = Path(__file__).parent.parent / "docs" / "problems"
+PAGES = sorted(path.stem for path in HOME.glob("*.md"))
+STORIES = [page for page in PAGES if page != "README"]
+# A block of code: its language and what is in it
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+IMAGE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
+PROMPT = "$ "
+
+
+class Step(NamedTuple):
+    """A command of a page and what the page says that it printed."""
+
+    command: str
+    said: str
+
+    @property
+    def words(self) -> list[str]:
+        return shlex.split(self.command)
+
+    @property
+    def figures(self) -> list[str]:
+        """The figures that it writes."""
+        pairs = zip(self.words, self.words[1:], strict=False)
+        return [name for option, name in pairs if option in ("--out", "--figure") and name.endswith(".svg")]
+
+    @property
+    def slow(self) -> bool:
+        """Whether it takes long, or reads what a command that takes long has written."""
+        missing = [word for word in self.words if word.endswith(".toml") and not (HOME / word).exists()]
+        return self.words[1] in ("advise", "tune") or bool(missing)
+
+
+def text(page: str) -> str:
+    return (HOME / f"{page}.md").read_text()
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [content for found, content in BLOCK.findall(text(page)) if found == language]
+
+
+def split(block: str) -> list[Step]:
+    """Return the commands of a console block; what stands before the first is none, and is refused."""
+    before, *parts = re.split(rf"^{re.escape(PROMPT)}", block, flags=re.MULTILINE)
+    assert not before, f"a console block begins with a command, not with {before!r}"
+    return [Step(command, said) for command, _, said in (part.partition("\n") for part in parts)]
+
+
+def steps(page: str) -> list[Step]:
+    return [step for block in blocks(page, "console") for step in split(block)]
+
+
+def stripped(said: str) -> str:
+    return "\n".join(line.rstrip() for line in said.splitlines()).strip("\n")
+
+
+@contextlib.contextmanager
+def folder(path: Path) -> Iterator[None]:
+    """Work in a folder that holds the descriptions."""
+    for description in HOME.glob("*.toml"):
+        shutil.copy(description, path)
+    with contextlib.chdir(path):
+        yield
+
+
+def run(step: Step) -> str:
+    """Run a command in the current folder and return what it printed."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if step.words[0] == "cat":
+            print("".join(Path(name).read_text() for name in step.words[1:]), end="")
+        else:
+            assert step.words[0] == "latentbandits"
+            assert cli.main(step.words[1:]) == 0
+    return stripped(out.getvalue())
+
+
+def check(page: str, chosen: list[Step], path: Path) -> None:
+    with folder(path):
+        for step in chosen:
+            assert run(step) == stripped(step.said), step.command
+            for name in step.figures:
+                if (HOME / name).exists():
+                    assert same((HOME / name).read_bytes(), Path(name).read_bytes()), name
+
+
+def same(one: bytes, other: bytes) -> bool:
+    """Whether two figures are the same; another release of matplotlib draws the same a little differently."""
+    made_by = [re.search(rb"Matplotlib v[\d.]+", figure) for figure in (one, other)]
+    releases = [found.group() for found in made_by if found is not None]
+    assert len(releases) == 2
+    return one == other or releases[0] != releases[1]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_say_what_compare_prints_and_draws(page: str, tmp_path: Path) -> None:
+    check(page, [step for step in steps(page) if not step.slow], tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_say_what_all_their_commands_print_and_draw(page: str, tmp_path: Path) -> None:
+    check(page, steps(page), tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_block_is_left_out(page: str) -> None:
+    """Console blocks are run here, Python by doctest, and descriptions are the files beside the page."""
+    content = text(page)
+    assert content.count("```") == 2 * len(BLOCK.findall(content))
+    for language, block in BLOCK.findall(content):
+        assert language in ("console", "python", "toml"), f"{page}: a block that nothing checks: {block}"
+        if language == "console":
+            assert split(block)
+        elif language == "python":
+            assert block.startswith(">>> ")
+        else:
+            assert block == (HOME / f"{page}.toml").read_text()
+    assert not re.search(r"^(    )?\$ ", BLOCK.sub("", content), re.MULTILINE), (
+        f"{page}: a command outside of a console block"
+    )
+
+
+@pytest.mark.parametrize("page", STORIES)
+def test_a_story_has_its_description_its_commands_and_its_figure(page: str) -> None:
+    assert len(blocks(page, "toml")) == 1
+    assert read(HOME / f"{page}.toml").policies
+    told = steps(page)
+    assert {"compare", "advise"} <= {step.words[1] for step in told}
+    drawn = [name for step in told for name in step.figures]
+    shown = IMAGE.findall(text(page))
+    assert shown
+    assert set(shown) <= set(drawn)
+
+
+def test_every_file_is_used() -> None:
+    everything = {path.name for path in HOME.iterdir()}
+    shown = {name for page in PAGES for name in IMAGE.findall(text(page))}
+    assert everything == {f"{page}.md" for page in PAGES} | {f"{page}.toml" for page in STORIES} | shown
+    for name in shown:
+        assert (HOME / name).stat().st_size < 250_000
+    for page in STORIES:
+        assert f"({page}.md)" in text("README")
+
+
+def table() -> dict[str, list[str]]:
+    """Return the lines of the README's table of words."""
+    lines = [line.strip("|").split("|") for line in text("README").splitlines() if line.startswith("| `")]
+    return {cells[0].strip().strip("`"): [cell.strip() for cell in cells[1:]] for cells in lines}
+
+
+def test_the_table_explains_every_word() -> None:
+    assert set(KEYS) <= set(table())
+    for word, quantity in QUANTITIES.items():
+        _, _, usual, wide, kinds = table()[word]
+        assert usual == ("-" if quantity.usual is None else f"{quantity.usual:g}"), word
+        assert wide == (usual if quantity.wide is None else f'"{quantity.wide}"'), word
+        assert set(kinds.split(", ")) == set(quantity.kinds), word
+    for word, homes in PLAIN.items():
+        assert table()[word][4] == "all" or set(table()[word][4].split(", ")) == set(homes), word
+    for word, size in SIZES.items():
+        assert table()[word][2].startswith(f"{size:,}"), word
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", text(page)):
+            assert (HOME / target).exists(), f"{page}: {target}"
+
+
+def rewrite(page: str) -> None:
+    """Run all commands of a page and write what they print and draw into the documents."""
+    shown = {name for other in PAGES for name in IMAGE.findall(text(other))}
+
+    def renewed(found: re.Match[str]) -> str:
+        language, block = found.groups()
+        if language == "toml":
+            block = (HOME / f"{page}.toml").read_text()
+        elif language == "console":
+            printed = []
+            for step in split(block):
+                print(f"{page}: {step.command}", file=sys.stderr)
+                printed.append(f"{PROMPT}{step.command}\n{run(step)}\n")
+                for name in step.figures:
+                    if name in shown:
+                        shutil.copy(name, HOME / name)
+            block = "\n".join(printed)
+        return f"```{language}\n{block}```"
+
+    with tempfile.TemporaryDirectory() as path, folder(Path(path)):
+        (HOME / f"{page}.md").write_text(BLOCK.sub(renewed, text(page)))
+
+
+if __name__ == "__main__":
+    for named in sys.argv[1:] or PAGES:
+        rewrite(named)
