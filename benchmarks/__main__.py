@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import loops, online, scaling, startup, yardstick
+from benchmarks import loops, online, problems, scaling, startup, yardstick
 from benchmarks.figures import Figure, table
 
 
@@ -20,6 +20,7 @@ def main() -> int:
     yardstick.compiler()  # leave now rather than after a minute
     figures = startup.measure()
     figures += online.measure()
+    figures += problems.measure()
     figures += scaling.speedup()
     measured, ns = loops.measure()
     figures += measured + scaling.table_2(ns, quick)

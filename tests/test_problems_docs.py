@@ -7,6 +7,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,9 @@ from latentbandits import cli
 from latentbandits.advice.file import KEYS, read
 from latentbandits.advice.problem import PLAIN, QUANTITIES, SIZES
 
-HOME = Path(__file__).parent.parent / "docs" / "problems"
+ROOT = Path(__file__).parent.parent
+HOME = ROOT / "docs" / "problems"
+SKELETON = ROOT / "examples" / "skeleton.py"
 PAGES = sorted(path.stem for path in HOME.glob("*.md"))
 STORIES = [page for page in PAGES if page != "README"]
 # A block of code: its language and what is in it
@@ -74,11 +77,15 @@ def stripped(said: str) -> str:
 
 @contextlib.contextmanager
 def folder(path: Path) -> Iterator[None]:
-    """Work in a folder that holds the descriptions."""
-    for description in HOME.glob("*.toml"):
-        shutil.copy(description, path)
-    with contextlib.chdir(path):
-        yield
+    """Work in a folder that holds the descriptions, and a policy of one's own."""
+    for file in (*HOME.glob("*.toml"), SKELETON):
+        shutil.copy(file, path)
+    searched = list(sys.path)
+    try:
+        with contextlib.chdir(path):
+            yield
+    finally:
+        sys.path[:] = searched  # a policy from the current folder lengthens it
 
 
 def run(step: Step) -> str:
@@ -142,7 +149,7 @@ def test_no_block_is_left_out(page: str) -> None:
 @pytest.mark.parametrize("page", STORIES)
 def test_a_story_has_its_description_its_commands_and_its_figure(page: str) -> None:
     assert len(blocks(page, "toml")) == 1
-    assert read(HOME / f"{page}.toml").policies
+    assert read(HOME / f"{page}.toml").problem.vague
     told = steps(page)
     assert {"compare", "advise"} <= {step.words[1] for step in told}
     drawn = [name for step in told for name in step.figures]
@@ -197,8 +204,9 @@ def rewrite(page: str) -> None:
         elif language == "console":
             printed = []
             for step in split(block):
-                print(f"{page}: {step.command}", file=sys.stderr)
+                begin = time.perf_counter()
                 printed.append(f"{PROMPT}{step.command}\n{run(step)}\n")
+                print(f"{time.perf_counter() - begin:5.1f} s  {page}: {step.command}", file=sys.stderr)
                 for name in step.figures:
                     if name in shown:
                         shutil.copy(name, HOME / name)

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -84,8 +84,15 @@ PLAIN: Mapping[str, tuple[str, ...]] = {
 SIZES: Mapping[str, int] = {"units": 1, "horizon": 10_000, "runs": 200, "seed": 0}
 
 
+class _Told:
+    """What a problem keeps beside its words."""
+
+    given: dict[str, Any]  # the words as they were given
+    _record: Recorded
+
+
 @dataclass(frozen=True)
-class Problem:
+class Problem(_Told):
     """A problem in its owner's words; whatever is left out is as in the paper's default world.
 
     Quantities that are not known exactly are ranges: ``"3 to 20"`` or ``(3, 20)``. Every run then draws them anew, on a logarithmic
@@ -141,10 +148,6 @@ class Problem:
     Traceback (most recent call last):
     ValueError: problem: states is '20 to 3', allowed is a range with the lower end first, such as "3 to 20"
     """
-
-    if TYPE_CHECKING:
-        given: dict[str, Any]  # the words as they were given
-        _record: Recorded
 
     kind: str = CHAIN
     arms: int = None  # type: ignore[assignment]

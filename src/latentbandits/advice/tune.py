@@ -230,8 +230,9 @@ def tune(
 ) -> Tuning:
     """Search for better settings of a policy on some worlds, and judge what was found on others.
 
-    The first trial is the defaults, if they are within what is searched. Each trial plays a ninth, a third and then all of the horizon, and is given up when it is not among
-    the best third so far. The best one then meets the defaults on worlds that no trial has seen; only that difference is reported.
+    The first trial is the defaults, if they are within what is searched. Each trial plays a ninth, a third and then all of the horizon,
+    and is given up when it is not among the best third so far. The best one then meets the defaults on worlds that no trial has seen;
+    only that difference is reported.
 
     Parameters
     ----------

@@ -20,6 +20,10 @@ COMMANDS = {
     "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
 }
 
+# Long work that keeps what is finished
+RESUMING = ("reproduce", "tune")
+RESUMED = "what is finished is kept: the same command goes on from there"
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; bad input ends in one sentence and exit code 2."""
@@ -43,5 +47,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print("interrupted; what is finished is kept: the same command goes on from there", file=sys.stderr)
+        print("interrupted;", RESUMED if options.command in RESUMING else "nothing was written", file=sys.stderr)
         return 130

@@ -2,6 +2,8 @@
 
 import argparse
 import shlex
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +38,12 @@ def run(options: argparse.Namespace) -> int:
     if options.write_example is not None:
         step = f"latentbandits tune {options.policy} {options.write_example}"
         return problem.write_example(options.write_example, step)
-    from io import BytesIO
-
+    progress = Trials()
     try:
         from latentbandits.advice.tune import tune
 
         described, _ = problem.described(options)
         out, figure, study = places(options)
-        progress = Trials()
         tuning = tune(
             options.policy,
             described,
@@ -53,18 +53,30 @@ def run(options: argparse.Namespace) -> int:
             workers=options.workers,
             progress=progress,
         )
-        content = BytesIO()
-        form = figure.suffix.lower()[1:]
-        nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[form]
-        tuning.plot().savefig(content, format=form, dpi=200, metadata=nameless)
+        picture = drawn(tuning, figure.suffix.lower()[1:])
     except ModuleNotFoundError as missing:
         raise ValueError(
             f"tune: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
         ) from None
+    finally:
+        progress.close()
     tuning.save(out)
-    problem.write(figure, content.getvalue(), "--figure")
+    problem.write(figure, picture, "--figure")
     print(as_json(tuning) if options.json else told(tuning, options, out, figure, study))
     return 0
+
+
+def drawn(tuning: Any, form: str) -> bytes:
+    """Return the figure as the content of a file: no date and no versions, the same search is the same file."""
+    from io import BytesIO
+
+    from latentbandits.report.palette import drawing
+
+    content = BytesIO()
+    nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[form]
+    with drawing():
+        tuning.plot().savefig(content, format=form, dpi=200, metadata=nameless)
+    return content.getvalue()
 
 
 def places(options: argparse.Namespace) -> tuple[Path, Path, Path]:
@@ -113,23 +125,27 @@ class Trials:
     """One line on the error stream that counts trials; silent where nobody watches."""
 
     def __init__(self) -> None:
-        import sys
-        import time
-
-        self._stream, self._clock = sys.stderr, time.perf_counter
-        self._begin, self._found = self._clock(), -1
+        self._begin, self._found, self._watched = 0.0, -1, sys.stderr.isatty()
 
     def __call__(self, done: int, steps: int) -> None:
         """Show that so many of all trials are done; the last step is the held-out worlds."""
-        if not self._stream.isatty():
-            return
         if self._found < 0:  # what the study file knew already took no time
-            self._begin, self._found = self._clock(), done
+            self._begin, self._found = time.perf_counter(), done
         new, trials = done - self._found, steps - 1
-        left = f"  {(self._clock() - self._begin) / new * (trials - done):4.0f} s left" if new else ""
-        line = f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < steps else ""
-        self._stream.write("\r\x1b[K" + line)
-        self._stream.flush()
+        left = f"  {(time.perf_counter() - self._begin) / new * (trials - done):4.0f} s left" if new else ""
+        self._show(
+            f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < steps else ""
+        )
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._found >= 0:
+            self._show("")
+
+    def _show(self, line: str) -> None:
+        if self._watched:
+            sys.stderr.write("\r\x1b[K" + line)
+            sys.stderr.flush()
 
 
 def told(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, study: Path) -> str:
