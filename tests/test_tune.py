@@ -573,6 +573,16 @@ def test_the_command_writes_settings_figure_and_study(here: Path, capsys: pytest
     assert {name: (here / name).read_bytes() for name in first} == first
 
 
+def test_the_command_says_when_to_keep_the_defaults(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--means", "0.9 0.1; 0.1 0.9", "--horizon", "300", "--runs", "8", "--trials", "3"]
+    assert cli.main(["tune", "d-ucb:discount=0.9", *sizes, "--search", "exploration=0.5,1e6"]) == 0
+    said = capsys.readouterr().out
+    assert "keep the defaults (gain 0 on 8 held-out worlds of 300 rounds)" in said
+    assert "tuned-d-ucb.toml: the defaults." in said
+    assert "`latentbandits advise --means '0.9 0.1; 0.1 0.9' --horizon 300 --runs 8`" in said
+    assert lb.policy("tuned-d-ucb.toml") == lb.policy("d-ucb", discount=0.9)
+
+
 def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(command("--json", "--out", "a.toml", "--figure", "b.png", "--study", "c")) == 0
     assert sorted(os.listdir(here)) == ["a.toml", "b.png", "c"]

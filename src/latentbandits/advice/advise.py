@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from latentbandits.advice import explain, flips
-from latentbandits.advice.compare import LIMIT, Ranking, fits, has_limit, labelled, rank, understand, wins
+from latentbandits.advice.compare import LIMIT, Ranking, fits, has_limit, rank, understand, wins
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, chance, race
 from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.table import TABLE
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse
-from latentbandits.simulation.batch import enlist, simulate
+from latentbandits.simulation.batch import enlist, labelled, simulate
 from latentbandits.simulation.results import interval
 from latentbandits.specs import policy
 

@@ -11,7 +11,7 @@ from latentbandits.advice import file
 from latentbandits.advice.problem import Problem
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
-from latentbandits.simulation.batch import enlist, simulate
+from latentbandits.simulation.batch import enlist, labelled, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 
 if TYPE_CHECKING:
@@ -157,23 +157,6 @@ def defaults(world: Any) -> list[str]:
     several = isinstance(world, Problem) and world.units > 1
     extra = [f"adarp-ucb:units={min(world.units, world.arms)}", f"state-library:units={world.units}"] if several else []
     return [*DEFAULT, *extra]
-
-
-def labelled(policies: Any) -> dict[str, Any]:
-    """Return policies under the texts that name them."""
-    if isinstance(policies, Mapping):
-        return dict(policies)
-    if isinstance(policies, str) or hasattr(policies, "_fields"):
-        policies = [policies]
-    if not isinstance(policies, Iterable):
-        raise refuse("compare", "policies", policies, "policies or names")
-    found: dict[str, Any] = {}
-    for given in policies:
-        label = given if isinstance(given, str) else type(given).__name__
-        if label in found:
-            raise refuse("compare", "policies", label, "each once; a mapping from labels tells two of a kind apart")
-        found[label] = given
-    return found
 
 
 def fits(label: str, policy: Any, units: int | None) -> None:

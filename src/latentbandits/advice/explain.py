@@ -43,7 +43,11 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
     if problem.kind != CHAIN:
         return pd.DataFrame(columns=["low", "median", "high", "meaning"])
     lines = [_of(problem, draw) for draw in range(worlds)]
-    table = pd.DataFrame(lines).quantile(list(QUANTILES), interpolation="nearest").T.set_axis(["low", "median", "high"], axis=1)
+    table = (
+        pd.DataFrame(lines)
+        .quantile(list(QUANTILES), interpolation="nearest")
+        .T.set_axis(["low", "median", "high"], axis=1)
+    )
     return table.assign(meaning=[MEANING[name] for name in table.index])
 
 
@@ -51,7 +55,9 @@ def _of(problem: Problem, draw: int) -> dict[str, float]:
     world = problem.draw(problem.seed, draw)
     assert isinstance(world, HiddenMarkov)
     means = world.matrix(problem.seed, draw)
-    chain = (1 - NEVER) * world.chain + NEVER / world.states  # the theory's chains reach every state, if only once in a while
+    chain = (
+        1 - NEVER
+    ) * world.chain + NEVER / world.states  # the theory's chains reach every state, if only once in a while
     units = min(problem.units, problem.arms)
     rounds = -(-problem.arms // units)
     binary = math.sqrt(float((means * (1 - means)).mean()))  # the noise that rewards of 0 and 1 bring
@@ -82,7 +88,7 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
         return []
     at = table["median"]
     error, apart, moved = at["decoding error"], at["separation / noise"], at["change in a probe"]
-    rounds = -(-problem.arms // min(problem.units, problem.arms))
+    rounds, rate = -(-problem.arms // min(problem.units, problem.arms)), short(at["switching rate"])
     if error < 0.05:
         read = "a single fingerprint nearly always names the state, so whoever probes knows at once"
     elif error < 0.35:
@@ -90,19 +96,18 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
     else:
         read = "one fingerprint says little: only a policy that weighs many rounds can tell the states apart"
     told = [
-        f"The two states most alike are {apart:.2g} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
+        f"The two states most alike are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
         f"in {percent(error)} of probes: {read}."
     ]
     if rounds > 1:
         told.append(
-            f"A probe takes {rounds} rounds, in which the state changes with probability {short(100 * moved)} % (q = {at['switching rate']:.2g})."
+            f"A probe takes {rounds} rounds, in which the state changes with probability {short(100 * moved)} % "
+            f"(q = {rate} per round)."
         )
     else:
-        told.append(
-            f"A probe takes one round; the state changes with probability q = {at['switching rate']:.2g} per round."
-        )
+        told.append(f"A probe takes one round; the state changes with probability q = {rate} per round.")
     told.append(
-        f"A policy that probes on a schedule should do so every {at['best interval']:.0f} rounds (tau*) and trust a fingerprint for "
-        f"at most {at['staleness cap']:.0f} (H); the last reward alone names the wrong state in {percent(at['lagged error'])} of rounds."
+        f"A policy that probes on a schedule should do so every {short(at['best interval'])} rounds (tau*) and trust a fingerprint for "
+        f"at most {short(at['staleness cap'])} (H); the last reward alone names the wrong state in {percent(at['lagged error'])} of rounds."
     )
     return told

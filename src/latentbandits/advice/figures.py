@@ -208,18 +208,12 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
             right.annotate(said(mean), (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
         if LIMIT in results.labels:
             limit = float(results.regret[results.labels.index(LIMIT)].mean())
-            right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line)
-            right.annotate(
-                f"{label(LIMIT)}: {said(limit)}",
-                (0, limit),
-                (0, 4),
-                textcoords="offset points",
-                fontsize=8,
-                ha="center",
-            )
+            shown_as = f"{label(LIMIT)}: {said(limit)}"
+            right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line, label=shown_as)
+            right.legend(fontsize=8)
         right.set_xticks(range(len(shown)), [name.rpartition(" (")[2].rstrip(")") for name in shown])
         right.set_xlim(-0.6, len(shown) - 0.4)
-        right.set_ylim(bottom=0)
+        right.set_ylim(0, 1.1 * right.get_ylim()[1])
         right.grid(visible=False, axis="x")
         right.set_ylabel("cumulative regret per unit")
         gain = (

@@ -30,8 +30,8 @@ def verdict(advice: "Advice") -> list[str]:
             )
         else:
             told.append(
-                f"Only {certainty(advice.sure)} sure: {advice.runner_up} can hardly be told from it (it wins in {percent(1 - beaten)} of worlds). "
-                "Either will do, or more --runs will tell."
+                f"Only {certainty(advice.sure)} sure: {advice.runner_up} can hardly be told from it, and wins in "
+                f"{percent(1 - beaten)} of worlds. Either will do, or more --runs will tell."
             )
     limit = f", {row['x_limit']:.2f} times the Bayes limit" if row["x_limit"] == row["x_limit"] else ""
     told.append(

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.cli.screen import Counter
 
     described, named = problem.described(options)
-    problem.ending(options.out, (".html",))
+    problem.ending(options.out, "advise", ".html")
     counter = Counter("first use compiles; choosing, measuring, looking for flips;")
     try:
         advice = advise(
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         )
     finally:
         counter.close()
-    problem.write(options.out, advice.page().encode())
+    problem.write(options.out, advice.page().encode(), "advise")
     print(as_json(advice) if options.json else told(advice, options.out))
     return 0
 

@@ -29,11 +29,11 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.report.palette import saved
 
     described, named = problem.described(options)
-    form = problem.ending(options.out, (".svg", ".png", ".pdf"))
+    form = problem.ending(options.out, "compare", ".svg", ".png", ".pdf")
     ranking = compare(
         described, options.policies or named, workers=options.workers, progress=Progress("first use compiles;")
     )
-    problem.write(options.out, saved(ranking.plot(), form))
+    problem.write(options.out, saved(ranking.plot(), form), "compare")
     print(as_json(ranking) if options.json else told(ranking, options.out))
     return 0
 

@@ -82,12 +82,12 @@ def write_example(path: Path, next_step: str) -> int:
 
     if path.exists():
         raise refuse("problem", "--write-example", str(path), "a file that does not exist yet")
-    write(path, EXAMPLE.encode(), "--write-example")
+    write(path, EXAMPLE.encode(), "problem", "--write-example")
     print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `{next_step}`.")
     return 0
 
 
-def write(path: Path, content: bytes, option: str = "--out") -> None:
+def write(path: Path, content: bytes, owner: str, option: str = "--out") -> None:
     """Write a file whole, or refuse a place where that cannot be done."""
     from latentbandits.files import write_whole
     from latentbandits.settings import refuse
@@ -96,15 +96,15 @@ def write(path: Path, content: bytes, option: str = "--out") -> None:
         write_whole(path, content)
     except OSError as problem:
         reason = (problem.strerror or type(problem).__name__).lower()
-        raise refuse("latentbandits", option, str(path), f"a file that can be written ({reason})") from None
+        raise refuse(owner, option, str(path), f"a file that can be written ({reason})") from None
 
 
-def ending(path: Path, endings: tuple[str, ...]) -> str:
+def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     """Return how a file's name ends, or refuse it; and refuse a folder that is not there before anything is computed."""
     from latentbandits.settings import refuse
 
     if path.suffix.lower() not in endings:
-        raise refuse("latentbandits", "--out", str(path), "a file name that ends in " + " or ".join(endings))
+        raise refuse(owner, option, str(path), "a file name that ends in " + " or ".join(endings))
     if not path.parent.is_dir() or path.is_dir():
-        raise refuse("latentbandits", "--out", str(path), "a file in a folder that exists")
+        raise refuse(owner, option, str(path), "a file in a folder that exists")
     return path.suffix.lower()[1:]

@@ -51,6 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate one run, draw it and say what was drawn."""
+    from latentbandits.cli.problem import write
     from latentbandits.settings import refuse
 
     name = options.policy.lower()  # as the table reads names
@@ -66,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
         raise ValueError(
             f"trace: {missing.name} is not installed, `pip install 'latentbandits[report]'` brings it"
         ) from None
-    write(out, content)
+    write(out, content, "trace")
     print(f"{out}: {told}. Next: open it; `latentbandits policies {name}` lists what --set can change.")
     return 0
 
@@ -165,15 +166,3 @@ def creed(shown: Any, beliefs: Any) -> str:
         f"; changes believed {len(changes)}, true {len(shown.changes) if (shown.states >= 0).any() else 'unknown'}, "
         f"states {len(last.states)}, noise {last.noise:.2g}, dwell {last.dwell:.0f} rounds"
     )
-
-
-def write(out: Path, content: bytes) -> None:
-    """Write the file whole, or refuse a place where that cannot be done."""
-    from latentbandits.files import write_whole
-    from latentbandits.settings import refuse
-
-    try:
-        write_whole(out, content)
-    except OSError as problem:
-        reason = (problem.strerror or type(problem).__name__).lower()
-        raise refuse("trace", "--out", str(out), f"a file that can be written ({reason})") from None

@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     progress = Trials()
     try:
         from latentbandits.advice.tune import tune
+        from latentbandits.report.palette import saved
 
         described, _ = problem.described(options)
         out, figure, study = places(options)
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
             workers=options.workers,
             progress=progress,
         )
-        picture = drawn(tuning, figure.suffix.lower()[1:])
+        picture = saved(tuning.plot(), figure.suffix.lower()[1:])
     except ModuleNotFoundError as missing:
         raise ValueError(
             f"tune: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
@@ -61,22 +62,9 @@ def run(options: argparse.Namespace) -> int:
     finally:
         progress.close()
     tuning.save(out)
-    problem.write(figure, picture, "--figure")
+    problem.write(figure, picture, "tune", "--figure")
     print(as_json(tuning) if options.json else told(tuning, options, out, figure, study))
     return 0
-
-
-def drawn(tuning: Any, form: str) -> bytes:
-    """Return the figure as the content of a file: no date and no versions, the same search is the same file."""
-    from io import BytesIO
-
-    from latentbandits.report.palette import drawing
-
-    content = BytesIO()
-    nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}[form]
-    with drawing():
-        tuning.plot().savefig(content, format=form, dpi=200, metadata=nameless)
-    return content.getvalue()
 
 
 def places(options: argparse.Namespace) -> tuple[Path, Path, Path]:
@@ -88,11 +76,8 @@ def places(options: argparse.Namespace) -> tuple[Path, Path, Path]:
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
     study = options.study or out.with_name(f"tune-{stem}.study")
-    problem.ending(out, (".toml",))
-    try:
-        problem.ending(figure, FIGURES)
-    except ValueError as refused:
-        raise ValueError(str(refused).replace("--out", "--figure")) from None
+    problem.ending(out, "tune", ".toml")
+    problem.ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):
         if other is not None and Path(other).resolve() == out.resolve():
             raise refuse("tune", "--out", str(out), "a file that has no other part in this")
@@ -162,8 +147,7 @@ def told(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, stud
         "",
         f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
         f"{study}: all trials; the same command with more --trials goes on from there.",
-        f"Next: `latentbandits compare {words(options)}--policies {shlex.quote(options.policy)} {shlex.quote(str(out))}`, or "
-        f"`lb.Agent({str(out)!r})` in your own program.",
+        f"Next: {following(tuning, options, out)}",
     ]
     return "\n".join(parts)
 
@@ -182,13 +166,22 @@ def changes(tuning: Any) -> str:
     return table(head, rows)
 
 
-def words(options: argparse.Namespace) -> str:
+def following(tuning: Any, options: argparse.Namespace, out: Path) -> str:
+    """Return what to do next: use what was found, or look elsewhere."""
+    where = words(options)
+    if not tuning.recommended:
+        return f"more --trials, or `{shlex.join(['latentbandits', 'advise', *where])}`: another policy may suit better."
+    compare = ["latentbandits", "compare", *where, "--policies", options.policy, str(out)]
+    return f"`{shlex.join(compare)}`, or `lb.Agent({str(out)!r})` in your own program."
+
+
+def words(options: argparse.Namespace) -> list[str]:
     """Return the problem as the command line described it."""
     given = [options.problem] if options.problem is not None else []
     for word in problem.WORDS:
         if getattr(options, word) is not None:
             given += [f"--{word}", getattr(options, word)]
-    return shlex.join(given) + " " if given else ""
+    return given
 
 
 def as_json(tuning: Any) -> str:

@@ -134,23 +134,28 @@ def simulate(
     return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
 
 
-def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
-    """Return labelled policies that fit the world, or refuse."""
+def labelled(policies: Any) -> dict[str, Any]:
+    """Return policies, or texts that name them, under their labels; or refuse."""
+    if isinstance(policies, Mapping):
+        return dict(policies)
     if isinstance(policies, str) or hasattr(policies, "_fields"):
         policies = [policies]
     if not isinstance(policies, Iterable):
         raise refuse("simulate", "policies", policies, "policies or names")
-    if isinstance(policies, Mapping):
-        named = dict(policies)
-    else:
-        named = {}
-        for given in policies:
-            label = given if isinstance(given, str) else type(given).__name__
-            if label in named:
-                raise refuse(
-                    "simulate", "policies", label, "each once; give a mapping from labels to tell two of a kind apart"
-                )
-            named[label] = given
+    named: dict[str, Any] = {}
+    for given in policies:
+        label = given if isinstance(given, str) else type(given).__name__
+        if label in named:
+            raise refuse(
+                "simulate", "policies", label, "each once; give a mapping from labels to tell two of a kind apart"
+            )
+        named[label] = given
+    return named
+
+
+def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
+    """Return labelled policies that fit the world, or refuse."""
+    named = labelled(policies)
     if not named:
         raise refuse("simulate", "policies", [], "at least one policy")
     for label, given in named.items():
