@@ -10,7 +10,7 @@ from typing import Any
 from latentbandits.files import write_whole
 from latentbandits.policies import table
 from latentbandits.protocols import Oracle, Policy
-from latentbandits.settings import describe, nearest, refuse, whole
+from latentbandits.settings import describe, refuse, whole
 
 FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., MODULE:CLASS or a .toml file of settings"
 
@@ -145,7 +145,9 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     known = {"policy": str, "arms": int, "settings": dict}
     for key in found:
         if key not in known:
-            raise refuse(f"policy: {path}", "key", key, f"one of {', '.join(known)}{nearest(key, known)}")
+            raise refuse(
+                f"policy: {path}", "key", key, f"one of {', '.join(known)}; a problem's file goes before --policies"
+            )
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):
             raise ValueError(f"policy: {path} has no {key}, allowed is a file that `tune` wrote")

@@ -33,7 +33,7 @@ class Range(NamedTuple):
     high: float
 
     def __str__(self) -> str:
-        return f"{self.low:g} to {self.high:g}"
+        return " to ".join(f"{end:g}" if float(f"{end:g}") == end else repr(end) for end in self)
 
     @property
     def exact(self) -> bool:
@@ -216,7 +216,7 @@ class Problem(_Told):
         about = QUANTITIES[field]
         kind = "an integer" if about.integer else "a finite number"
         ends = parsed(value)
-        shown = f"{kind} {about.allowed}, or a range of two"
+        shown = f'{kind} {about.allowed}, or a range such as "3 to 20"'
         if ends is None:
             return whole(OWNER, field, value, shown) if about.integer else finite(OWNER, field, value, shown)
         for end in ends:
@@ -439,7 +439,7 @@ def parsed(value: Any) -> tuple[float, float] | None:
 def _number(text: str) -> float | None:
     for kind in (int, float):
         try:
-            return kind(text.strip().replace(",", ""))
+            return kind(text.strip())
         except ValueError:
             continue
     return None

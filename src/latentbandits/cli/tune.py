@@ -170,7 +170,7 @@ def following(tuning: Any, options: argparse.Namespace, out: Path) -> str:
     """Return what to do next: use what was found, or look elsewhere."""
     where = words(options)
     if not tuning.recommended:
-        return f"more --trials, or `{shlex.join(['latentbandits', 'advise', *where])}`: another policy may suit better."
+        return f"`{shlex.join(['latentbandits', 'advise', *where])}`, another policy may suit better."
     compare = ["latentbandits", "compare", *where, "--policies", options.policy, str(out)]
     return f"`{shlex.join(compare)}`, or `lb.Agent({str(out)!r})` in your own program."
 
