@@ -26,7 +26,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trials", type=int, default=60, metavar="N", help="settings to try (default: %(default)s)")
     parser.add_argument(
-        "--study", type=Path, metavar="FILE", help="what remembers the trials (default: tune-POLICY.study beside --out)"
+        "--study",
+        type=Path,
+        metavar="FILE",
+        help="what remembers the trials (default: one beside --out for each problem)",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the text")
     parser.add_argument("--out", type=Path, help="settings to write (default: tuned-POLICY.toml)")
@@ -44,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
         from latentbandits.report.palette import saved
 
         described, _ = problem.described(options)
-        out, figure, study = places(options)
+        out, figure, study = places(options, described)
         tuning = tune(
             options.policy,
             described,
@@ -67,15 +70,21 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def places(options: argparse.Namespace) -> tuple[Path, Path, Path]:
-    """Return where settings, figure and study go, or refuse; nothing is written yet."""
+def places(options: argparse.Namespace, described: Any) -> tuple[Path, Path, Path]:
+    """Return where settings, figure and study go, or refuse; nothing is written yet.
+
+    The study's name tells problems apart, so that each has its own and the same command finds it again.
+    """
+    import hashlib
+
     from latentbandits.settings import refuse
 
     given = Path(options.policy)
     stem = (given.stem.removeprefix("tuned-") if given.suffix == ".toml" else options.policy.partition(":")[0]).lower()
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
-    study = options.study or out.with_name(f"tune-{stem}.study")
+    told = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
+    study = options.study or out.with_name(f"tune-{stem}-{told}.study")
     problem.ending(out, "tune", ".toml")
     problem.ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):
