@@ -1,9 +1,11 @@
 """Which policy for this problem, how sure, what it costs to be wrong, and when it would be another."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from latentbandits.advice import explain, flips
@@ -256,8 +258,29 @@ def group(problem: Problem, name: str) -> dict[str, str]:
     if name == "paper":
         return {one: one for one in [*pairs, *SINGLE_UNIT]}
     single = [one for one in TABLE if one not in (*TWO_UNIT, CONTROL, "ab-test") and not _oracle(one)]
+    libraries = [told(problem, units) for units in dict.fromkeys((1, problem.units))]
     shared = [f"state-library:units={problem.units}"] if problem.units > 1 else []
-    return {one: one for one in [single[0], *shared, *pairs, *single[1:], ab_test(problem)]}
+    return {one: one for one in [single[0], *shared, *filter(None, libraries), *pairs, *single[1:], ab_test(problem)]}
+
+
+def told(problem: Problem, units: int) -> str | None:
+    """Return StateLibrary that is told what the problem says exactly, noise and range of means; None if that is nothing.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.advise import told
+    >>> told(lb.Problem(noise=0.3, means="0 to 1"), units=1), told(lb.Problem(noise="0.1 to 0.3"), units=1)
+    ('state-library:noise=0.3,low=0,high=1', None)
+    """
+    settings: dict[str, float] = {"units": units} if units > 1 else {}
+    if "noise" in problem.given and "noise" not in problem.vague and problem.noise > 0:
+        settings["noise"] = problem.noise * math.sqrt(units)
+    if "means" in problem.given:
+        known = np.asarray(problem.means, dtype=float)
+        settings |= {"low": float(known.min()), "high": float(known.max())}
+    texts = [f"{field}={value:.6g}" for field, value in settings.items()]
+    return f"state-library:{','.join(texts)}" if set(settings) - {"units"} else None
 
 
 def _oracle(name: str) -> bool:
