@@ -1,6 +1,7 @@
 """The ranking: its numbers are those of the runs, its intervals cover, and the command tells them."""
 
 import json
+import pickle
 import re
 from pathlib import Path
 
@@ -36,7 +37,9 @@ def test_numbers_are_those_of_the_runs() -> None:
 def test_it_is_a_data_frame_with_a_figure() -> None:
     ranking = lb.compare(SMALL, ["ucb1", "sw-ucb:window=60", "sw-ucb"])
     assert isinstance(ranking, pd.DataFrame)
-    assert type(ranking.head(1)) is pd.DataFrame
+    for same in (ranking.copy(), pickle.loads(pickle.dumps(ranking))):
+        assert same.ranked == ranking.ranked
+        assert len(same.plot().axes[0].get_lines()) == 4
     figure = ranking.plot()
     assert isinstance(figure, Figure)
     axes = figure.axes[0]
@@ -52,7 +55,7 @@ def test_it_is_a_data_frame_with_a_figure() -> None:
 def test_the_python_that_is_printed_does_the_same() -> None:
     ranking = lb.compare(SMALL.but(noise="0.1 to 0.2"), ["ucb1", "sw-ucb:window=60"])
     place: dict[str, object] = {}
-    code = ranking.python().replace("print(ranking)", "").replace("ranking.plot().savefig('compare.svg')", "")
+    code = ranking.python().replace("print(ranking.text())", "").replace("ranking.plot().savefig('compare.svg')", "")
     exec(code, place)
     again = place["ranking"]
     assert isinstance(again, Ranking)
@@ -160,6 +163,27 @@ def test_json_has_the_same_numbers(
         assert row["regret_over_time"][-1] == pytest.approx(row["regret"])
         assert len(row["regret_over_time"]) == len(found["rounds"])
     assert found["rounds"][-1] == 200
+    assert found["problem"]["states"] == 10
+
+
+def test_ties_share_a_rank() -> None:
+    ranking = lb.compare(lb.Problem(means=[[0.5, 0.5], [0.5, 0.5]], runs=4, horizon=50), ["ucb1", "ts", "random"])
+    assert ranking["rank"].tolist().count(1) == 3
+    assert "did exactly the same" in ranking.text()
+
+
+def test_one_recorded_world_has_no_interval(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("\n".join(f"{i % 7},{i % 5}" for i in range(60)))
+    ranking = lb.compare({"kind": "recorded", "file": str(tmp_path / "r.csv"), "runs": 5}, ["ucb1", "ts"])
+    assert ranking[["low", "high"]].isna().all().all()
+    assert "on this one world" in ranking.text()
+    with pytest.raises(ValueError, match=r"advise: ranges is .* a problem whose worlds differ"):
+        lb.advise({"kind": "recorded", "file": str(tmp_path / "r.csv")})
+
+
+def test_the_scale_of_rewards_is_remarked() -> None:
+    assert "scaled to that" in lb.compare(lb.Problem(means="0 to 100", runs=2, horizon=50), ["ucb1"]).text()
+    assert "scaled to that" not in lb.compare(lb.Problem(runs=2, horizon=50), ["ucb1"]).text()
 
 
 def test_an_example_is_written_once(

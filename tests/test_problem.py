@@ -139,6 +139,10 @@ BAD = {
     "horizon=0": "horizon is 0",
     "horizon=10**9": "horizon is 1000000000, allowed is at most",
     "runs=0": "runs is 0",
+    "runs=10**9": "runs is 1000000000, allowed is at most 100000",
+    "arms=10**9": "arms is 1000000000, allowed is at most 1000",
+    "noise=1e160": "noise is 1e+160",
+    "means=(0, 1e200)": "allowed is numbers of size at most 1e+50",
     "seed=-1": "seed is -1",
 }
 
@@ -179,6 +183,7 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
         ("transition = [[0.5, 0.6], [0.1, 0.9]]\n", "line 1: transition\\[0\\] is .* probabilities that sum to one"),
         ("arms = \n", "at line 1"),
         ("arms = 2\narms = 3\n", "at line 2"),
+        ('arms = 2\npolicies = ["ucb1:explration=2"]\n', "line 2: .*did you mean exploration"),
         ("policies = 3\n", "line 1: policies is 3, allowed is a list of names in quotes"),
         ("policies = []\n", "line 1: policies is \\[\\], allowed is a list of names in quotes"),
     ],
@@ -192,11 +197,25 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, said: st
     assert "\n" not in str(refused.value)
 
 
+def test_a_record_is_found_beside_its_description(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("left,right\n0.1,0.9\n0.8,0.2\n")
+    (tmp_path / "w.toml").write_bytes(
+        b"\xef\xbb\xbfkind = 'recorded'\nfile = 'r.csv'\n"
+    )  # as some editors begin a file
+    assert read(tmp_path / "w.toml").problem.realise(2, 1, 0, 0, 0).means.tolist() == [[0.1, 0.9], [0.8, 0.2]]
+    for content in ("", "1\n2\n", "1,2\n3\n", "1,2\nx,y\n", "1,1e200\n"):
+        (tmp_path / "bad.csv").write_text(content)
+        with pytest.raises(ValueError, match="problem: file is"):
+            Problem(kind="recorded", file=str(tmp_path / "bad.csv"))
+
+
 def test_options_go_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
     path.write_text("stickiness = 0.9\nnoise = 0.3\n")
     problem = read(path, dwell=50, noise="0.1 to 0.2").problem
     assert (problem.dwell, problem.stickiness, problem.noise) == (50, None, Range(0.1, 0.2))
+    path.write_text("states = 5\narms = 4\n")
+    assert read(path, means=MATRIX).problem.states == 2
 
 
 @pytest.mark.parametrize("command", ["compare", "advise", "tune ucb1"])
@@ -241,16 +260,16 @@ POLICIES_REFUSED = {
     "state-library:units=2": "units of state-library:units=2 is 2",
     "adasp-ucb:probe_set=0,1,2": "probe_set is [0, 1, 2], allowed is different arms from 0 to 1",
     "adasp-ucb:stalenes=3": "did you mean staleness?",
-    "adasp-ucb:staleness": "cannot be found",
+    "adasp-ucb:staleness": "setting of adasp-ucb is 'staleness', allowed is KEY=VALUE",
     "adasp-ucb:": "name is 'adasp-ucb:'",
     "adasp-ucb:staleness=0": "staleness is 0, allowed is an integer at least 1",
     "adasp-ucb:staleness=1,staleness=2": "each setting once",
     "adasq-ucb": "did you mean adasp-ucb?",
-    "no_such_module:Policy": "no_such_module:Policy cannot be found",
-    "latentbandits.policies.ucb1:UCB7": "cannot be found",
+    "no_such_module:Policy": "no_such_module:Policy cannot be imported (ModuleNotFoundError",
+    "latentbandits.policies.ucb1:UCB7": "cannot be imported (AttributeError",
     "latentbandits.policies.ucb1:UCB1:explore=1": "did you mean exploration?",
     "latentbandits.agent:Agent": "Agent cannot be made",
-    "collections:OrderedDict": "allowed is a class with init, choose and learn",
+    "collections:OrderedDict": "allowed is a NamedTuple class with arms, units and its settings",
     "math:pi": "allowed is a class with init, choose and learn",
     "missing.toml": "missing.toml cannot be read",
 }
@@ -312,3 +331,28 @@ def test_specs_are_read() -> None:
     assert (made.probe_set.tolist(), made.min_gap) == ([0, 2], 4)
     assert split("a.b:C:x=1") == ("a.b:C", {"x": 1})
     assert lb.Agent("sw-ucb:window=77").policy.window == 77  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("class Broken(NamedTuple)\n", "cannot be imported \\(SyntaxError"),
+        ("1 / 0\n", "cannot be imported \\(ZeroDivisionError"),
+        (
+            STRANGER.replace("WinStay", "Broken").replace("self.level else", "self.levl else"),
+            "Broken: the code does not compile",
+        ),
+    ],
+)
+def test_a_strangers_mistake_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: str, said: str
+) -> None:
+    name = f"broken{len(code)}"
+    (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert cli.main(["compare", "--runs", "2", "--horizon", "20", "--policies", f"{name}:Broken"]) == 2
+    err = capsys.readouterr().err
+    assert re.search(said, err)
+    assert err.count("\n") == 1
+    assert not list(tmp_path.glob("*.svg"))

@@ -582,7 +582,10 @@ def test_the_command_says_when_to_keep_the_defaults(here: Path, capsys: pytest.C
     said = capsys.readouterr().out
     assert "keep the defaults (gain 0 on 8 held-out worlds of 300 rounds)" in said
     assert "tuned-d-ucb.toml: the defaults." in said
-    assert "`latentbandits advise --means '0.9 0.1; 0.1 0.9' --horizon 300 --runs 8`" in said
+    assert (
+        "`latentbandits advise --arms 2 --states 2 --dwell 100 --means '0.9 0.1; 0.1 0.9' --noise 0.01 --horizon 300 --runs 8`"
+        in said
+    )
     assert lb.policy("tuned-d-ucb.toml") == lb.policy("d-ucb", discount=0.9)
 
 

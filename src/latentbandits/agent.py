@@ -14,14 +14,12 @@ from latentbandits import __version__, specs
 from latentbandits.compiled import entry
 from latentbandits.files import write_whole
 from latentbandits.policies import table
-from latentbandits.protocols import NOTES, REASONS, WHY, Choice, Oracle, Policy
+from latentbandits.protocols import LARGEST_REWARD, NOTES, REASONS, WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
 from latentbandits.settings import describe, refuse, whole
 
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
-# Beyond it the squares of squares that a learner needs would overflow
-LARGEST_REWARD = 1e50
 FORMAT, FORMAT_VERSION = "latentbandits agent", 1
 
 

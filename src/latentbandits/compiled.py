@@ -25,6 +25,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+
+class CompileError(TypeError):
+    """A stranger's code that numba cannot compile, in one sentence."""
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).parent
@@ -164,10 +169,22 @@ def _explained(names: list[str]) -> Iterator[None]:
     try:
         yield
     except NumbaError as problem:
-        raise TypeError(
+        raise CompileError(
             f"{', '.join(names)}: the code does not compile, allowed is what numba can compile, "
-            "with choose, learn and kernels that allocate nothing (numba's own words are above)"
+            f"with choose, learn and kernels that allocate nothing ({_place(str(problem))})"
         ) from problem
+
+
+def _place(said: str) -> str:
+    """Return the line that numba stumbled over and its first words about it."""
+    places = re.findall(r'File "([^"]+)", line (\d+)', said)
+    reasons = [
+        line.strip()
+        for line in said.splitlines()
+        if re.match(r"\s*(Unknown|Invalid use|Cannot|Untyped|No impl|NameError)", line)
+    ]
+    where = f"{Path(places[-1][0]).name}, line {places[-1][1]}" if places else "somewhere"
+    return where + (f": {reasons[0]}" if reasons else "")
 
 
 def fast(function: Callable[..., Any], *parts: object) -> Callable[..., Any]:

@@ -27,6 +27,10 @@ REASONS = {
 }
 
 
+# Beyond it the squares of squares that a learner needs would overflow
+LARGEST_REWARD = 1e50
+
+
 class Choice(NamedTuple):
     """What a policy decided in one round, and all that it needs to learn from the rewards later.
 

@@ -62,6 +62,8 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     name, colon, rest = spec.partition(":")
     if colon and not rest:
         raise refuse("policy", "name", spec, FORMS)
+    if colon and name.lower() in table.TABLE and "=" not in rest:
+        raise refuse("policy", f"setting of {name}", rest, "KEY=VALUE")
     head, again, tail = rest.partition(":")
     if colon and "=" not in head:  # a class
         name, colon, rest = f"{name}:{head}", again, tail
@@ -168,7 +170,8 @@ def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
             f"policy: {name} cannot be made ({problem}), allowed is a class that takes arms and its settings"
         ) from None
     if not isinstance(made, Policy | Oracle):
-        raise refuse("policy", "name", name, "a class with init, choose and learn")
+        wanted = "a NamedTuple class with arms, units and its settings, and init, choose and learn"
+        raise refuse("policy", "name", name, wanted)
     return made
 
 
@@ -180,9 +183,10 @@ def _stranger(name: str) -> Any:
         sys.path.append(here)
     try:
         kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as problem:
+    except Exception as problem:  # whatever a stranger's module does when it is imported
+        reason = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise ValueError(
-            f"policy: {name} cannot be found ({problem}), allowed is a module that can be imported from here and its class"
+            f"policy: {name} cannot be imported ({reason}), allowed is a module that can be imported from here and its class"
         ) from None
     if not isinstance(kind, type):
         raise refuse("policy", "name", name, "a class with init, choose and learn")

@@ -3,19 +3,19 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice import explain, flips
-from latentbandits.advice.compare import LIMIT, Ranking, fits, has_limit, rank, understand, wins
+from latentbandits.advice import explain, file, flips
+from latentbandits.advice.compare import LIMIT, Ranking, always_the_same, fits, has_limit, rank, understand, wins
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, chance, race
-from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT
+from latentbandits.experiments.paper.worlds import FORGETFUL, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.table import TABLE
 from latentbandits.protocols import Oracle, World
-from latentbandits.settings import refuse
+from latentbandits.settings import refuse, whole
 from latentbandits.simulation.batch import enlist, labelled, simulate
 from latentbandits.simulation.results import interval
 from latentbandits.specs import policy
@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
-FINALISTS = 4
+# Who is measured: whoever is left, and whoever had less than so many times the winner's regret; at most so many
+CLOSE, FINALISTS = 2.0, 6
+FEWEST = 8  # worlds
 CONTROL = "random"  # never a candidate
 PLAIN = "ucb1"
 GROUPS = ("all", "paper")
+TOO_DOUBTFUL = 0.5  # advice that is less sure than this has no thresholds to look for
 
 
 class Advice(pd.DataFrame):  # type: ignore[misc]
@@ -46,19 +49,9 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
     suppositions : other kinds of world in which another policy would be better
     """
 
-    _metadata = (
-        "problem",
-        "winner",
-        "policy",
-        "runner_up",
-        "sure",
-        "ranking",
-        "sweeps",
-        "suppositions",
-        "race",
-        "given",
-        "_theory",
-    )
+    _metadata: ClassVar[list[str]] = [
+        "problem", "winner", "policy", "runner_up", "sure", "ranking", "sweeps", "suppositions", "race", "given", "_theory"
+    ]  # fmt: skip
     problem: Problem
     winner: str
     policy: Any
@@ -73,7 +66,7 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
 
     @property
     def _constructor(self) -> Any:
-        return pd.DataFrame  # a part of it is a plain frame
+        return Advice
 
     @property
     def flips(self) -> pd.DataFrame:
@@ -126,9 +119,7 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
 
     def save(self, path: str | Path) -> None:
         """Write the page, whole or not at all."""
-        from latentbandits.files import write_whole
-
-        write_whole(Path(path), self.page().encode())
+        file.write(Path(path), self.page().encode(), "advise", "path")
 
     def python(self) -> str:
         """Return the Python that gives this advice."""
@@ -190,6 +181,9 @@ def advise(
     if not isinstance(problem, Problem):
         raise refuse("advise", "ranges", ranges, "a Problem, its words as a mapping, or the path of a TOML file")
     problem = problem.widened()
+    whole("advise", "runs", problem.runs, least=FEWEST)
+    if always_the_same(problem, problem.seed):
+        raise refuse("advise", "ranges", problem, "a problem whose worlds differ; `compare` is for a single one")
     specs = candidates(problem, policies if policies is not None else named)
     entrants = enlist(specs, problem)
     for label, one in entrants.items():
@@ -206,28 +200,31 @@ def advise(
         progress=progress,
     )
     order = chosen.order
-    finalists = [label for label in order if label in chosen.left][:FINALISTS]
-    finalists += [label for label in order if label not in finalists][: max(0, 2 - len(finalists))]
-    rivals = [label for label in order if type(entrants[label]) is not type(entrants[chosen.winner])][:1]
-    ranking = measure(problem, specs, [*dict.fromkeys([*finalists, *rivals])], workers, progress)
+    close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
+    rivals = [label for label in order if type(entrants[label]) is not type(entrants[chosen.winner])]
+    finalists = [*dict.fromkeys([*order[:2], *close[:FINALISTS], *rivals[:1]])]
+    ranking = measure(problem, specs, finalists, workers, progress)
 
     lines = [
         {
             "policy": label,
             "over_winner": chosen.over(label, chosen.winner),
             "worlds": chosen.worlds(label),
-            "left": label in chosen.left,
+            "dropped": label not in chosen.left,
         }
         for label in order
     ]
     found = Advice(pd.DataFrame(lines).set_index("policy"))
     found.problem, found.winner, found.policy = problem, chosen.winner, entrants[chosen.winner]
     found.runner_up = finalists[1] if len(finalists) > 1 else None
-    found.ranking, found.sure = ranking, sureness(chosen, ranking, finalists)
+    found.ranking, found.sure = ranking, sureness(chosen, ranking)
     found.race, found.sweeps, found.suppositions, found.given, found._theory = chosen, [], [], policies or named, None
-    if sweep and len(specs) > 1:
+    if sweep and len(specs) > 1 and found.sure >= TOO_DOUBTFUL:
+        kin = [label for label in order if type(entrants[label]) is type(entrants[chosen.winner])]
+        spared = [label for label in kin[2:] if label != FORGETFUL]  # of many variants of the winner the best will do
+        others = {label: spec for label, spec in specs.items() if label not in spared}
         doubt = flips.Doubt(
-            problem, chosen.winner, lambda there: enlist(specs, there), workers, progress or (lambda _: None)
+            problem, chosen.winner, lambda there: enlist(others, there), workers, progress or (lambda _: None)
         )
         found.sweeps, found.suppositions = doubt.sweeps(), doubt.suppositions()
     return found
@@ -314,7 +311,8 @@ def measure(
 ) -> Ranking:
     """Return the ranking of finalists and the plain ways on worlds that did not choose them."""
     shown = {label: specs[label] for label in finalists}
-    shown |= {spec: spec for spec in (PLAIN, ab_test(problem)) if spec not in shown}
+    tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith("ab-test")]
+    shown |= {label: specs.get(label, label) for label in (PLAIN, *(tests[:1] or [ab_test(problem)]))}
     made = enlist(shown, problem)
     if has_limit(problem):
         made[LIMIT] = policy(LIMIT, arms=problem.arms)
@@ -333,13 +331,17 @@ def measure(
     return rank(problem, shown, made, results)
 
 
-def sureness(chosen: Race, ranking: Ranking, finalists: list[str]) -> float:
+def sureness(chosen: Race, ranking: Ranking) -> float:
     """Return how sure it is that the winner has the least regret on average: all chances of an error, taken off 1.
 
-    They are the race's risk and, for every candidate that the race left, the p-value of a paired t-test on fresh worlds.
+    They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. Besides, what
+    happens in one world of n may not show in n worlds, so that n worlds bear no more than n / (n + 1).
     """
+    if len(chosen.regret) == 1:
+        return 1.0
     regret = dict(zip(ranking.results.labels, ranking.results.regret, strict=True))
     ours = regret[chosen.winner]
-    doubts = [chance(regret[label] - ours) for label in finalists[1:] if label in chosen.left]
-    missed = [label for label in chosen.left if label not in finalists]
-    return max(0.0, 1 - sum(doubts) - (RISK if len(chosen.regret) > 1 else 0.0)) if not missed else 0.0
+    doubts = [chance(regret[label] - ours) for label in regret if label in chosen.regret and label != chosen.winner]
+    unmeasured = [label for label in chosen.left if label not in regret]
+    sure = 0.0 if unmeasured else 1 - sum(doubts) - RISK
+    return max(0.0, min(sure, len(ours) / (len(ours) + 1)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -31,14 +31,14 @@ class Ranking(pd.DataFrame):  # type: ignore[misc]
     results : everything per run, see `latentbandits.Results`
     """
 
-    _metadata = ("world", "results", "specs")
+    _metadata: ClassVar[list[str]] = ["world", "results", "specs"]
     world: Any
     results: Results
     specs: dict[str, Any]
 
     @property
     def _constructor(self) -> Any:
-        return pd.DataFrame  # a part of a ranking is a plain frame
+        return Ranking
 
     @property
     def ranked(self) -> list[str]:
@@ -56,13 +56,20 @@ class Ranking(pd.DataFrame):  # type: ignore[misc]
         regret = dict(zip(self.results.labels, self.results.regret, strict=True))
         return interval(regret[one] - regret[other])
 
-    def python(self) -> str:
+    def text(self) -> str:
+        """Return the ranking as a table, and what it says about the first two."""
+        from latentbandits.advice.words import ranked
+
+        return ranked(self)
+
+    def python(self, figure: str | Path = "compare.svg") -> str:
         """Return the Python that makes this ranking."""
         given = [spec if isinstance(spec, str) else label for label, spec in self.specs.items()]
         world = self.world if isinstance(self.world, Problem) else f"{type(self.world).__name__}(...)"
         return (
             "import latentbandits as lb\n\n"
-            f"ranking = lb.compare(\n    lb.{world},\n    {given},\n)\nprint(ranking)\nranking.plot().savefig('compare.svg')"
+            f"ranking = lb.compare(\n    lb.{world},\n    {given},\n)\nprint(ranking.text())\n"
+            f"ranking.plot().savefig({str(figure)!r})"
         )
 
 
@@ -165,6 +172,13 @@ def fits(label: str, policy: Any, units: int | None) -> None:
         raise refuse("compare", f"units of {label}", policy.units, f"at most the problem's {units} (its key is units)")
 
 
+def always_the_same(world: World, seed: int) -> bool:
+    """Whether every draw of a world is the same, as those of a recorded one are."""
+    rounds = min(200, getattr(world, "horizon", 200), getattr(world, "rounds", 200))
+    one, other = (world.realise(rounds, 1, seed, draw, 0) for draw in (0, 1))
+    return bool(np.array_equal(one.rewards, other.rewards))
+
+
 def has_limit(world: World) -> bool:
     """Whether the Bayes limit of a world is known."""
     return world.realise(1, 1, 0, 0, 0).truth is not None
@@ -188,10 +202,10 @@ def rank(world: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results:
         lines.append(
             {
                 "policy": label,
-                "rank": ranked.index(label) + 1 if label in ranked else 0,
+                "rank": 1 + sum(regret[one].mean() < regret[label].mean() for one in ranked) if label in ranked else 0,
                 "units": made[label].units,
                 "regret": row.regret,
-                "low": row.low,
+                "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,
                 **dict(zip(("x_limit", "x_low", "x_high"), several, strict=True)),
                 "optimal": row.optimal,
@@ -200,6 +214,8 @@ def rank(world: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results:
             }
         )
     found = Ranking(pd.DataFrame(lines).set_index("policy"))
+    if always_the_same(world, results.seed):  # one world says nothing about others
+        found[["low", "high", "x_low", "x_high", "beats_low", "beats_high"]] = np.nan
     found.world, found.results, found.specs = world, results, dict(specs)
     return found
 

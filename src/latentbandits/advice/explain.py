@@ -60,8 +60,9 @@ def _of(problem: Problem, draw: int) -> dict[str, float]:
     ) * world.chain + NEVER / world.states  # the theory's chains reach every state, if only once in a while
     units = min(problem.units, problem.arms)
     rounds = -(-problem.arms // units)
-    binary = math.sqrt(float((means * (1 - means)).mean()))  # the noise that rewards of 0 and 1 bring
-    one = binary if problem.rewards == "bernoulli" else float(world.noise)
+    one = float(world.noise)
+    if problem.rewards == "bernoulli":  # rewards of 0 and 1 bring their own noise
+        one = math.sqrt(float((means * (1 - means)).mean()))
     sigma = max(one * math.sqrt(units), 1e-9)
     rate = theory.switch_rate(chain)
     top = theory.largest_gap(means)
@@ -99,6 +100,8 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
         f"The two states most alike are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
         f"in {percent(error)} of probes: {read}."
     ]
+    if at["switching rate"] == 0:
+        return [*told, "The state never changes, so that what a probe tells never goes out of date."]
     if rounds > 1:
         told.append(
             f"A probe takes {rounds} rounds, in which the state changes with probability {short(100 * moved)} % "

@@ -69,7 +69,7 @@ def entrants(advice: "Advice") -> Figure:
         _leads(axes, advice, names)
         for y, name in enumerate(names):
             count = advice.race.worlds(name)
-            met = f"{count} worlds" if advice.loc[name, "left"] else f"out after {count}"
+            met = f"{count} worlds" if not advice.loc[name, "dropped"] else f"out after {count}"
             axes.annotate(
                 met,
                 (1.0, y),

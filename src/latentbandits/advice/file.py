@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from latentbandits.advice.problem import Problem
-from latentbandits.settings import field_of, nearest, refusal
+from latentbandits.files import write_whole
+from latentbandits.settings import field_of, nearest, refusal, refuse
+from latentbandits.specs import policy
 
 KEYS = (*Problem.__dataclass_fields__, "policies")
 
@@ -48,6 +50,15 @@ class Described(NamedTuple):
     policies: list[str] | None
 
 
+def write(path: Path, content: bytes, owner: str, option: str) -> None:
+    """Write a file whole, or refuse a place where that cannot be done."""
+    try:
+        write_whole(path, content)
+    except OSError as problem:
+        reason = (problem.strerror or type(problem).__name__).lower()
+        raise refuse(owner, option, str(path), f"a file that can be written ({reason})") from None
+
+
 def read(path: str | Path, **changes: Any) -> Described:
     r"""Return what a file says, with some words changed, or refuse it with the line of the mistake.
 
@@ -63,7 +74,7 @@ def read(path: str | Path, **changes: Any) -> Described:
     ValueError: ...world.toml, line 2: key is 'state', allowed is one of kind, ... (did you mean states?)
     """
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "not a text"
         raise ValueError(f"problem: {path} cannot be read ({reason.lower()}), allowed is a TOML file") from None
@@ -84,13 +95,27 @@ def read(path: str | Path, **changes: Any) -> Described:
         raise ValueError(
             f"{path}, line {line(text, 'policies')}: policies is {policies!r}, allowed is a list of names in quotes"
         )
+    if isinstance(words.get("file"), str):  # beside the description
+        words["file"] = str(Path(path).parent / words["file"])
     try:
-        return Described(Problem(**words).but(**changes) if changes else Problem(**words), policies)
+        found = Problem(**words).but(**changes) if changes else Problem(**words)
+        for spec in policies or ():
+            known(spec, found)
+        return Described(found, policies)
     except ValueError as problem:
         field = field_of(problem)
-        if field in changes or field not in words:
+        if field in changes or field not in {*words, "policies"}:
             raise
         raise refusal(f"{path}, line {line(text, field)}: {str(problem).partition(': ')[2]}", field) from None
+
+
+def known(spec: str, problem: Problem) -> None:
+    """Refuse a policy that cannot be made for a problem, as a mistake in the list of policies."""
+    try:
+        if spec not in ("all", "paper"):  # groups, for advice
+            policy(spec, arms=problem.arms)
+    except ValueError as wrong:
+        raise refusal(f"policies: {wrong}", "policies") from None
 
 
 def line(text: str, key: str) -> int:

@@ -16,7 +16,8 @@ FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
 CHECK = 3_000_000
 STRETCH, STRETCH_EXACT = 8.0, 32.0  # how far beyond its range, or its exact value, a quantity is moved
 POINTS = 9
-LOOKS = (4, 8, 16)
+# Only who leads is asked here, and a flip is checked on other worlds: a race of few worlds that soon drops the others
+LOOKS, LEVEL_RACE, FACTOR = (4, 8, 16), 0.05, 1.5
 CHECKED = 64
 LONGEST = 1e5  # a regime of more rounds is one that never ends
 # A flip is one that a fresh test confirms at this level and that is worth a change
@@ -125,7 +126,7 @@ class Doubt:
                 stands = point.value
             elif stands is not None:
                 low, high = sorted(self.bracket(quantity, stands, point.value, better))
-                within = known.low <= low and high <= known.high
+                within = known.low < high and low < known.high
                 return Flip(quantity, side, low, high, better, saved, point.value, within)
         return None
 
@@ -145,8 +146,8 @@ class Doubt:
     def race(self, moved: Problem) -> Race:
         """Return a race of all candidates on a moved problem."""
         return race(
-            moved, self.candidates(moved), LOOKS, horizon=moved.horizon, seed=moved.seed, first=FIRST,
-            workers=self.workers, progress=self.progress,
+            moved, self.candidates(moved), LOOKS, horizon=moved.horizon, seed=moved.seed, first=FIRST, level=LEVEL_RACE,
+            factor=FACTOR, workers=self.workers, progress=self.progress,
         )  # fmt: skip
 
     def confirmed(self, moved: Problem, better: str) -> float:

@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.environments.recorded import Recorded
 from latentbandits.environments.rewards import KINDS as REWARDS
 from latentbandits.environments.seasons import Seasons
-from latentbandits.protocols import Table, World
+from latentbandits.protocols import LARGEST_REWARD, Table, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Above, AtLeast, Within, field_of, finite, nearest, refusal, refuse, whole
 
@@ -23,7 +24,7 @@ OWNER = "problem"
 Made = TypeVar("Made")
 # Rewards of one run, in numbers: 400 MB
 MOST_CELLS = 50_000_000
-MOST_STATES = 1000
+MOST_STATES, MOST_ARMS, MOST_RUNS = 1000, 1000, 100_000
 
 
 class Range(NamedTuple):
@@ -174,6 +175,8 @@ class Problem(_Told):
         for field in ("units", "runs", *(() if self.horizon is None else ("horizon",))):
             whole(OWNER, field, getattr(self, field), least=1)
         whole(OWNER, "seed", self.seed, least=0)
+        if self.runs > MOST_RUNS:
+            raise refuse(OWNER, "runs", self.runs, f"at most {MOST_RUNS}")
         self._check_kind()
         for field in QUANTITIES:
             if getattr(self, field) is not None:
@@ -216,12 +219,12 @@ class Problem(_Told):
         about = QUANTITIES[field]
         kind = "an integer" if about.integer else "a finite number"
         ends = parsed(value)
-        shown = f'{kind} {about.allowed}, or a range such as "3 to 20"'
+        shown = f'{kind} {about.allowed}, or a range "LOW to HIGH"'
         if ends is None:
             return whole(OWNER, field, value, shown) if about.integer else finite(OWNER, field, value, shown)
         for end in ends:
             number = finite(OWNER, field, end, shown)
-            if about.allowed.refuses(number) or (about.integer and number != int(number)):
+            if about.allowed.refuses(number) or number > LARGEST_REWARD or (about.integer and number != int(number)):
                 raise refuse(OWNER, field, value, shown)
         if not isinstance(value, numbers.Real) and ends[0] > ends[1]:
             raise refuse(OWNER, field, value, 'a range with the lower end first, such as "3 to 20"')
@@ -233,6 +236,8 @@ class Problem(_Told):
         ends = parsed(self.means)
         if self.means is None or ends is not None:
             low, high = (finite(OWNER, "means", end) for end in ends or (0.0, 1.0))
+            if max(-low, high) > LARGEST_REWARD:
+                raise refuse(OWNER, "means", self.means, f"numbers of size at most {LARGEST_REWARD:g}")
             if not low < high:
                 raise refuse(
                     OWNER, "means", self.means, 'a range with the lower end first, such as "0 to 1", or a matrix'
@@ -256,10 +261,12 @@ class Problem(_Told):
 
     def _load(self) -> Recorded:
         try:
-            found = Recorded(np.loadtxt(str(self.file), delimiter=",", ndmin=2))
-        except (OSError, ValueError) as problem:
-            reason = str(problem).removeprefix("Recorded: ")
-            raise refuse(OWNER, "file", self.file, f"numbers, a column per arm ({reason})") from None
+            found = Recorded(numbers_of(Path(str(self.file)).read_text(encoding="utf-8-sig")))
+        except (OSError, ValueError):
+            allowed = "a file with a column of numbers for each of at least two arms, separated by commas, and a line per round"
+            raise refuse(OWNER, "file", self.file, allowed) from None
+        if np.abs(found.rewards).max() > LARGEST_REWARD:
+            raise refuse(OWNER, "file", self.file, f"numbers of size at most {LARGEST_REWARD:g}")
         if self.arms not in (None, found.arms):
             raise refuse(OWNER, "arms", self.arms, f"{found.arms}, as the file says")
         self._set("arms", found.arms)
@@ -283,7 +290,8 @@ class Problem(_Told):
                 self._set(field, quantity.usual)
         self._set("rewards", self.rewards or ("gaussian" if self.kind != RECORDED else None))
         self._set("arms", 2 if self.arms is None else self.arms)
-        whole(OWNER, "arms", self.arms, least=2)
+        if whole(OWNER, "arms", self.arms, least=2) > MOST_ARMS:
+            raise refuse(OWNER, "arms", self.arms, f"at most {MOST_ARMS}")
         known = self._record.rounds if self.kind == RECORDED else SIZES["horizon"]
         self._set("horizon", known if self.horizon is None else self.horizon)
 
@@ -305,6 +313,10 @@ class Problem(_Told):
     def but(self, **changes: Any) -> Self:
         """Return the same problem with some words changed; the words for how long a regime lasts replace each other."""
         given = dict(self.given)
+        for word, sizes in (("means", ("states", "arms")), ("transition", ("states",))):
+            if word in changes:
+                for size in sizes:
+                    given.pop(size, None)
         if {"dwell", "stickiness", "transition"} & set(changes):
             for word in ("dwell", "stickiness", "transition"):
                 given.pop(word, None)
@@ -411,6 +423,21 @@ class Problem(_Told):
         silent = {"kind": CHAIN, **SIZES}
         told = {field: value for field, value in given.items() if silent.get(field) != value}
         return f"Problem({', '.join(f'{field}={_shown(value)}' for field, value in told.items())})"
+
+
+def numbers_of(text: str) -> list[list[float]]:
+    r"""Return the numbers of a text, line by line; a first line of names is left out.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.problem import numbers_of
+    >>> numbers_of("left,right\n1,2\n3,4\n")
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    lines = [line.split(",") for line in text.splitlines() if line.strip()]
+    if lines and all(_number(cell) is None for cell in lines[0]):
+        del lines[0]
+    return [[float(cell) for cell in line] for line in lines]
 
 
 def parsed(value: Any) -> tuple[float, float] | None:

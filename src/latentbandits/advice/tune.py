@@ -9,13 +9,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from latentbandits import __version__, specs
-from latentbandits.advice.compare import BINS, LIMIT, Ranking, fits, has_limit, rank, sizes_of, understand
+from latentbandits.advice.compare import (
+    BINS,
+    LIMIT,
+    Ranking,
+    always_the_same,
+    fits,
+    has_limit,
+    rank,
+    sizes_of,
+    understand,
+)
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.space import Axis, space
 from latentbandits.policies.table import TABLE
@@ -67,10 +77,10 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     world : the world, or the problem that describes it
     """
 
-    _metadata = (
+    _metadata: ClassVar[list[str]] = [
         "policy", "spec", "name", "settings", "found", "gain", "gain_low", "gain_high", "recommended", "ranking", "default", "searched",
         "world", "call",
-    )  # fmt: skip
+    ]  # fmt: skip
     policy: Any
     spec: str
     name: str
@@ -88,7 +98,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
 
     @property
     def _constructor(self) -> Any:
-        return pd.DataFrame  # a part of it is a plain frame
+        return Tuning
 
     @property
     def gain_percent(self) -> float:
@@ -351,8 +361,7 @@ def rehearse(task: Task) -> None:
         raise nowhere(task)
     rounds = task.rungs[0]
     task.training(task.policy, rounds, 1)
-    one, other = (task.world.realise(rounds, task.policy.units, task.seed, draw, 0) for draw in (0, task.first))
-    if np.array_equal(one.rewards, other.rewards):
+    if always_the_same(task.world, task.seed):
         raise refuse(
             OWNER, "world", task.world, "one whose draws differ, or else it would be judged where it was tuned"
         )

@@ -4,13 +4,91 @@ import math
 from typing import TYPE_CHECKING
 
 from latentbandits.advice import explain, flips
+from latentbandits.advice.problem import Problem, Range
 from latentbandits.settings import describe
 from latentbandits.text import figure, percent, short, table
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
+    from latentbandits.advice.compare import Ranking
 
+LIMIT = "bayes-limit"
 UNITS = {"dwell": " rounds", "horizon": " rounds", "timescale": " rounds"}
+
+
+def ranked(ranking: "Ranking") -> str:
+    """Return a ranking as a table, and what it says about the first two."""
+    results = ranking.results
+    parts = [
+        f"{counted(results.draws, 'run')} of {counted(results.horizon, 'round')}: {ranking.world}.",
+        ranking_table(ranking),
+        "Regret per unit, against whoever knows the means of every round"
+        + ("; x limit: over a filter that knows all but the state." if LIMIT in ranking.index else "."),
+        *duel(ranking),
+        *remarks(ranking.world),
+    ]
+    return "\n".join(parts)
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def ranking_table(ranking: "Ranking") -> str:
+    """Return the lines of a ranking."""
+    head = ["policy", "rank", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "beats next", "units"]
+    several = len(ranking.results.regret[0]) > 1
+    cells = [
+        [
+            str(name),
+            str(int(row["rank"])) if row["rank"] else "-",
+            figure(row["regret"]),
+            f"{figure(row['low'])} to {figure(row['high'])}" if several and row["low"] == row["low"] else "-",
+            f"{row['x_limit']:.2f}" if row["x_limit"] == row["x_limit"] else "-",
+            f"{row['optimal']:.1%}",
+            f"{row['probes']:.1f}" if row["probes"] else "-",
+            f"{row['beats_next']:.0%}" if row["beats_next"] == row["beats_next"] else "-",
+            str(int(row["units"])),
+        ]
+        for name, row in ranking.iterrows()
+    ]
+    return table(head, cells)
+
+
+def duel(ranking: "Ranking") -> list[str]:
+    """Return the sentence about the first and the second."""
+    if len(ranking.ranked) < 2 or len(ranking.results.regret[0]) < 2:
+        return []
+    first, second = ranking.ranked[:2]
+    row = ranking.loc[first]
+    more, low, high = ranking.difference(second, first)
+    if low == high == 0:
+        return [f"{first} and {second} did exactly the same."]
+    if row["low"] != row["low"]:
+        return [
+            f"{second} has {figure(more)} more regret than {first} on this one world; what others would bring it cannot say."
+        ]
+    told = (
+        f"{first} beats the runner-up {second} in {percent(row['beats_next'])} of runs (95 % interval {percent(row['beats_low'])} to "
+        f"{percent(row['beats_high'])}); {second} has {figure(more)} more regret on average ({figure(low)} to {figure(high)})."
+    )
+    return [told]
+
+
+def remarks(world: object) -> list[str]:
+    """Return what a reader should know before comparing: many policies take rewards to be of about 0 to 1."""
+    if not isinstance(world, Problem) or not isinstance(world.means, Range) or world.kind == "recorded":
+        return []
+    low, high = world.means
+    if low >= -0.5 and high <= 2 and high - low >= 0.25:
+        return []
+    if world.rewards == "bernoulli":
+        return []
+    return [
+        f"Means lie from {short(low)} to {short(high)}: state-library learns the scale, all others take rewards to be of about "
+        "0 to 1, and do better when rewards are scaled to that."
+    ]
 
 
 def verdict(advice: "Advice") -> list[str]:
@@ -24,14 +102,17 @@ def verdict(advice: "Advice") -> list[str]:
     else:
         beaten = advice.costs.loc[advice.runner_up, "beaten"]
         if advice.sure >= 0.9:
+            none = f"none of the {others} other candidates has" if others > 1 else f"{advice.runner_up} does not have"
             told.append(
-                f"{certainty(advice.sure)} sure: none of the {others} other candidates has less regret, averaged over the worlds that fit. "
+                f"{certainty(advice.sure)} sure: {none} less regret, averaged over the worlds that fit. "
                 f"It beats the runner-up, {advice.runner_up}, in {percent(beaten)} of worlds."
             )
         else:
+            first = f"Only {certainty(advice.sure)} sure" if advice.sure >= 0.5 else "Not sure"
+            rival = advice.costs.loc[advice.costs.index.isin(advice.index), "more"].idxmin()
             told.append(
-                f"Only {certainty(advice.sure)} sure: {advice.runner_up} can hardly be told from it, and wins in "
-                f"{percent(1 - beaten)} of worlds. Either will do, or more --runs will tell."
+                f"{first}: {rival} can hardly be told from it, and wins in {percent(1 - advice.costs.loc[rival, 'beaten'])} of "
+                f"{counted(problem.runs, 'world')}. Either will do, or more runs will tell."
             )
     limit = f", {row['x_limit']:.2f} times the Bayes limit" if row["x_limit"] == row["x_limit"] else ""
     told.append(
@@ -66,13 +147,26 @@ def turning_points(advice: "Advice") -> list[str]:
     ]
     if told:
         nearest = advice.flips.iloc[0]
-        where = "inside the range given" if nearest["inside"] else "outside the range given"
+        where = "inside the range given" if nearest["inside"] else "beyond what was given"
         told.insert(0, f"What matters most is {nearest['quantity']}: its threshold is the nearest, {where}.")
+    told += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     if looked:
         told.append("No flip found for " + "; ".join(looked) + ".")
     if not len(advice.flips):
         told.append(weakest(advice))
     return told
+
+
+def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
+    """Return where another policy looked better on the few worlds of a sweep."""
+    found = [(flips.lead(point, winner), point) for point in sweep.points]
+    least, point = min(found, key=lambda pair: pair[0])
+    if least > 0.9:
+        return []
+    return [
+        f"{sweep.quantity} near {short(point.value)}: {point.race.winner} did better on a few worlds, but {flips.CHECKED} others did not "
+        "confirm it."
+    ]
 
 
 def flip_sentence(flip: "flips.Flip") -> str:
@@ -96,12 +190,8 @@ def weakest(advice: "Advice") -> str:
         for point in sweep.points
     ]
     least, quantity, value = min(points)
-    if least < 1:
-        return (
-            f"What matters most is {quantity}: near {short(value)} another policy may be as good, but fresh worlds did not confirm that "
-            "it is better."
-        )
-    return f"What matters most is {quantity}: near {short(value)} the lead is smallest, {percent(least - 1)}."
+    lead = f"the lead is smallest, {percent(least - 1)}" if least > 1 else "there is no lead"
+    return f"What matters most is {quantity}: near {short(value)} {lead}."
 
 
 def text(advice: "Advice") -> str:
@@ -119,20 +209,18 @@ def text(advice: "Advice") -> str:
             for name, row in advice.costs.iterrows()
         ],
     )
+    flipped, why = turning_points(advice), explain.sentences(advice.problem, advice.theory)
     parts = [
         *verdict(advice),
         f"Settings: {chosen_settings(advice)}.",
-        "",
-        *(["What it costs to be wrong (on worlds that did not choose):", costs, ""] if len(advice.costs) else []),
-        *(
-            ["When the advice would flip:", *(f"  {line}" for line in turning_points(advice)), ""]
-            if advice.sweeps
-            else []
-        ),
-        *(
-            ["Why:", *(f"  {line}" for line in explain.sentences(advice.problem, advice.theory)), ""]
-            if len(advice.theory)
-            else []
-        ),
+        *remarks(advice.problem),
+        *section("What it costs to be wrong (on worlds that did not choose):", [costs] if len(advice.costs) else []),
+        *section("When the advice would flip:", [f"  {line}" for line in flipped]),
+        *section("Why:", [f"  {line}" for line in why]),
     ]
-    return "\n".join(parts).rstrip("\n")
+    return "\n".join(parts)
+
+
+def section(title: str, lines: list[str]) -> list[str]:
+    """Return lines under a title, after an empty one; nothing if there are none."""
+    return ["", title, *lines] if lines else []

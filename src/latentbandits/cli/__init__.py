@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from latentbandits import __version__
+from latentbandits.compiled import CompileError
 
 COMMANDS = {
     "advise": "say which policy suits a problem, how sure that is, and when it would be another",
@@ -40,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))
-    except ValueError as problem:
+    except (ValueError, CompileError) as problem:
         print(problem, file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, `head` say, has seen enough

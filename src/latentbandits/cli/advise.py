@@ -12,7 +12,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     problem.configure(parser, "What is left out is taken as unknown and ranges widely.")
     problem.policies(parser, "candidates (default: all that the units permit; `paper`: those of the paper)")
     parser.add_argument(
-        "--no-flips", action="store_true", help="do not look for when the advice would flip (a third of the time)"
+        "--no-flips",
+        action="store_true",
+        help="do not look for when the advice would flip, which takes most of the time",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of words")
     parser.add_argument("--out", type=Path, default=Path("advice.html"), help="page to write (default: %(default)s)")
@@ -47,7 +49,7 @@ def told(advice: Any, page: Path) -> str:
         "The same in Python:",
         *(f"    {line}".rstrip() for line in advice.python().splitlines()),
         "",
-        f"Next: open {page}; `latentbandits tune {advice.winner}` with the same options looks for better settings.",
+        f"Next: open {page}; `latentbandits tune {advice.winner} {problem.as_options(advice.problem)}` looks for better settings.",
     ]
     return "\n".join(parts)
 
@@ -62,7 +64,7 @@ def as_json(advice: Any) -> str:
         return json.loads(frame.reset_index().to_json(orient="records", double_precision=15))
 
     about = {
-        "problem": str(advice.problem),
+        "problem": problem.as_words(advice.problem),
         "policy": advice.winner,
         "settings": dict(describe(advice.policy)),
         "sure": advice.sure,
@@ -70,7 +72,7 @@ def as_json(advice: Any) -> str:
         "fresh": records(advice.ranking),
         "costs": records(advice.costs),
         "candidates": records(advice),
-        "flips": records(advice.flips),
+        "flips": json.loads(advice.flips.to_json(orient="records", double_precision=15)),
         "theory": records(advice.theory),
         "python": advice.python(),
     }

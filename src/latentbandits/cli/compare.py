@@ -40,58 +40,15 @@ def run(options: argparse.Namespace) -> int:
 
 def told(ranking: Any, figure: Path) -> str:
     """Return what the terminal shows."""
-    results = ranking.results
     parts = [
-        f"{results.draws:,} runs of {results.horizon:,} rounds: {ranking.world}.",
-        lines(ranking),
-        "Regret per unit against an oracle that sees the state"
-        + ("; x limit: over a filter that knows all but the state." if "bayes-limit" in ranking.index else "."),
-        *duel(ranking),
+        ranking.text(),
         "",
         "The same in Python:",
-        *(f"    {line}".rstrip() for line in ranking.python().splitlines()),
+        *(f"    {line}".rstrip() for line in ranking.python(figure).splitlines()),
         "",
         f"Next: open {figure}; `latentbandits advise` says when another policy would win, `latentbandits tune` finds settings.",
     ]
     return "\n".join(parts)
-
-
-def lines(ranking: Any) -> str:
-    """Return the table."""
-    from latentbandits.text import figure, table
-
-    head = ["policy", "rank", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "beats next", "units"]
-    several = len(ranking.results.regret[0]) > 1
-    cells = [
-        [
-            str(name),
-            str(int(row["rank"])) if row["rank"] else "-",
-            figure(row["regret"]),
-            f"{figure(row['low'])} to {figure(row['high'])}" if several else "-",
-            f"{row['x_limit']:.2f}" if row["x_limit"] == row["x_limit"] else "-",
-            f"{row['optimal']:.1%}",
-            f"{row['probes']:.1f}" if row["probes"] else "-",
-            f"{row['beats_next']:.0%}" if row["beats_next"] == row["beats_next"] else "-",
-            str(int(row["units"])),
-        ]
-        for name, row in ranking.iterrows()
-    ]
-    return table(head, cells)
-
-
-def duel(ranking: Any) -> list[str]:
-    """Return the sentence about the first and the second."""
-    if len(ranking.ranked) < 2 or len(ranking.results.regret[0]) < 2:
-        return []
-    from latentbandits.text import figure, percent
-
-    first, second = ranking.ranked[:2]
-    row = ranking.loc[first]
-    more, low, high = ranking.difference(second, first)
-    return [
-        f"{first} beats the runner-up {second} in {percent(row['beats_next'])} of runs (95 % interval {percent(row['beats_low'])} to "
-        f"{percent(row['beats_high'])}); {second} has {figure(more)} more regret on average ({figure(low)} to {figure(high)})."
-    ]
 
 
 def as_json(ranking: Any) -> str:
@@ -102,7 +59,7 @@ def as_json(ranking: Any) -> str:
     means = {name: results.regret_bins[i].mean(axis=0).cumsum().tolist() for i, name in enumerate(results.labels)}
     rows = json.loads(ranking.reset_index().to_json(orient="records", double_precision=15))
     about = {
-        "problem": str(ranking.world),
+        "problem": problem.as_words(ranking.world),
         "horizon": results.horizon,
         "runs": results.draws,
         "seed": results.seed,

@@ -15,7 +15,7 @@ WORDS = {
     "means": ("RANGE|ROWS", 'where means are drawn from, or "0.9 0.1; 0.2 0.6", a row per state'),
     "separation": ("DISTANCE", "how far the two states most alike are apart"),
     "rewards": ("KIND", "gaussian or bernoulli"),
-    "noise": ("SD", "standard deviation of a gaussian reward"),
+    "noise": ("SD", "standard deviation of a gaussian reward, of all units together"),
     "memory": ("WEIGHT", "weight of the previous state in the expected reward"),
     "timescale": ("ROUNDS", "kind drift: how soon a mean has changed a lot"),
     "file": ("CSV", "kind recorded: a column per arm, a line per round"),
@@ -89,14 +89,9 @@ def write_example(path: Path, next_step: str) -> int:
 
 def write(path: Path, content: bytes, owner: str, option: str = "--out") -> None:
     """Write a file whole, or refuse a place where that cannot be done."""
-    from latentbandits.files import write_whole
-    from latentbandits.settings import refuse
+    from latentbandits.advice import file
 
-    try:
-        write_whole(path, content)
-    except OSError as problem:
-        reason = (problem.strerror or type(problem).__name__).lower()
-        raise refuse(owner, option, str(path), f"a file that can be written ({reason})") from None
+    file.write(path, content, owner, option)
 
 
 def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
@@ -108,3 +103,47 @@ def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     if not path.parent.is_dir() or path.is_dir():
         raise refuse(owner, option, str(path), "a file in a folder that exists")
     return path.suffix.lower()[1:]
+
+
+def as_words(described: Any) -> dict[str, Any]:
+    """Return a problem as plain values, everything that it says or takes for granted.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.cli.problem import as_words
+    >>> {word: value for word, value in as_words(lb.Problem(states="3 to 20")).items() if word in ("states", "dwell", "noise")}
+    {'states': '3 to 20', 'dwell': 100, 'noise': 0.01}
+    """
+    import numpy as np
+
+    from latentbandits.advice.problem import Range
+
+    found = {word: getattr(described, word) for word in WORDS}
+    return {
+        word: str(value) if isinstance(value, Range) else np.asarray(value).tolist()
+        for word, value in found.items()
+        if value is not None
+    }
+
+
+def as_options(described: Any) -> str:
+    """Return the options that describe a problem, such that all commands take it for the same.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.cli.problem import as_options
+    >>> as_options(lb.Problem(states="3 to 20", runs=50))
+    "--arms 2 --states '3 to 20' --dwell 100 --noise 0.01 --runs 50"
+    """
+    import shlex
+
+    usual = {"kind": "hidden-markov", "means": "0 to 1", "rewards": "gaussian", "memory": 0}
+    usual |= {"units": 1, "horizon": 10_000, "runs": 200, "seed": 0}
+    options: list[str] = []
+    for word, value in as_words(described).items():
+        if usual.get(word) != value:
+            rows = "; ".join(" ".join(map(str, row)) for row in value) if isinstance(value, list) else str(value)
+            options += [f"--{word}", rows]
+    return shlex.join(options)

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         progress.close()
     tuning.save(out)
     problem.write(figure, picture, "tune", "--figure")
-    print(as_json(tuning) if options.json else told(tuning, options, out, figure, study))
+    print(as_json(tuning, out) if options.json else told(tuning, options, out, figure, study))
     return 0
 
 
@@ -78,9 +78,11 @@ def places(options: argparse.Namespace, described: Any) -> tuple[Path, Path, Pat
     import hashlib
 
     from latentbandits.settings import refuse
+    from latentbandits.specs import split
 
     given = Path(options.policy)
-    stem = (given.stem.removeprefix("tuned-") if given.suffix == ".toml" else options.policy.partition(":")[0]).lower()
+    named = split(options.policy)[0].rpartition(":")[2]
+    stem = (given.stem.removeprefix("tuned-") if given.suffix == ".toml" else named).lower()
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
     told = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
@@ -177,23 +179,14 @@ def changes(tuning: Any) -> str:
 
 def following(tuning: Any, options: argparse.Namespace, out: Path) -> str:
     """Return what to do next: use what was found, or look elsewhere."""
-    where = words(options)
+    where = problem.as_options(tuning.world)
     if not tuning.recommended:
-        return f"`{shlex.join(['latentbandits', 'advise', *where])}`, another policy may suit better."
-    compare = ["latentbandits", "compare", *where, "--policies", options.policy, str(out)]
-    return f"`{shlex.join(compare)}`, or `lb.Agent({str(out)!r})` in your own program."
+        return f"`latentbandits advise {where}`, another policy may suit better."
+    names = shlex.join([options.policy, str(out)])
+    return f"`latentbandits compare {where} --policies {names}`, or `lb.Agent({str(out)!r})` in your own program."
 
 
-def words(options: argparse.Namespace) -> list[str]:
-    """Return the problem as the command line described it."""
-    given = [options.problem] if options.problem is not None else []
-    for word in problem.WORDS:
-        if getattr(options, word) is not None:
-            given += [f"--{word}", getattr(options, word)]
-    return given
-
-
-def as_json(tuning: Any) -> str:
+def as_json(tuning: Any, out: Path) -> str:
     """Return everything as JSON."""
     import json
 
@@ -214,6 +207,6 @@ def as_json(tuning: Any) -> str:
         "searched": {axis.setting: str(axis) for axis in tuning.searched},
         "held_out": json.loads(tuning.ranking.reset_index().to_json(orient="records", double_precision=15)),
         "trials": json.loads(tuning.reset_index().to_json(orient="records", double_precision=15)),
-        "python": tuning.python(),
+        "python": tuning.python(out),
     }
     return json.dumps(about, indent=1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import entry, fast, plain
-from latentbandits.protocols import Choice, Oracle, Policy, Table, World
+from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Table, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import refuse, whole
 from latentbandits.simulation.loop import COUNTS, play, record
@@ -179,8 +179,8 @@ def sound(table: Table, rounds: int, arms: int, units: int) -> Table:
     for name, part in parts.items():
         if part.shape != shapes[name]:
             raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
-        if not np.isfinite(part.sum()):  # one wrong number is enough to spoil the sum
-            raise refuse("world", name, "not finite", "finite numbers")
+        if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # a number that is none spoils both
+            raise refuse("world", name, "not finite or too large", f"finite numbers of size at most {LARGEST_REWARD:g}")
     return Table(parts["means"], parts["rewards"], parts["context"], table.states, table.truth)
 
 
