@@ -16,9 +16,10 @@ import pytest
 
 from latentbandits import cli
 from latentbandits.advice import explain, flips
+from latentbandits.advice.advise import CLOSE, FINALISTS
 from latentbandits.advice.file import KEYS, read
 from latentbandits.advice.problem import PLAIN, QUANTITIES, SIZES
-from latentbandits.advice.race import RISK
+from latentbandits.advice.race import HOPELESS, MANY, RISK
 from latentbandits.advice.tune import FEWEST
 
 ROOT = Path(__file__).parent.parent
@@ -200,7 +201,9 @@ def test_the_table_explains_every_word() -> None:
 def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
     told = " ".join(text("README").split())
     for said in (
-        f"at most {RISK:.0%}, all looks",
+        f"a level of {RISK:.0%}, all looks",
+        f"before {MANY} worlds only those leave that have {HOPELESS:g} times",
+        f"less than {CLOSE:g} times its regret (the first {FINALISTS} of them)",
         f"{flips.STRETCH_EXACT:g} times, if it was exact",
         f"{flips.CHECKED} fresh worlds must confirm it: at least {flips.WORTH:.0%} less regret, at a level of {flips.LEVEL:.0%}",
         f"theory for {explain.WORLDS} worlds",

@@ -41,7 +41,7 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
     problem : the problem, with ranges for whatever was left out
     winner : text that names the policy to use
     policy : the policy itself, for `Agent`
-    runner_up : the best other candidate
+    runner_up : the candidate that comes next on the worlds that measure
     sure : how sure it is that no other candidate has less regret on average over the ranges
     ranking : winner, runner-up and the plain ways, measured on worlds that did not choose; see `latentbandits.compare`
     race : how the candidates fell, see `latentbandits.advice.race`
@@ -216,7 +216,7 @@ def advise(
     ]
     found = Advice(pd.DataFrame(lines).set_index("policy"))
     found.problem, found.winner, found.policy = problem, chosen.winner, entrants[chosen.winner]
-    found.runner_up = finalists[1] if len(finalists) > 1 else None
+    found.runner_up = next((one for one in ranking.ranked if one in entrants and one != chosen.winner), None)
     found.ranking, found.sure = ranking, sureness(chosen, ranking)
     found.race, found.sweeps, found.suppositions, found.given, found._theory = chosen, [], [], policies or named, None
     if sweep and len(specs) > 1 and found.sure >= TOO_DOUBTFUL:

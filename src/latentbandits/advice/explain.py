@@ -91,11 +91,11 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
     error, apart, moved = at["decoding error"], at["separation / noise"], at["change in a probe"]
     rounds, rate = -(-problem.arms // min(problem.units, problem.arms)), short(at["switching rate"])
     if error < 0.05:
-        read = "a single fingerprint nearly always names the state, so whoever probes knows at once"
+        read = "whoever probes knows the state at once"
     elif error < 0.35:
-        read = "a fingerprint is usually right but not always: several rounds have to be weighed together"
+        read = "several rounds have to be weighed together"
     else:
-        read = "one fingerprint says little: only a policy that weighs many rounds can tell the states apart"
+        read = "only a policy that weighs many rounds can tell the states apart"
     told = [
         f"The two states most alike are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
         f"in {percent(error)} of probes: {read}."

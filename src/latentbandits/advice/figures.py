@@ -194,6 +194,7 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
             left.yaxis.set_major_locator(MaxNLocator(8))
             left.yaxis.set_major_formatter(ScalarFormatter())
             left.yaxis.set_minor_locator(NullLocator())
+        left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set_xlabel("trial")
         left.set_ylabel("regret per round and unit")
         left.set_title("the search, on the worlds tuned on", fontsize=9)

@@ -38,7 +38,8 @@ def page(advice: "Advice") -> str:
             picture(
                 figures.turning(advice),
                 "Each quantity is moved beyond the problem's range (grey) while the others are drawn as before. Where a line falls below 1 "
-                "that policy did better on these few worlds; a flip (red) is one that fresh worlds confirm. Bands: 95 %.",
+                "that policy did better on these few worlds; a flip (orange) is one that fresh worlds confirm. Bands: 95 %, "
+                "from 4 to 16 worlds, so rough.",
             ),
         ]
     if len(advice.theory):
@@ -52,9 +53,10 @@ def page(advice: "Advice") -> str:
         f"<pre>{escaped(advice.python())}</pre>",
     ]
     more = (
-        ".figure img { max-width: 46rem; } code { font-size: .9em; overflow-wrap: anywhere; } "
+        ".figure { overflow-x: auto; } .figure img { max-width: 46rem; min-width: 32rem; } "
+        "code { font-size: .9em; overflow-wrap: anywhere; } "
         "pre { overflow-x: auto; background: #f6f6f6; padding: .75rem; } td { white-space: nowrap; } "
-        "th.words, td.words { text-align: left; white-space: normal; }"
+        "th.words, td.words { text-align: left; white-space: normal; min-width: 16rem; }"
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
