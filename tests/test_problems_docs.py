@@ -133,6 +133,25 @@ def test_pages_say_what_all_their_commands_print_and_draw(page: str, tmp_path: P
     check(steps(page), tmp_path)
 
 
+FRONT = re.findall(
+    r"^(latentbandits [^#\n]+) # .*?([\w.-]+\.(?:html|svg|toml))$", (ROOT / "README.md").read_text(), re.MULTILINE
+)
+
+
+def test_the_first_page_has_a_command_of_each() -> None:
+    assert [command.split()[1] for command, _ in FRONT] == ["advise", "compare", "tune"]
+
+
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [pytest.param(*line, marks=[] if " compare " in line[0] else [pytest.mark.slow]) for line in FRONT],
+)
+def test_the_commands_of_the_first_page_write_what_it_says(command: str, file: str, tmp_path: Path) -> None:
+    with folder(tmp_path):
+        assert "Next:" in run(Step(command, ""))
+        assert Path(file).stat().st_size > 0
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_no_block_is_left_out(page: str) -> None:
     """Console blocks are run here, Python by doctest, and descriptions are the files beside the page."""
