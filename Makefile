@@ -19,7 +19,7 @@ lint: $(VENV)/dev
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/dev  ## long statistical checks: the paper's table, a million rounds of ridge updates
 	$(BIN)/pytest -m slow
