@@ -266,3 +266,21 @@ def test_any_kind_of_problem_gets_advice(problem: lb.Problem) -> None:
     assert advice.winner in advice.index
     assert advice.text().startswith("Use ")
     assert "</html>" in advice.page()
+
+
+def test_of_many_variants_of_the_winner_only_the_best_are_swept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("latentbandits.advice.advise.TOO_DOUBTFUL", 0.0)
+    problem = lb.Problem(arms=3, states=3, dwell=30, noise=0.2, means="0 to 1", units=2, horizon=300, runs=8)
+    specs = [
+        "state-library",
+        "state-library:units=2",
+        "state-library:noise=0.2",
+        "state-library:low=0,high=1",
+        "random",
+    ]
+    advice = lb.advise(problem, specs)
+    assert advice.sweeps
+    raced = set(advice.sweeps[0].points[0].race.regret)
+    assert advice.winner in raced
+    assert len(raced) == 3
+    assert "</html>" in advice.page()

@@ -122,7 +122,8 @@ def turning(advice: "Advice") -> Figure:
 
 def _rivals(advice: "Advice") -> list[str]:
     """Return the policies worth a line: the first two rivals, and whoever is best somewhere."""
-    others = [name for name in advice.index if name != advice.winner]
+    raced = {name for sweep in advice.sweeps for point in sweep.points for name in point.race.regret}
+    others = [name for name in advice.index if name != advice.winner and name in raced]
     best = [point.race.winner for sweep in advice.sweeps for point in sweep.points]
     best += [flip.better for sweep in advice.sweeps for flip in sweep.flips]
     return [*dict.fromkeys([*others[:2], *(name for name in best if name != advice.winner)])][:6]
