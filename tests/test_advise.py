@@ -281,6 +281,6 @@ def test_of_many_variants_of_the_winner_only_the_best_are_swept(monkeypatch: pyt
     advice = lb.advise(problem, specs)
     assert advice.sweeps
     raced = set(advice.sweeps[0].points[0].race.regret)
-    assert advice.winner in raced
-    assert len(raced) == 3
+    assert {advice.winner, "state-library", "random"} <= raced
+    assert len(raced) < len(specs)
     assert "</html>" in advice.page()

@@ -164,11 +164,11 @@ def _strangers(function: Callable[..., Any], parts: tuple[object, ...]) -> list[
 @contextlib.contextmanager
 def _explained(names: list[str]) -> Iterator[None]:
     """Say in one sentence why a stranger's code does not compile; numba's pages are the cause."""
-    from numba.core.errors import NumbaError
+    from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
     try:
         yield
-    except NumbaError as problem:
+    except (NumbaError, UnsupportedBytecodeError) as problem:
         raise CompileError(
             f"{', '.join(names)}: the code does not compile, allowed is what numba can compile, "
             f"with choose, learn and kernels that allocate nothing ({_place(str(problem))})"

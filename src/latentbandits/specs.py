@@ -45,6 +45,13 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     if spec.endswith(".toml"):
         return _from_file(spec, arms, settings)
     name, given = split(spec)
+    if "arms" in given:
+        raise refuse(
+            "policy",
+            "setting",
+            f"arms={given['arms']}",
+            "a setting other than arms, which the problem (or `arms=`) gives",
+        )
     return _make(name, 2 if arms is None else arms, {**given, **settings})
 
 

@@ -9,10 +9,20 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice import explain, file, flips
-from latentbandits.advice.compare import LIMIT, Ranking, always_the_same, fits, has_limit, rank, understand, wins
+from latentbandits.advice.compare import (
+    LIMIT,
+    Ranking,
+    always_the_same,
+    fits,
+    has_limit,
+    rank,
+    spelled,
+    understand,
+    wins,
+)
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, chance, race
-from latentbandits.experiments.paper.worlds import FORGETFUL, SINGLE_UNIT, TWO_UNIT
+from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.table import TABLE
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
@@ -123,8 +133,14 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
 
     def python(self) -> str:
         """Return the Python that gives this advice."""
-        candidates = self.given if isinstance(self.given, str | None) else list(labelled(self.given))
-        second = "" if candidates is None else f", {candidates!r}"
+        second = (
+            ""
+            if self.given is None
+            else f", {self.given!r}"
+            if isinstance(self.given, str)
+            else f", {spelled(labelled(self.given))}"
+        )
+        second += "" if self.sweeps or self.sure < TOO_DOUBTFUL else ", sweep=False"
         return (
             "import latentbandits as lb\n\n"
             f"advice = lb.advise(lb.{self.problem}{second})\n"
@@ -183,7 +199,7 @@ def advise(
     problem = problem.widened()
     whole("advise", "runs", problem.runs, least=FEWEST)
     if always_the_same(problem, problem.seed):
-        raise refuse("advise", "ranges", problem, "a problem whose worlds differ; `compare` is for a single one")
+        raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = candidates(problem, policies if policies is not None else named)
     entrants = enlist(specs, problem)
     for label, one in entrants.items():
@@ -220,8 +236,9 @@ def advise(
     found.ranking, found.sure = ranking, sureness(chosen, ranking)
     found.race, found.sweeps, found.suppositions, found.given, found._theory = chosen, [], [], policies or named, None
     if sweep and len(specs) > 1 and found.sure >= TOO_DOUBTFUL:
-        kin = [label for label in order if type(entrants[label]) is type(entrants[chosen.winner])]
-        spared = [label for label in kin[2:] if label != FORGETFUL]  # of many variants of the winner the best will do
+        # of many variants of the winner the best other will do, and those that are told nothing
+        kin = [label for label in order[1:] if type(entrants[label]) is type(entrants[chosen.winner])]
+        spared = [label for label in kin[1:] if label not in TABLE]
         others = {label: spec for label, spec in specs.items() if label not in spared}
         doubt = flips.Doubt(
             problem, chosen.winner, lambda there: enlist(others, there), workers, progress or (lambda _: None)

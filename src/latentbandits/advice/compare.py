@@ -64,7 +64,7 @@ class Ranking(pd.DataFrame):  # type: ignore[misc]
 
     def python(self, figure: str | Path = "compare.svg") -> str:
         """Return the Python that makes this ranking."""
-        given = [spec if isinstance(spec, str) else label for label, spec in self.specs.items()]
+        given = spelled(self.specs)
         world = self.world if isinstance(self.world, Problem) else f"{type(self.world).__name__}(...)"
         return (
             "import latentbandits as lb\n\n"
@@ -120,6 +120,8 @@ def compare(
     problem, found = understand(world, horizon=horizon, runs=runs, units=units, seed=seed)
     policies = policies if policies is not None else found if found is not None else defaults(problem)
     specs = labelled(policies)
+    if specs.get(LIMIT, LIMIT) != LIMIT:
+        raise refuse("compare", "label", LIMIT, "another one, for this is what all are compared with")
     made = enlist(specs, problem)
     most = problem.units if isinstance(problem, Problem) else units
     for label, one in made.items():
@@ -172,11 +174,36 @@ def fits(label: str, policy: Any, units: int | None) -> None:
         raise refuse("compare", f"units of {label}", policy.units, f"at most the problem's {units} (its key is units)")
 
 
+def spelled(specs: Mapping[str, Any]) -> str:
+    """Return policies as Python that names them: a list of texts, or a mapping from labels where it needs one.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.compare import spelled
+    >>> print(spelled({"ucb1": "ucb1", "mine": lb.policy("ts")}))
+    {'ucb1': 'ucb1', 'mine': lb.ThompsonSampling(arms=2, units=1, noise=0.1, prior_weight=0.1)}
+    """
+    if all(label == spec for label, spec in specs.items() if isinstance(spec, str)) and all(
+        isinstance(spec, str) for spec in specs.values()
+    ):
+        return repr(list(specs))
+    texts = [
+        f"{label!r}: {spec!r}" if isinstance(spec, str) else f"{label!r}: {'lb.' if _ours(spec) else ''}{spec!r}"
+        for label, spec in specs.items()
+    ]
+    return "{" + ", ".join(texts) + "}"
+
+
+def _ours(policy: Any) -> bool:
+    return type(policy).__module__.startswith("latentbandits.")
+
+
 def always_the_same(world: World, seed: int) -> bool:
     """Whether every draw of a world is the same, as those of a recorded one are."""
     rounds = min(200, getattr(world, "horizon", 200), getattr(world, "rounds", 200))
     one, other = (world.realise(rounds, 1, seed, draw, 0) for draw in (0, 1))
-    return bool(np.array_equal(one.rewards, other.rewards))
+    return bool(np.array_equal(one.rewards, other.rewards) and np.array_equal(one.means, other.means))
 
 
 def has_limit(world: World) -> bool:

@@ -18,7 +18,7 @@ QUANTILES = (0.1, 0.5, 0.9)
 MEANING = {
     "separation": "Gamma_B: distance of the two states most alike, over all arms",
     "separation / noise": "the same in standard deviations of one reward of a probe",
-    "switching rate": "q: probability that the state changes from one round to the next",
+    "switching rate": "q: probability, at most, that the state changes from one round to the next",
     "decoding error": "how often one fingerprint of all arms names the wrong state (the nearest one)",
     "change in a probe": "omega_m: probability that the state changes before the last arm is probed",
     "lagged error": "how often the last arm and reward alone name the wrong state",
@@ -42,6 +42,7 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
     """
     if problem.kind != CHAIN:
         return pd.DataFrame(columns=["low", "median", "high", "meaning"])
+    worlds = worlds if problem.range("states").high <= 100 else min(worlds, 8)  # the theory of many states takes long
     lines = [_of(problem, draw) for draw in range(worlds)]
     table = (
         pd.DataFrame(lines)
@@ -100,15 +101,17 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
         f"The two states most alike are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
         f"in {percent(error)} of probes: {read}."
     ]
+    if not math.isfinite(at["best interval"]) and at["switching rate"] > 0:
+        return [*told, "No arm is better than another, so that there is nothing to find out."]
     if at["switching rate"] == 0:
         return [*told, "The state never changes, so that what a probe tells never goes out of date."]
     if rounds > 1:
         told.append(
             f"A probe takes {rounds} rounds, in which the state changes with probability {short(100 * moved)} % "
-            f"(q = {rate} per round)."
+            f"(q = {rate} per round at most)."
         )
     else:
-        told.append(f"A probe takes one round; the state changes with probability q = {rate} per round.")
+        told.append(f"A probe takes one round; the state changes with probability q = {rate} per round at most.")
     told.append(
         f"A policy that probes on a schedule should do so every {short(at['best interval'])} rounds (tau*) and trust a fingerprint for "
         f"at most {short(at['staleness cap'])} (H); the last reward alone names the wrong state in {percent(at['lagged error'])} of rounds."

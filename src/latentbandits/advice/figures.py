@@ -79,7 +79,7 @@ def entrants(advice: "Advice") -> Figure:
                 va="center",
                 fontsize=7.5,
             )
-        axes.set_xlabel(f"regret / regret of {label(advice.winner)} on the same worlds, bars: 95 %")
+        axes.set_xlabel("regret / the winner's, on the same worlds; bars: 95 %")
     return figure
 
 

@@ -15,13 +15,14 @@ from latentbandits.simulation.batch import simulate
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
 CHECK = 3_000_000
 STRETCH, STRETCH_EXACT = 8.0, 32.0  # how far beyond its range, or its exact value, a quantity is moved
-POINTS = 9
+POINTS, POINTS_EXACT = 7, 9
 # Only who leads is asked here, and a flip is checked on other worlds: a race of few worlds that soon drops the others
 LOOKS, LEVEL_RACE, FACTOR = (4, 8, 16), 0.05, 1.5
-CHECKED = 64
+CHECKED, NARROWED = 64, 24
 LONGEST = 1e5  # a regime of more rounds is one that never ends
 # A flip is one that a fresh test confirms at this level and that is worth a change
 LEVEL, WORTH = 0.01, 0.02
+HINT = 0.1  # and that the race hints at, at this level
 
 
 class Point(NamedTuple):
@@ -102,8 +103,8 @@ class Doubt:
         """Return the other kinds of world in which another policy would be better."""
         found = []
         for words, moved in other_kinds(self.problem):
-            better = self.race(moved).winner
-            saved = self.confirmed(moved, better)
+            ran = self.race(moved)
+            better, saved = ran.winner, self.confirmed(moved, ran)
             if saved > 0:
                 found.append(Flip("kind", words, math.nan, math.nan, better, saved, math.nan, inside=False))
         return found
@@ -120,8 +121,7 @@ class Doubt:
         """Return the first flip along a path after a point at which the advice stands."""
         stands: float | None = None
         for point in path:
-            better = point.race.winner
-            saved = self.confirmed(point.problem, better)
+            better, saved = point.race.winner, self.confirmed(point.problem, point.race)
             if saved == 0:
                 stands = point.value
             elif stands is not None:
@@ -137,7 +137,7 @@ class Doubt:
             middle = float(round(middle)) if counts(quantity) else middle
             if middle in (stands, falls):
                 break
-            if self.saves(move(self.problem, quantity, middle), better)[0] > 0:
+            if self.saves(move(self.problem, quantity, middle), better, NARROWED)[0] > 0:
                 falls = middle
             else:
                 stands = middle
@@ -150,18 +150,20 @@ class Doubt:
             factor=FACTOR, workers=self.workers, progress=self.progress,
         )  # fmt: skip
 
-    def confirmed(self, moved: Problem, better: str) -> float:
-        """Return the share of regret that another policy saves, 0 unless fresh worlds confirm that it is worth a change."""
-        if better == self.winner:
+    def confirmed(self, moved: Problem, ran: Race) -> float:
+        """Return the share of regret that a race's winner saves, 0 unless fresh worlds confirm that it is worth a change."""
+        ours, theirs = ran.regret[self.winner], ran.regret[ran.winner]
+        count = min(len(ours), len(theirs))
+        if ran.winner == self.winner or chance(ours[:count] - theirs[:count]) > HINT:
             return 0.0
-        saved, level = self.saves(moved, better)
+        saved, level = self.saves(moved, ran.winner, CHECKED)
         return saved if level <= LEVEL and saved >= WORTH else 0.0
 
-    def saves(self, moved: Problem, better: str) -> tuple[float, float]:
+    def saves(self, moved: Problem, better: str, worlds: int) -> tuple[float, float]:
         """Return the share of regret that another policy saves on fresh worlds, and the p-value that it saves any."""
         made = self.candidates(moved)
         results = simulate(
-            moved, {name: made[name] for name in (self.winner, better)}, horizon=moved.horizon, draws=CHECKED, repeats=1,
+            moved, {name: made[name] for name in (self.winner, better)}, horizon=moved.horizon, draws=worlds, repeats=1,
             seed=moved.seed, first=CHECK, bins=1, workers=self.workers,
         )  # fmt: skip
         self.progress(results.regret.size * moved.horizon)
@@ -212,7 +214,7 @@ def span(problem: Problem, quantity: str) -> Range:
     return problem.range(quantity)
 
 
-def grid(problem: Problem, quantity: str, points: int = POINTS) -> list[float]:
+def grid(problem: Problem, quantity: str) -> list[float]:
     """Return the values that a quantity is moved to, its range stretched on both sides.
 
     Examples
@@ -220,9 +222,10 @@ def grid(problem: Problem, quantity: str, points: int = POINTS) -> list[float]:
     >>> import latentbandits as lb
     >>> from latentbandits.advice.flips import grid
     >>> [round(value) for value in grid(lb.Problem(dwell="20 to 200"), "dwell")]
-    [2, 6, 13, 28, 63, 142, 318, 713, 1600]
+    [2, 7, 22, 63, 186, 545, 1600]
     """
     low, high = span(problem, quantity)
+    points = POINTS_EXACT if low == high else POINTS
     if quantity == "horizon":
         return [float(n) for n in np.unique(np.geomspace(max(50, high / 64), high, 4).round().astype(int))]
     if quantity == "memory":
@@ -253,7 +256,8 @@ def counts(quantity: str) -> bool:
 
 def move(problem: Problem, quantity: str, value: float) -> Problem:
     """Return the problem with one quantity at a value."""
-    return problem.but(**{quantity: round(value) if counts(quantity) else value})
+    rounded = counts(quantity) or (problem.kind == SEASONS and quantity == "dwell")
+    return problem.but(**{quantity: round(value) if rounded else value})
 
 
 def away(value: float, known: Range) -> float:

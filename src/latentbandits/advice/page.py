@@ -54,7 +54,7 @@ def page(advice: "Advice") -> str:
     ]
     more = (
         ".figure { overflow-x: auto; } .figure img { max-width: 46rem; min-width: 32rem; } "
-        "code { font-size: .9em; overflow-wrap: anywhere; } "
+        "h1 { overflow-wrap: anywhere; } code { font-size: .9em; overflow-wrap: anywhere; } "
         "pre { overflow-x: auto; background: #f6f6f6; padding: .75rem; } td { white-space: nowrap; } "
         "th.words, td.words { text-align: left; white-space: normal; min-width: 16rem; }"
     )

@@ -169,6 +169,9 @@ class Problem(_Told):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for field in ("means", "transition"):  # arrays and data frames become rows
+            if isinstance(getattr(self, field), np.ndarray) or hasattr(getattr(self, field), "to_numpy"):
+                self._set(field, np.asarray(getattr(self, field)).tolist())
         object.__setattr__(self, "given", {f: v for f, v in self._words().items() if v is not None})
         if self.kind not in WORLDS:
             raise refuse(OWNER, "kind", self.kind, f"one of {', '.join(WORLDS)}{nearest(str(self.kind), WORLDS)}")
@@ -228,6 +231,8 @@ class Problem(_Told):
                 raise refuse(OWNER, field, value, shown)
         if not isinstance(value, numbers.Real) and ends[0] > ends[1]:
             raise refuse(OWNER, field, value, 'a range with the lower end first, such as "3 to 20"')
+        if field == "dwell" and self.kind == SEASONS and ends[0] == ends[1] != int(ends[0]):
+            raise refuse(OWNER, field, value, "a whole number of rounds for seasons")
         low, high = (int(end) if about.integer else float(end) for end in ends)
         return low if low == high else Range(low, high)
 
@@ -262,9 +267,10 @@ class Problem(_Told):
     def _load(self) -> Recorded:
         try:
             found = Recorded(numbers_of(Path(str(self.file)).read_text(encoding="utf-8-sig")))
-        except (OSError, ValueError):
-            allowed = "a file with a column of numbers for each of at least two arms, separated by commas, and a line per round"
-            raise refuse(OWNER, "file", self.file, allowed) from None
+        except (OSError, ValueError) as problem:
+            reason = (getattr(problem, "strerror", None) or str(problem).removeprefix("Recorded: ")).lower()
+            allowed = "a column of numbers for each of at least two arms, separated by commas, and a line per round"
+            raise refuse(OWNER, "file", self.file, f"{allowed} ({reason})") from None
         if np.abs(found.rewards).max() > LARGEST_REWARD:
             raise refuse(OWNER, "file", self.file, f"numbers of size at most {LARGEST_REWARD:g}")
         if self.arms not in (None, found.arms):
@@ -434,10 +440,15 @@ def numbers_of(text: str) -> list[list[float]]:
     >>> numbers_of("left,right\n1,2\n3,4\n")
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    lines = [line.split(",") for line in text.splitlines() if line.strip()]
-    if lines and all(_number(cell) is None for cell in lines[0]):
-        del lines[0]
-    return [[float(cell) for cell in line] for line in lines]
+    found: list[list[float]] = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        cells = [_number(cell) for cell in line.split(",")]
+        if not line.strip() or (number == 1 and not any(cell is not None for cell in cells)):
+            continue
+        if None in cells or (found and len(cells) != len(found[0])):
+            raise ValueError(f"line {number} is {line[:40]!r}")
+        found.append([float(cell) for cell in cells if cell is not None])
+    return found
 
 
 def parsed(value: Any) -> tuple[float, float] | None:

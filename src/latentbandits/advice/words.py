@@ -86,7 +86,7 @@ def remarks(world: object) -> list[str]:
     if world.rewards == "bernoulli":
         return []
     return [
-        f"Means lie from {short(low)} to {short(high)}: state-library learns the scale, all others take rewards to be of about "
+        f"Means lie from {short(low)} to {short(high)}: the kinds of state-library learn the scale, all others take rewards to be of about "
         "0 to 1, and do better when rewards are scaled to that."
     ]
 
@@ -109,14 +109,19 @@ def verdict(advice: "Advice") -> list[str]:
             )
         else:
             first = f"Only {certainty(advice.sure)} sure" if advice.sure >= 0.5 else "Not sure"
-            rival = advice.costs.loc[advice.costs.index.isin(advice.index), "more"].idxmin()
-            told.append(
-                f"{first}: {rival} can hardly be told from it, and wins in {percent(1 - advice.costs.loc[rival, 'beaten'])} of "
-                f"{counted(problem.runs, 'world')}. Either will do, or more runs will tell."
-            )
+            rivals = advice.costs[advice.costs.index.isin(advice.index)]
+            rival = rivals["more"].idxmin()
+            if (rivals["low"] > 0).all():
+                told.append(f"{first}: {counted(problem.runs, 'world')} bear no more; it did best in them.")
+            else:
+                told.append(
+                    f"{first}: {rival} can hardly be told from it, and wins in {percent(1 - rivals.loc[rival, 'beaten'])} of "
+                    f"{counted(problem.runs, 'world')}. Either will do, or more runs will tell."
+                )
     limit = f", {row['x_limit']:.2f} times the Bayes limit" if row["x_limit"] == row["x_limit"] else ""
     told.append(
-        f"Expect a regret of {figure(row['regret'])} ({figure(row['low'])} to {figure(row['high'])}) per unit in {problem.horizon:,} rounds"
+        f"Expect a regret of {figure(row['regret'])} ({figure(row['low'])} to {figure(row['high'])}) per unit in "
+        f"{counted(problem.horizon, 'round')}"
         f"{limit}, and the best arm in {percent(row['optimal'])} of rounds."
     )
     return told
@@ -164,8 +169,7 @@ def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
     if least > 0.9:
         return []
     return [
-        f"{sweep.quantity} near {short(point.value)}: {point.race.winner} did better on a few worlds, but {flips.CHECKED} others did not "
-        "confirm it."
+        f"{sweep.quantity} near {short(point.value)}: {point.race.winner} did better on a few worlds, too few to tell."
     ]
 
 

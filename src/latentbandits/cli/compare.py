@@ -6,6 +6,8 @@ from typing import Any
 
 from latentbandits.cli import problem
 
+HINT = "; `latentbandits advise` says when another policy would win, `latentbandits tune` finds settings."
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -46,7 +48,7 @@ def told(ranking: Any, figure: Path) -> str:
         "The same in Python:",
         *(f"    {line}".rstrip() for line in ranking.python(figure).splitlines()),
         "",
-        f"Next: open {figure}; `latentbandits advise` says when another policy would win, `latentbandits tune` finds settings.",
+        f"Next: open {figure}" + ("." if ranking["low"].isna().all() else HINT),
     ]
     return "\n".join(parts)
 
