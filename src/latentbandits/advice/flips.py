@@ -137,10 +137,13 @@ class Doubt:
             middle = float(round(middle)) if counts(quantity) else middle
             if middle in (stands, falls):
                 break
-            if self.saves(move(self.problem, quantity, middle), better, NARROWED)[0] > 0:
+            _, level = self.saves(move(self.problem, quantity, middle), better, NARROWED)
+            if level <= HINT:
                 falls = middle
-            else:
+            elif level >= 1 - HINT:
                 stands = middle
+            else:  # too close to tell: the threshold may be on either side
+                break
         return stands, falls
 
     def race(self, moved: Problem) -> Race:
