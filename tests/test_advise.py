@@ -13,8 +13,10 @@ import latentbandits as lb
 from latentbandits import cli, theory
 from latentbandits.advice.advise import HELD_OUT, candidates, looks
 from latentbandits.advice.explain import quantities
-from latentbandits.advice.flips import CHECK, FIRST
-from latentbandits.advice.race import RISK, race
+from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid
+from latentbandits.advice.problem import Range
+from latentbandits.advice.race import RISK, Race, race
+from latentbandits.advice.words import unconfirmed
 from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT, published
 from latentbandits.policies.table import TABLE
 
@@ -284,3 +286,21 @@ def test_of_many_variants_of_the_winner_only_the_best_are_swept(monkeypatch: pyt
     assert {advice.winner, "state-library", "random"} <= raced
     assert len(raced) < len(specs)
     assert "</html>" in advice.page()
+
+
+@pytest.mark.parametrize(
+    ("words", "quantity"), [({"noise": 3e5, "means": "0 to 1e6"}, "noise"), ({"states": "200 to 300"}, "states")]
+)
+def test_a_sweep_goes_through_the_problem_wherever_that_is(words: dict[str, Any], quantity: str) -> None:
+    problem = lb.Problem(**words)
+    low, high = problem.range(quantity)
+    values = grid(problem, quantity)
+    assert values[0] < low
+    assert values[-1] >= high
+
+
+def test_who_nearly_flipped_it_is_never_the_winner() -> None:
+    """A rival that met fewer worlds may have done better on those, though the winner leads the race."""
+    made = Race({"winner": np.array([9.0, 9.0, 1.0, 1.0]), "rival": np.array([5.0, 5.0])}, ["winner"])
+    sweep = Sweep("dwell", Range(20, 50), [Point(30.0, lb.Problem(), made)], [])
+    assert unconfirmed(sweep, "winner") == ["dwell near 30: rival did better on a few worlds, too few to tell."]

@@ -10,7 +10,6 @@ import pandas as pd
 
 from latentbandits.advice import explain, file, flips
 from latentbandits.advice.compare import (
-    LIMIT,
     Ranking,
     always_the_same,
     fits,
@@ -22,7 +21,7 @@ from latentbandits.advice.compare import (
 )
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, chance, race
-from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT
+from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.table import TABLE
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
@@ -110,7 +109,7 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
         return self._theory
 
     def plot(self) -> "Figure":
-        """Return a figure: regret over time on fresh worlds, all candidates, and where the advice would flip."""
+        """Return a figure: regret over time on fresh worlds, and the first of the candidates; `page` has them all, and the flips."""
         from latentbandits.advice.figures import advised
 
         return advised(self)
@@ -133,17 +132,14 @@ class Advice(pd.DataFrame):  # type: ignore[misc]
 
     def python(self) -> str:
         """Return the Python that gives this advice."""
-        second = (
-            ""
-            if self.given is None
-            else f", {self.given!r}"
-            if isinstance(self.given, str)
-            else f", {spelled(labelled(self.given))}"
-        )
-        second += "" if self.sweeps or self.sure < TOO_DOUBTFUL else ", sweep=False"
+        given = [f"lb.{self.problem}"]
+        if self.given is not None:
+            given.append(repr(self.given) if isinstance(self.given, str) else spelled(labelled(self.given)))
+        if not self.sweeps and self.sure >= TOO_DOUBTFUL:
+            given.append("sweep=False")
         return (
             "import latentbandits as lb\n\n"
-            f"advice = lb.advise(lb.{self.problem}{second})\n"
+            f"advice = lb.advise({', '.join(given)})\n"
             "print(advice.text())\nadvice.save('advice.html')\nagent = lb.Agent(advice.policy)"
         )
 
@@ -204,7 +200,7 @@ def advise(
     entrants = enlist(specs, problem)
     for label, one in entrants.items():
         fits(label, one, problem.units)
-        if isinstance(one, Oracle):
+        if isinstance(one, Oracle) or label == LIMIT:
             raise refuse("advise", "policies", label, "policies that are not told the truth")
     chosen = race(
         problem,

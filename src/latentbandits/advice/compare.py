@@ -9,6 +9,7 @@ import pandas as pd
 
 from latentbandits.advice import file
 from latentbandits.advice.problem import Problem
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
 from latentbandits.simulation.batch import enlist, labelled, simulate
@@ -17,7 +18,6 @@ from latentbandits.simulation.results import Results, interval, ratio
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LIMIT = "bayes-limit"
 DEFAULT = ("state-library", "adasp-ucb", "glr-ucb", "lc-ucb", "sw-ucb", "ucb1")
 BINS = 100
 

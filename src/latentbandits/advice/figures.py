@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.report.palette import BLACK, GREY, RED, drawing, label, style
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.text import figure as said
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
     from latentbandits.advice.tune import Tuning
 
-LIMIT = "bayes-limit"
 # For policies that have no colour of their own, or share one with another in the figure
 MARKERS = "osD^vP*X<>"
 AXES = {

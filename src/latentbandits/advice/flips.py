@@ -9,7 +9,6 @@ import numpy as np
 
 from latentbandits.advice.problem import CHAIN, DRIFT, QUANTITIES, RECORDED, SEASONS, Problem, Range
 from latentbandits.advice.race import Race, chance, race
-from latentbandits.settings import Above, AtLeast, Within
 from latentbandits.simulation.batch import simulate
 
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
@@ -20,6 +19,8 @@ POINTS, POINTS_EXACT = 7, 9
 LOOKS, LEVEL_RACE, FACTOR = (4, 8, 16), 0.05, 1.5
 CHECKED, NARROWED = 64, 24
 LONGEST = 1e5  # a regime of more rounds is one that never ends
+# No quantity is moved beyond this, unless the problem is there itself
+MOST = {"states": 100.0, "dwell": LONGEST, "timescale": LONGEST}
 # A flip is one that a fresh test confirms at this level and that is worth a change
 LEVEL, WORTH = 0.01, 0.02
 HINT = 0.1  # and that the race hints at, at this level
@@ -39,7 +40,7 @@ class Flip(NamedTuple):
     Attributes
     ----------
     quantity : what is moved
-    side : "below", "above" or "if"
+    side : "below" or "above"; for quantity "kind", what the world would be instead
     low, high : the threshold lies between them
     better : the policy to use on the other side
     saves : the share of the advised policy's regret that it saves where the flip was confirmed
@@ -235,21 +236,17 @@ def grid(problem: Problem, quantity: str) -> list[float]:
         return [float(value) for value in np.linspace(0, 1, points)]
     if quantity == "noise":
         low, high = max(low, 1e-3 * problem.scale), max(high, 1e-3 * problem.scale)
-    least, most = bounds(quantity)
     stretch = STRETCH_EXACT if low == high else STRETCH
-    ends = max(least, low / stretch), min(most, high * stretch)
+    ends = max(least(quantity), low / stretch), max(high, min(MOST.get(quantity, math.inf), high * stretch))
     values = np.geomspace(*ends, points)
     if QUANTITIES[quantity].integer:
         return [float(n) for n in np.unique(values.round())]
     return [float(value) for value in values]
 
 
-def bounds(quantity: str) -> tuple[float, float]:
-    """Return the least and the most that a quantity can be moved to."""
-    rule = QUANTITIES[quantity].allowed
-    least = rule.low if isinstance(rule, AtLeast | Within | Above) else 0.0
-    most = 100.0 if quantity == "states" else LONGEST
-    return max(least, 1e-9), most
+def least(quantity: str) -> float:
+    """Return the least that a quantity can be moved to."""
+    return max(float(QUANTITIES[quantity].allowed.low), 1e-9)
 
 
 def counts(quantity: str) -> bool:
@@ -271,7 +268,6 @@ def away(value: float, known: Range) -> float:
     return abs(math.log(max(value, 1e-12) / max(edge, 1e-12)))
 
 
-def lead(point: Point, winner: str) -> float:
-    """Return the best rival's regret over the winner's in a race."""
-    rivals = [point.race.over(label, winner) for label in point.race.regret if label != winner]
-    return min(rivals) if rivals else math.inf
+def lead(point: Point, winner: str) -> tuple[float, str]:
+    """Return the best rival's regret over the winner's in a race, and who that is."""
+    return min((point.race.over(label, winner), label) for label in point.race.regret if label != winner)

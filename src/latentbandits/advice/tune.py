@@ -28,6 +28,7 @@ from latentbandits.advice.compare import (
 )
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.space import Axis, space
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.policies.table import TABLE
 from latentbandits.policies.table import policy as named
 from latentbandits.protocols import World

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from latentbandits.advice import explain, flips
 from latentbandits.advice.problem import Problem, Range
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.settings import describe
 from latentbandits.text import figure, percent, short, table
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
     from latentbandits.advice.compare import Ranking
 
-LIMIT = "bayes-limit"
 UNITS = {"dwell": " rounds", "horizon": " rounds", "timescale": " rounds"}
 
 
@@ -150,27 +150,25 @@ def turning_points(advice: "Advice") -> list[str]:
         for sweep in quiet
         if sweep.points
     ]
-    if told:
+    thresholds = [flip for sweep in advice.sweeps for flip in sweep.flips]
+    if thresholds:
         nearest = advice.flips.iloc[0]
         where = "inside the range given" if nearest["inside"] else "beyond what was given"
         told.insert(0, f"What matters most is {nearest['quantity']}: its threshold is the nearest, {where}.")
     told += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     if looked:
         told.append("No flip found for " + "; ".join(looked) + ".")
-    if not len(advice.flips):
+    if not thresholds:
         told.append(weakest(advice))
     return told
 
 
 def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
     """Return where another policy looked better on the few worlds of a sweep."""
-    found = [(flips.lead(point, winner), point) for point in sweep.points]
-    least, point = min(found, key=lambda pair: pair[0])
+    (least, rival), value = min((flips.lead(point, winner), point.value) for point in sweep.points)
     if least > 0.9:
         return []
-    return [
-        f"{sweep.quantity} near {short(point.value)}: {point.race.winner} did better on a few worlds, too few to tell."
-    ]
+    return [f"{sweep.quantity} near {short(value)}: {rival} did better on a few worlds, too few to tell."]
 
 
 def flip_sentence(flip: "flips.Flip") -> str:
@@ -189,7 +187,7 @@ def flip_sentence(flip: "flips.Flip") -> str:
 def weakest(advice: "Advice") -> str:
     """Return where the lead of the winner is smallest, for advice that never flips."""
     points = [
-        (flips.lead(point, advice.winner), sweep.quantity, point.value)
+        (flips.lead(point, advice.winner)[0], sweep.quantity, point.value)
         for sweep in advice.sweeps
         for point in sweep.points
     ]
