@@ -17,7 +17,6 @@ import pandas as pd
 from latentbandits import __version__, specs
 from latentbandits.advice.compare import (
     BINS,
-    LIMIT,
     Ranking,
     always_the_same,
     fits,
