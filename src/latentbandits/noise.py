@@ -120,13 +120,13 @@ def first_noise(given: float, spread: float) -> float:
 
 
 @kernel
-def mean_of_round(state: Any, given: float, spread: float, units: int, arm: int, rewards: np.ndarray) -> float:
+def mean_of_round(state: Any, given: float | bool, spread: float, units: int, arm: int, rewards: np.ndarray) -> float:
     """Return the mean reward of a round, after learning the noise from it unless it is given.
 
     The noise follows from two units that played the same arm, or from this round and the one before if they had the same arm. The state
     has `bins`, `tally`, `noise`, `last_arm` and `last_reward`.
     """
-    if given == 0.0:
+    if not given:
         due = False
         if units > 1:
             due = count_pair(state.bins, state.tally, rewards[0] - rewards[1])

@@ -1,4 +1,4 @@
-"""A case is everything that one simulation needs, as data; a claim is what somebody says about results."""
+"""A case is everything that one simulation needs, as data."""
 
 import dataclasses
 import hashlib
@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -69,41 +69,6 @@ class Case:
         content["code"] = code_version(self.policies[label])
         content["world code"] = _source(self.world)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
-
-
-class Claim(NamedTuple):
-    """Something the paper says, and what came out here.
-
-    Attributes
-    ----------
-    text : the claim, in our words
-    published, measured : figures as text
-    verdict : "holds", "does not hold" or "cannot be judged"
-    why : a remark, where one is needed
-    """
-
-    text: str
-    published: str
-    measured: str
-    verdict: str
-    why: str = ""
-
-
-def verdict(holds: bool) -> str:
-    """Return the word for it."""
-    return "holds" if holds else "does not hold"
-
-
-def tempered(claims: list[Claim], quick: bool) -> list[Claim]:
-    """Return claims as a quick run may judge them: what does not hold there may still hold at full size."""
-    if not quick:
-        return claims
-    return [
-        claim._replace(verdict="cannot be judged", why=f"quick run: too few matrices; {claim.why}".rstrip("; "))
-        if claim.verdict == "does not hold"
-        else claim
-        for claim in claims
-    ]
 
 
 def about_world(world: Any) -> dict[str, Any]:

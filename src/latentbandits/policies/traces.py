@@ -8,6 +8,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
+from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -20,7 +21,7 @@ from latentbandits.protocols import (
     Choice,
 )
 from latentbandits.random import Stream, normal
-from latentbandits.settings import Above, AtLeast, OneOf, Vector, checked, refuse
+from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
 
 NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
@@ -45,6 +46,7 @@ class State(NamedTuple):
     clock : rounds begun, first round of the last probe, next phase of a probe under way (0: none), number of the current probe and of
         the one that the fingerprint shows, arm of the last completed decision
     gain : scratch space
+    bins, tally, noise, last_arm, last_reward : the noise of rewards, where it is learned (see `latentbandits.noise`)
     """
 
     factor: np.ndarray
@@ -56,6 +58,11 @@ class State(NamedTuple):
     lag: np.ndarray
     clock: np.ndarray
     gain: np.ndarray
+    bins: np.ndarray
+    tally: np.ndarray
+    noise: np.ndarray
+    last_arm: np.ndarray
+    last_reward: np.ndarray
 
 
 @checked
@@ -96,11 +103,16 @@ class TraceLearner(NamedTuple):
     residual_threshold : float
         Residual gate: opens when the absolute Studentized residual reaches it (z).
     residual_floor : float
-        Noise scale within the Studentized residual (sigma_0).
+        Noise scale within the Studentized residual (sigma_0); the least one where the noise is learned.
+    learn_noise : bool
+        Learn the noise of rewards, and raise the floor to it.
     margin : float
         Margin gate: opens when the two highest indices are at most this far apart (m).
     staleness : int
         Staleness gate: opens when the last probe began this many rounds ago (H, the hazard's age cap).
+    hazard : pair of float
+        The same gate as the paper writes it, (lambda_h, delta_h): opens when ``1 - exp(-lambda_h * age)`` reaches delta_h. Empty to use
+        `staleness`, which it replaces.
     min_gap : int
         Fewest rounds between the beginnings of two probes (tau_min).
     probe_set : sequence of int
@@ -131,10 +143,12 @@ class TraceLearner(NamedTuple):
     exploration: Annotated[float, AtLeast(0)] = 1.0
     regularization: Annotated[float, AtLeast(1e-12)] = 0.1
     residual_threshold: Annotated[float, AtLeast(0)] = 2.0
-    residual_floor: Annotated[float, Above(0)] = 0.05
+    residual_floor: Annotated[float, AtLeast(0)] = 0.05
+    learn_noise: bool = False
     margin: Annotated[float, AtLeast(0)] = 0.05
     staleness: Annotated[int, AtLeast(1)] = 50
     min_gap: Annotated[int, AtLeast(1)] = 4
+    hazard: Annotated[Sequence[float] | np.ndarray, Vector(1)] = ()
     probe_set: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
 
     def check(self) -> None:
@@ -142,6 +156,11 @@ class TraceLearner(NamedTuple):
         probed = np.asarray(self.probe_set)
         if len(set(probed.tolist())) != len(probed) or (probed < 0).any() or (probed >= self.arms).any():
             raise refuse("TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}")
+        if self.residual_floor == 0 and not self.learn_noise:
+            raise refuse("TraceLearner", "residual_floor", 0.0, "above 0 unless learn_noise")
+        hazard = np.asarray(self.hazard)
+        if len(hazard) and not (len(hazard) == 2 and hazard[0] > 0 and 0 <= hazard[1] < 1):
+            raise refuse("TraceLearner", "hazard", hazard.tolist(), "a rate above 0 and a threshold from 0 to below 1")
         if self.width == 0:
             raise refuse("TraceLearner", "lag", "none", "another when there is neither a fingerprint nor a covariate")
         if self.gated and self.interval:
@@ -185,6 +204,11 @@ class TraceLearner(NamedTuple):
             np.zeros(2),
             clock,
             np.zeros(width),
+            np.zeros(BINS if self.learn_noise else 0),
+            np.zeros(TALLIES),
+            np.full(1, first_noise(0.0, 1.0)),
+            np.full(1, -1, np.int64),
+            np.zeros(1),
         )
 
     def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -235,19 +259,15 @@ class TraceLearner(NamedTuple):
 
     def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regressions of the played arms, the fingerprint and the lag."""
-        floor = self.residual_floor * self.residual_floor
         if choice.note[WHY] == 0:
-            reward = 0.0
-            for unit in range(self.units):
-                reward += rewards[unit]
-            reward /= self.units
             arm = choice.arms[0]
+            reward = mean_of_round(state, not self.learn_noise, 1.0, self.units, arm, rewards)
             residual, variance = update(
                 state.factor, state.coefficients, state.gain, arm, choice.features, float(self.units), reward
             )
             state.clock[LAG_ARM] = arm
             state.lag[LAG_REWARD] = reward
-            state.lag[LAG_Z] = residual / math.sqrt(variance + floor)
+            state.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, state, float(self.units)))
             return
 
         probed = state.fingerprint.shape[0]
@@ -275,7 +295,7 @@ class TraceLearner(NamedTuple):
                 best = reward
                 state.clock[LAG_ARM] = arm
                 state.lag[LAG_REWARD] = reward
-                state.lag[LAG_Z] = residual / math.sqrt(variance + floor)
+                state.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, state, weight))
         if kept:
             state.arrived[slot] += 1
             if state.arrived[slot] == phases and probe > state.clock[SHOWN]:
@@ -336,6 +356,15 @@ def write_features(policy: TraceLearner, state: State, context: np.ndarray, feat
 
 
 @kernel
+def floor(policy: TraceLearner, state: State, weight: float) -> float:
+    """Return the variance of noise within a Studentized residual of the mean of `weight` rewards."""
+    least = policy.residual_floor * policy.residual_floor
+    if policy.learn_noise:
+        return max(least, state.noise[0] * state.noise[0] / weight)
+    return least
+
+
+@kernel
 def open_gates(policy: TraceLearner, state: State, age: int, margin: float) -> int:
     """Return the sum of the reasons to probe now, 0 for none."""
     why = 0
@@ -344,6 +373,9 @@ def open_gates(policy: TraceLearner, state: State, age: int, margin: float) -> i
             why += RESIDUAL
         if margin <= policy.margin:
             why += MARGIN
-        if age >= policy.staleness:
+        if len(policy.hazard) > 0:
+            if 1.0 - math.exp(-policy.hazard[0] * age) >= policy.hazard[1]:
+                why += STALENESS
+        elif age >= policy.staleness:
             why += STALENESS
     return why

@@ -106,8 +106,8 @@ def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, flo
     return mean, mean - half, mean + half
 
 
-def ratio(values: np.ndarray, reference: np.ndarray) -> tuple[float, float, float]:
-    """Return the ratio of two paired means and its 95 % interval over independent pairs (to first order).
+def ratio(values: np.ndarray, reference: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
+    """Return the ratio of two paired means and its interval over independent pairs (to first order).
 
     Examples
     --------
@@ -119,5 +119,5 @@ def ratio(values: np.ndarray, reference: np.ndarray) -> tuple[float, float, floa
     found = float(values.mean() / reference.mean())
     if found == 0:
         return 0.0, 0.0, 0.0
-    _, low, high = interval((values - found * reference) / values.mean())  # of the logarithm
+    _, low, high = interval((values - found * reference) / values.mean(), level)  # of the logarithm
     return found, found * float(np.exp(low)), found * float(np.exp(high))
