@@ -11,7 +11,7 @@ from latentbandits.compiled import entry, fast, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Table, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import refuse, whole
-from latentbandits.simulation.loop import COUNTS, play, record
+from latentbandits.simulation.loop import COUNTS, follow, play, record
 from latentbandits.simulation.results import Results
 from latentbandits.specs import policy
 
@@ -238,6 +238,29 @@ def record_one(
     run = plain(record) if interpreted else fast(record, chosen)
     run(chosen, chosen.init(), Choice.blank(chosen), table.rewards, context, random, arms, why)
     return arms, why
+
+
+def follow_one(
+    contestant: Contestant, table: Table, played: np.ndarray, random: np.ndarray, interpreted: bool = False
+) -> np.ndarray:
+    """Return the arms (rounds, units) that a policy would have played had it seen the arms that another played, and their rewards.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.random import stream
+    >>> from latentbandits.simulation.batch import follow_one, record_one
+    >>> table = lb.HiddenMarkov().realise(horizon=200, units=1, seed=0, draw=0, repeat=0)
+    >>> played, _ = record_one(lb.policy("ucb1"), table, stream(0))
+    >>> bool((follow_one(lb.policy("ucb1"), table, played, stream(0)) == played).all())
+    True
+    """
+    chosen, context = prepare(contestant, table)
+    table = sound(table, len(table.means), chosen.arms, chosen.units)
+    arms = np.empty_like(played)
+    run = plain(follow) if interpreted else fast(follow, chosen)
+    run(chosen, Choice.blank(chosen), table.rewards, context, random, played, arms)
+    return arms
 
 
 def believe_one(policy: Any, table: Table, random: np.ndarray, start: int = 1) -> list[Any]:

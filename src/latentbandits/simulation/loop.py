@@ -94,3 +94,33 @@ def record(
         why[t] = choice.note[WHY]
         policy.learn(state, choice, received)
     return -1
+
+
+def follow(
+    policy: Any,
+    choice: Choice,
+    rewards: np.ndarray,
+    context: np.ndarray,
+    random: Stream,
+    played: np.ndarray,
+    arms: np.ndarray,
+) -> int:
+    """Let a policy look over another's shoulder: it sees the arms that the other played and their rewards; write what it would have played.
+
+    Returns -1, or the round in which the policy chose an arm that does not exist.
+    """
+    state = policy.init()
+    observed = np.zeros(context.shape[1])
+    received = np.zeros(len(choice.arms))
+    for t in range(len(rewards)):
+        for i in range(context.shape[1]):
+            observed[i] = context[t, i]
+        policy.choose(state, observed, random, choice)
+        for unit in range(len(choice.arms)):
+            arms[t, unit] = choice.arms[unit]
+            if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
+                return t
+            choice.arms[unit] = played[t, unit]
+            received[unit] = rewards[t, unit, played[t, unit]]
+        policy.learn(state, choice, received)
+    return -1

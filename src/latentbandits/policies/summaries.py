@@ -1,0 +1,333 @@
+"""Richer summaries of the history for the paper's linear learner, on one fixed schedule: what a summary is worth, all else being equal."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.linear import predict, reset, update
+from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Table
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, checked, refuse
+
+# Slots of State.clock: rounds begun, parts of the newest probe that have arrived, number of that probe, and of the one last shown
+ROUND, ARRIVED, CURRENT, SHOWN = 0, 1, 2, 3
+
+
+class State(NamedTuple):
+    """What a summary learner remembers.
+
+    Attributes
+    ----------
+    factor, coefficients, gain : the arms' regressions (see `latentbandits.linear`) and scratch space
+    lag_arm, lag_reward : arms and rewards of the last completed decisions, newest first
+    fingerprints : rewards of the last completed probes, newest first
+    pending : rewards of the probe under way
+    clock : rounds begun, parts of the newest probe that have arrived, number of that probe and of the one shown first
+    """
+
+    factor: np.ndarray
+    coefficients: np.ndarray
+    gain: np.ndarray
+    lag_arm: np.ndarray
+    lag_reward: np.ndarray
+    fingerprints: np.ndarray
+    pending: np.ndarray
+    clock: np.ndarray
+
+
+@checked
+class SummaryLearner(NamedTuple):
+    """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
+
+    With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
+    features and nothing else. A probe visits the arms one after the other, one per round; all units play the same arm.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms, K.
+    units : int
+        Units per round.
+    lags : int
+        How many of the last decisions are in the summary, each as one-hot of the arm, and the reward times it. Without any the
+        features have a constant instead.
+    fingerprints : int
+        How many of the last completed probes are in it.
+    age : bool
+        Whether it has the age of the newest fingerprint, as a share of `interval`, and that age times the fingerprint: an old fingerprint
+        says less.
+    products : bool
+        Whether it has all products of the newest fingerprint and the last decision.
+    covariates : int
+        Number of observed features that the caller passes with each round.
+    interval : int
+        A probe starts whenever the round is a multiple of it; 0 for none.
+    exploration : float
+        Width of the confidence bound.
+    regularization : float
+        Ridge penalty.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.policies.summaries import SummaryLearner
+    >>> agent = lb.Agent(SummaryLearner(arms=2, lags=3), seed=1)
+    >>> agent.tell(agent.ask(), 0.7)
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    lags: Annotated[int, AtLeast(0)] = 1
+    fingerprints: Annotated[int, AtLeast(0)] = 0
+    age: bool = False
+    products: bool = False
+    covariates: Annotated[int, AtLeast(0)] = 0
+    interval: Annotated[int, AtLeast(0)] = 0
+    exploration: Annotated[float, AtLeast(0)] = 1.0
+    regularization: Annotated[float, AtLeast(1e-12)] = 0.1
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other."""
+        name = "SummaryLearner"
+        if self.interval and self.interval < self.arms:
+            raise refuse(name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe")
+        if self.fingerprints and not self.interval:
+            raise refuse(name, "fingerprints", self.fingerprints, "0 without an interval")
+        if self.age and not self.fingerprints:
+            raise refuse(name, "age", True, "False without a fingerprint")
+        if self.products and not (self.fingerprints and self.lags):
+            raise refuse(name, "products", True, "False without a fingerprint or without a lag")
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return size(self)
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        arms, width = self.arms, size(self)
+        factor = np.zeros((arms, width, width))
+        reset(factor, self.regularization)
+        clock = np.zeros(4, np.int64)
+        clock[ARRIVED] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
+        return State(
+            factor,
+            np.zeros((arms, width)),
+            np.zeros(width),
+            np.zeros(max(self.lags, 1), np.int64),
+            np.zeros(max(self.lags, 1)),
+            np.zeros((max(self.fingerprints, 1), arms)),
+            np.zeros(arms),
+            clock,
+        )
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Write the summary, and play the arm with the highest upper confidence bound unless a probe is due."""
+        state.clock[ROUND] += 1
+        now = state.clock[ROUND]
+        summarise(self, state, context, choice.features)
+        best, top = 0, -np.inf
+        for arm in range(self.arms):
+            mean, variance = predict(state.factor, state.coefficients, arm, choice.features)
+            index = mean + self.exploration * math.sqrt(variance)
+            if index > top:
+                best, top = arm, index
+        why, phase = 0, 0
+        if self.interval > 0:
+            phase = now % self.interval
+            if phase < self.arms:
+                best = phase
+                why = SCHEDULED if phase == 0 else CONTINUED
+            if phase == 0:
+                state.clock[CURRENT] += 1
+                state.clock[ARRIVED] = 0
+        for unit in range(self.units):
+            choice.arms[unit] = best
+        choice.note[WHY] = why
+        choice.note[PHASE] = phase
+        choice.note[EPISODE] = state.clock[CURRENT]
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Update the regression of the played arm, the lags and the fingerprints."""
+        arm, reward = choice.arms[0], 0.0
+        for unit in range(self.units):
+            reward += rewards[unit]
+        reward /= self.units
+        update(state.factor, state.coefficients, state.gain, arm, choice.features, float(self.units), reward)
+        for i in range(len(state.lag_arm) - 1, 0, -1):
+            state.lag_arm[i] = state.lag_arm[i - 1]
+            state.lag_reward[i] = state.lag_reward[i - 1]
+        state.lag_arm[0] = arm
+        state.lag_reward[0] = reward
+        # parts of an older probe come too late for its fingerprint
+        if choice.note[WHY] != 0 and choice.note[EPISODE] == state.clock[CURRENT]:
+            state.pending[choice.note[PHASE]] = reward
+            state.clock[ARRIVED] += 1
+            if state.clock[ARRIVED] == self.arms:
+                state.clock[SHOWN] = state.clock[CURRENT]
+                for place in range(self.arms):
+                    for i in range(len(state.fingerprints) - 1, 0, -1):
+                        state.fingerprints[i, place] = state.fingerprints[i - 1, place]
+                    state.fingerprints[0, place] = state.pending[place]
+
+
+@kernel
+def size(policy: SummaryLearner) -> int:
+    """Return the number of features."""
+    arms = policy.arms
+    width = policy.fingerprints * arms + policy.covariates + (2 * arms * policy.lags if policy.lags > 0 else 1)
+    if policy.age:
+        width += 1 + arms
+    if policy.products:
+        width += 2 * arms * arms
+    return width
+
+
+@kernel
+def summarise(policy: SummaryLearner, state: State, context: np.ndarray, features: np.ndarray) -> None:
+    """Write fingerprints, lags (or a constant), age, products and covariates, in this order."""
+    arms, at = policy.arms, 0
+    for i in range(policy.fingerprints):
+        for place in range(arms):
+            features[at] = state.fingerprints[i, place]
+            at += 1
+    if policy.lags == 0:
+        features[at] = 1.0
+        at += 1
+    pairs = at
+    for i in range(policy.lags):
+        for arm in range(arms):
+            played = state.lag_arm[i] == arm
+            features[at + arm] = 1.0 if played else 0.0
+            features[at + arms + arm] = state.lag_reward[i] if played else 0.0
+        at += 2 * arms
+    if policy.age:
+        ended = state.clock[SHOWN] * policy.interval + arms - 1
+        age = (state.clock[ROUND] - ended) / policy.interval
+        features[at] = age
+        for place in range(arms):
+            features[at + 1 + place] = age * state.fingerprints[0, place]
+        at += 1 + arms
+    if policy.products:
+        for place in range(arms):
+            for i in range(2 * arms):
+                features[at] = state.fingerprints[0, place] * features[pairs + i]
+                at += 1
+    for i in range(policy.covariates):
+        features[at + i] = context[i]
+
+
+class BelieverState(NamedTuple):
+    """The states of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields."""
+
+    factor: np.ndarray
+    coefficients: np.ndarray
+    gain: np.ndarray
+    lag_arm: np.ndarray
+    lag_reward: np.ndarray
+    fingerprints: np.ndarray
+    pending: np.ndarray
+    clock: np.ndarray
+    belief: np.ndarray
+    scratch: np.ndarray
+    round: np.ndarray
+
+
+class Believer(NamedTuple):
+    """A summary learner whose covariates are the belief of a Bayes filter that looks on.
+
+    Attributes
+    ----------
+    learner : SummaryLearner with as many covariates as there are states
+    filter : BayesFilter of the world
+    """
+
+    learner: SummaryLearner
+    filter: BayesFilter
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.learner.arms
+
+    @property
+    def units(self) -> int:
+        """Units per round."""
+        return self.learner.units
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.learner.width
+
+    def init(self) -> BelieverState:
+        """Return the state before the first round."""
+        mine, its = self.learner.init(), self.filter.init()
+        return BelieverState(
+            mine.factor,
+            mine.coefficients,
+            mine.gain,
+            mine.lag_arm,
+            mine.lag_reward,
+            mine.fingerprints,
+            mine.pending,
+            mine.clock,
+            its.belief,
+            its.scratch,
+            its.round,
+        )
+
+    def choose(self, state: BelieverState, context: np.ndarray, random: Stream, choice: Choice) -> None:
+        """Move the filter's belief to this round; the learner, which sees it, chooses."""
+        self.filter.choose(state, context, random, choice)
+        self.learner.choose(state, state.belief, random, choice)
+
+    def learn(self, state: BelieverState, choice: Choice, rewards: np.ndarray) -> None:
+        """Both learn."""
+        self.filter.learn(state, choice, rewards)
+        self.learner.learn(state, choice, rewards)
+
+
+@checked
+class BeliefLearner(NamedTuple):
+    """Oracle: LinUCB that must learn the arms' rewards, but is told the exact belief over the hidden state in every round.
+
+    The summary of the history that loses nothing. It still probes at fixed times where `interval` says so, for likeness.
+
+    Parameters
+    ----------
+    arms, units, interval, exploration, regularization
+        As in `SummaryLearner`.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.policies.summaries import BeliefLearner
+    >>> table = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> BeliefLearner(arms=2).informed(table).learner.covariates
+    3
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    interval: Annotated[int, AtLeast(0)] = 0
+    exploration: Annotated[float, AtLeast(0)] = 1.0
+    regularization: Annotated[float, AtLeast(1e-12)] = 0.1
+
+    def informed(self, table: Table) -> Believer:
+        """Return the learner beside the filter for this world."""
+        known = BayesLimit(self.arms, self.units).informed(table)
+        assert isinstance(known, BayesFilter)
+        learner = SummaryLearner(
+            self.arms,
+            self.units,
+            lags=0,
+            covariates=len(known.start),
+            interval=self.interval,
+            exploration=self.exploration,
+            regularization=self.regularization,
+        )
+        return Believer(learner, known)
