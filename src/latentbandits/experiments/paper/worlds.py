@@ -9,10 +9,11 @@ from typing import Any
 from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.policies.table import TABLE, policy
 
-# Columns of Table 2, in the paper's order and grouping
+# Columns of the main table, in the paper's order and grouping
 TWO_UNIT = ("adarp-ucb", "rp-ucb")
 SINGLE_UNIT = ("adasp-ucb", "d-ucb", "exp3", "exp3-s", "lc-ts", "lc-ucb", "sp-ucb", "sw-ucb", "ts", "ucb1")
 ORACLES = ("best-single-arm",)
+ADAPTIVE = ("adarp-ucb", "adasp-ucb")
 COLUMNS = (*TWO_UNIT, *SINGLE_UNIT, *ORACLES)
 LIMIT = "bayes-limit"
 # What the paper does not have: shown beside its columns, never scored with them
@@ -20,18 +21,18 @@ PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
 LIBRARY, LIBRARY_TWO, FORGETFUL = "state-library", "state-library|two units", "state-library-forgetful"
 BEYOND = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
-# The gates as the text states them: z 2, margin 0.05, tau_min 2, hazard rate 0.1 and threshold 0.5, which is an age cap of 7
-STATED_GATES: Mapping[str, Any] = {"residual_threshold": 2.0, "margin": 0.05, "staleness": 7, "min_gap": 2}
 MATRICES, REPEATS = 128, 5
 BEYOND_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 16
 # The table's numbers are twice the regret per unit: its *Optimal single arm* tends to T/3, where uniform means give T/6.
 SCALE = 2.0
+# The six that the paper compares its own policies with
+BASELINES = ("d-ucb", "exp3", "exp3-s", "sw-ucb", "ts", "ucb1")
 
 
 @cache
 def published() -> dict[str, dict[str, float]]:
-    """Return Table 2 as published: row -> column -> cumulative regret."""
+    """Return the main table as published: row -> column -> cumulative regret."""
     names = {row.label: name for name, row in TABLE.items()}
     lines = Path(__file__).with_name("table2.csv").read_text().splitlines()[1:]
     return {
@@ -42,7 +43,7 @@ def published() -> dict[str, dict[str, float]]:
 
 @cache
 def rows() -> dict[str, tuple[HiddenMarkov, int]]:
-    """Return the environments of Table 2: row -> world and horizon."""
+    """Return the environments of the main table: row -> world and horizon."""
     lines = Path(__file__).with_name("table2.csv").read_text().splitlines()[1:]
     return {
         cells["row"]: (
@@ -80,6 +81,25 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def stated(name: str, world: HiddenMarkov) -> Any:
-    """Return an adaptive policy with the gates exactly as the text states them; the residual floor is the world's noise."""
-    return policy(name, arms=world.arms, **STATED_GATES, residual_floor=world.noise)
+def fitted(name: str, arms: int = 2, **settings: Any) -> Any:
+    """Return a policy with the settings that fit the main table: the preset, but for a residual floor that does not follow the noise.
+
+    Examples
+    --------
+    >>> from latentbandits.experiments.paper.worlds import fitted
+    >>> fitted("adasp-ucb").learn_noise, fitted("adasp-ucb").residual_floor
+    (False, 0.1)
+    """
+    if name in ADAPTIVE:
+        settings = {"learn_noise": False, **settings}
+    return policy(name, arms, **settings)
+
+
+def same_features(name: str, interval: int, arms: int = 2) -> Any:
+    """Return an adaptive policy on a fixed schedule instead of its gates: the same features, index and units."""
+    return fitted(name, arms, gated=False, interval=interval)
+
+
+def stated(name: str, world: HiddenMarkov, **settings: Any) -> Any:
+    """Return an adaptive policy exactly as the text states it; the residual floor is the world's noise."""
+    return policy(f"{name}-stated", arms=world.arms, residual_floor=world.noise, **settings)
