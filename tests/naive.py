@@ -407,24 +407,33 @@ def expected_by_paths(
 
 
 class NaiveProbeCommit:
-    """Probe every arm at the start of each interval, then play the one that paid most in that probe."""
+    """Probe every arm when the last probe is old or a reward contradicts it, else play the arm that paid most in that probe."""
 
-    def __init__(self, arms: int, units: int, interval: int) -> None:
-        self.arms, self.units, self.interval = arms, units, interval
-        self.round = 0
+    def __init__(self, arms: int, units: int, interval: int, surprise: float) -> None:
+        self.arms, self.units, self.interval, self.surprise = arms, units, interval, surprise
         self.why: frozenset[str] = frozenset()
         self.paid = [0.0] * arms
+        self.queue: list[list[int]] = []  # rounds that are left of a probe
+        self.age = interval  # rounds since the last probe began
+        self.contradicted = False
 
     def choose(self, context: Floats) -> list[int]:
-        phase = self.round % self.interval
-        self.round += 1
-        self.probing = phase < math.ceil(self.arms / self.units)
-        self.why = frozenset() if not self.probing else frozenset({"schedule" if phase == 0 else "continued"})
-        if self.probing:
-            return [(phase * self.units + unit) % self.arms for unit in range(self.units)]
-        return [self.paid.index(max(self.paid))] * self.units
+        due = {"schedule"} if self.age == self.interval else set()
+        if self.contradicted and not self.queue:
+            due.add("residual")
+        if due:
+            turns = itertools.cycle(range(self.arms))
+            rounds = math.ceil(self.arms / self.units)
+            self.queue = [list(itertools.islice(turns, self.units)) for _ in range(rounds)]
+            self.age, self.contradicted = 0, False
+        self.age += 1
+        self.probing = bool(self.queue)
+        self.why = frozenset(due or ({"continued"} if self.probing else ()))
+        return self.queue.pop(0) if self.probing else [self.paid.index(max(self.paid))] * self.units
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         if self.probing:
             for arm, reward in zip(arms, rewards, strict=True):
                 self.paid[arm] = reward
+        elif self.surprise and abs(statistics.fmean(rewards) - self.paid[arms[0]]) > self.surprise:
+            self.contradicted = True

@@ -96,7 +96,7 @@ def twin_of(policy: Any, table: Table, seed: int) -> naive.Twin:
             average = stationary(table.truth.transition) @ table.truth.means
         return naive.NaiveScript(policy.units, itertools.repeat(int(np.argmax(average))))
     if isinstance(policy, lb.ProbeCommit):
-        return naive.NaiveProbeCommit(policy.arms, policy.units, policy.interval)
+        return naive.NaiveProbeCommit(**lb.describe(policy))
     assert isinstance(policy, lb.BayesLimit)
     assert table.truth is not None
     return naive.NaiveFilter(*naive.pairs_of(table.truth), units=policy.units)
@@ -190,6 +190,9 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("cusum-ucb", {"threshold": 3.0, "noise": 0.3}),
     ("m-ucb", {"window": 2, "threshold": 2.0, "forced": 0.1}),
     ("m-ucb", {"window": 20, "forced": 0.0, "noise": 0.3}),
+    ("probe-commit", {"interval": 7}),
+    ("probe-commit", {"interval": 30, "surprise": 0.5}),
+    ("probe-commit", {"interval": 8, "surprise": 0.1}),  # often both old and contradicted
     ("random", {}),
     ("best-single-arm", {}),
     ("state-oracle", {}),

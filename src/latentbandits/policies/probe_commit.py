@@ -4,16 +4,26 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import CONTINUED, PHASE, SCHEDULED, WHY, Choice
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
 
 class State(NamedTuple):
-    """Rounds begun, and the last reward that each arm gave in a probe."""
+    """What it remembers.
+
+    Attributes
+    ----------
+    round : rounds begun since the start, or since the last early probe began
+    probed : the last reward that each arm gave in a probe
+    probes : probes begun
+    surprised : 1 if a reward has contradicted the last probe
+    """
 
     round: np.ndarray
     probed: np.ndarray
+    probes: np.ndarray
+    surprised: np.ndarray
 
 
 @checked
@@ -30,7 +40,10 @@ class ProbeCommit(NamedTuple):
     units : int
         Units per round.
     interval : int
-        Rounds from one probe to the next (tau).
+        Rounds from one probe to the next (tau), at most where there are early ones.
+    surprise : float
+        Probe early when the reward of the committed arm (the mean of the units) is farther than this from what the probe saw of it; 0 for
+        never. The interval is then a cap on the age of a probe, and the schedule one of those that the hazard corollary speaks of.
 
     Examples
     --------
@@ -43,11 +56,22 @@ class ProbeCommit(NamedTuple):
     ...     agent.tell(decision, 0.4 + 0.2 * decision.arm)
     >>> played
     [0, 1, 1, 1, 1, 0]
+
+    With `surprise`, it probes again as soon as the arm pays something else:
+
+    >>> agent, played = lb.Agent(lb.ProbeCommit(arms=2, interval=50, surprise=0.1), seed=1), []
+    >>> for reward in (0.4, 0.6, 0.6, 0.6, 0.2, 0.4, 0.2):
+    ...     decision = agent.ask()
+    ...     played.append(decision.arm)
+    ...     agent.tell(decision, reward)
+    >>> played
+    [0, 1, 1, 1, 1, 0, 1]
     """
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
     interval: Annotated[int, AtLeast(1)] = 20
+    surprise: Annotated[float, AtLeast(0)] = 0.0
 
     def check(self) -> None:
         """Refuse an interval that a probe does not fit into."""
@@ -57,24 +81,44 @@ class ProbeCommit(NamedTuple):
 
     def init(self) -> State:
         """Return the state before the first round."""
-        return State(np.zeros(1, np.int64), np.zeros(self.arms))
+        return State(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Go on with a probe, or play the arm that paid most in the last one."""
+        """Go on with a probe, begin one, or play the arm that paid most in the last one."""
         phase = state.round[0] % self.interval
+        early = state.surprised[0] == 1 and phase * self.units >= self.arms
+        if early:
+            phase = 0
+            state.round[0] = 0
         state.round[0] += 1
         probing = phase * self.units < self.arms
+        why = CONTINUED if probing else 0
+        if phase == 0:
+            why = 0 if early else SCHEDULED
+            if state.surprised[0] == 1:
+                why += RESIDUAL
+            state.probes[0] += 1
+            state.surprised[0] = 0
         best = 0
         for arm in range(1, self.arms):
             if state.probed[arm] > state.probed[best]:
                 best = arm
         for unit in range(self.units):
             choice.arms[unit] = (phase * self.units + unit) % self.arms if probing else best
-        choice.note[WHY] = 0 if not probing else SCHEDULED if phase == 0 else CONTINUED
+        choice.note[WHY] = why
         choice.note[PHASE] = phase
+        choice.note[EPISODE] = state.probes[0]
 
     def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
-        """Remember what the arms of a probe paid."""
+        """Remember what the arms of a probe paid, or notice that the committed arm pays something else."""
         if choice.note[WHY] != 0:
             for unit in range(self.units):
                 state.probed[choice.arms[unit]] = rewards[unit]
+        elif (
+            self.surprise > 0 and choice.note[EPISODE] == state.probes[0]
+        ):  # a late reward says nothing of a newer probe
+            mean = 0.0
+            for unit in range(self.units):
+                mean += rewards[unit] / self.units
+            if abs(mean - state.probed[choice.arms[0]]) > self.surprise:
+                state.surprised[0] = 1

@@ -1,7 +1,7 @@
 """The paper's closed forms, written from the formulas alone, so that simulated numbers can be checked against them.
 
 `gaps` is about means and chains, `decoding` about how often a summary names the wrong state, `schedules` about when to
-probe. Nothing here knows the simulator, its worlds or its policies.
+probe, and `learners`, which is not the paper's, about what learning costs. Nothing here knows the simulator, its worlds or its policies.
 
 Examples
 --------
@@ -42,6 +42,13 @@ from latentbandits.theory.gaps import (
     window_change,
     window_change_bound,
 )
+from latentbandits.theory.learners import (
+    Budget,
+    decoded_bound,
+    matched_bound,
+    matched_exploration,
+    matched_plays,
+)
 from latentbandits.theory.schedules import (
     Split,
     age_cap,
@@ -56,6 +63,7 @@ from latentbandits.theory.schedules import (
 )
 
 __all__ = [
+    "Budget",
     "Estimate",
     "Split",
     "age_cap",
@@ -63,6 +71,7 @@ __all__ = [
     "arm_separations",
     "bayes_error",
     "best_interval",
+    "decoded_bound",
     "decompose",
     "drift_bound",
     "drift_probability",
@@ -72,6 +81,9 @@ __all__ = [
     "lagged_bound",
     "lagged_error",
     "largest_gap",
+    "matched_bound",
+    "matched_exploration",
+    "matched_plays",
     "nearest_centroid_error",
     "nearest_mean_error",
     "optimal_arms",

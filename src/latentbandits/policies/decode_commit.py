@@ -1,0 +1,113 @@
+"""Probe, decode the state, then commit to the arm that its table names: the learner of a bound on a fixed schedule."""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import SCHEDULED, WHY, Choice
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, Vector, checked, refuse
+
+
+class State(NamedTuple):
+    """What it remembers.
+
+    Attributes
+    ----------
+    round : rounds begun
+    decoded : the state that the last probe named
+    sums : what each arm has paid in the probes that named each state; every arm has as many rewards there, so that means are not needed
+    """
+
+    round: np.ndarray
+    decoded: np.ndarray
+    sums: np.ndarray
+
+
+@checked
+class DecodeCommit(NamedTuple):
+    """Probe all arms in one round, name the state whose fingerprint is nearest, and play what has paid most in probes of that state.
+
+    The fingerprints of the states (mean rewards of the decoding arms) are known; what the arms are worth is learned, and from probes only.
+    So everything that it learns comes at times fixed beforehand, which is what makes its regret easy to bound
+    (`latentbandits.theory.decoded_bound`).
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round, at least as many as arms; the first ones probe.
+    interval : int
+        Rounds from one probe to the next (tau).
+    fingerprints : array (states, decoding arms)
+        Mean rewards of the decoding arms in every state.
+    decoding : sequence of int
+        The arms whose rewards name the state (B), in the order of the columns; empty for all.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.policies.decode_commit import DecodeCommit
+    >>> agent = lb.Agent(DecodeCommit(2, units=2, interval=3, fingerprints=[[0.1], [0.9]], decoding=[0]), seed=1)
+    >>> played = []
+    >>> for rewards in ([0.9, 0.4], [0.9, 0.9], [0.9, 0.9], [0.1, 0.4], [0.4, 0.4]):
+    ...     decision = agent.ask()
+    ...     played.append(decision.arms)
+    ...     agent.tell(decision, rewards)
+    >>> played
+    [(0, 1), (0, 0), (0, 0), (0, 1), (1, 1)]
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)]
+    interval: Annotated[int, AtLeast(1)]
+    fingerprints: Annotated[Sequence[Sequence[float]] | np.ndarray, Vector(2)]
+    decoding: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other."""
+        if self.units < self.arms:
+            raise refuse("DecodeCommit", "units", self.units, f"at least the {self.arms} arms of a probe")
+        chosen = np.asarray(self.decoding)
+        if len(set(chosen.tolist())) != len(chosen) or (chosen < 0).any() or (chosen >= self.arms).any():
+            raise refuse("DecodeCommit", "decoding", chosen.tolist(), f"different arms from 0 to {self.arms - 1}")
+        shape, columns = np.shape(self.fingerprints), len(chosen) or self.arms
+        if shape[0] < 1 or shape[1] != columns:
+            wanted = f"shape (states, {columns}), one column per decoding arm"
+            raise refuse("DecodeCommit", "fingerprints", f"of shape {shape}", wanted)
+
+    def init(self) -> State:
+        """Return the state before the first round."""
+        return State(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((len(self.fingerprints), self.arms)))
+
+    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Probe, or play the arm with the highest mean in the table of the decoded state."""
+        probing = state.round[0] % self.interval == 0
+        state.round[0] += 1
+        now = state.decoded[0]
+        best = 0
+        for arm in range(1, self.arms):
+            if state.sums[now, arm] > state.sums[now, best]:
+                best = arm
+        for unit in range(self.units):
+            choice.arms[unit] = unit % self.arms if probing else best
+        choice.note[WHY] = SCHEDULED if probing else 0
+
+    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+        """Name the state of a probe, and add the rewards to its table."""
+        if choice.note[WHY] == 0:
+            return
+        nearest = np.inf
+        for s in range(self.fingerprints.shape[0]):  # type: ignore[union-attr]
+            distance = 0.0
+            for place in range(self.fingerprints.shape[1]):  # type: ignore[union-attr]
+                arm = self.decoding[place] if len(self.decoding) > 0 else place
+                gap = rewards[arm] - self.fingerprints[s][place]
+                distance += gap * gap
+            if distance < nearest:
+                nearest = distance
+                state.decoded[0] = s
+        for arm in range(self.arms):
+            state.sums[state.decoded[0], arm] += rewards[arm]
