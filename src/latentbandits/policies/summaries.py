@@ -1,7 +1,7 @@
 """Richer summaries of the history for the paper's linear learner, on one fixed schedule: what a summary is worth, all else being equal."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
@@ -280,12 +280,12 @@ class Believer(NamedTuple):
             its.round,
         )
 
-    def choose(self, state: BelieverState, context: np.ndarray, random: Stream, choice: Choice) -> None:
+    def choose(self, state: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Move the filter's belief to this round; the learner, which sees it, chooses."""
         self.filter.choose(state, context, random, choice)
         self.learner.choose(state, state.belief, random, choice)
 
-    def learn(self, state: BelieverState, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, state: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Both learn."""
         self.filter.learn(state, choice, rewards)
         self.learner.learn(state, choice, rewards)
@@ -319,8 +319,7 @@ class BeliefLearner(NamedTuple):
 
     def informed(self, table: Table) -> Believer:
         """Return the learner beside the filter for this world."""
-        known = BayesLimit(self.arms, self.units).informed(table)
-        assert isinstance(known, BayesFilter)
+        known: Any = BayesLimit(self.arms, self.units).informed(table)
         learner = SummaryLearner(
             self.arms,
             self.units,
