@@ -553,6 +553,13 @@ GOOD: tuple[Any, Any] = ([[0.1, 0.9], [0.8, 0.2]], [[0.9, 0.1], [0.1, 0.9]])
         (lambda: theory.reuse_cap(0.1, 0.5, window=0), "window"),
         (lambda: theory.hazard_bound(4, 0.1, 0.1, 1.0, [0.1, 0.2]), "drift"),
         (lambda: theory.approximation_bound(1.0, [0.5, 1.5]), "errors"),
+        (lambda: theory.matched_exploration(2, 2, 0, 0.1), "horizon"),
+        (lambda: theory.matched_exploration(2, 2, 10, 0.1, risk=0.0), "risk"),
+        (lambda: theory.matched_exploration(2, 2, 10, 0.0), "sigma"),
+        (lambda: theory.matched_plays(GOOD[0], 0.5, regularization=0.0), "regularization"),
+        (lambda: theory.matched_bound(*GOOD, 10, 0.1, exploration=0.1), "exploration"),
+        (lambda: theory.decoded_bound(*GOOD, 0.1, 0, 10), "interval"),
+        (lambda: theory.decoded_bound(*GOOD, 0.1, 5, 10, [2]), "arms"),
         (lambda: theory.decompose(GOOD[0], [0, 1], [0, 2]), "played_arms"),
         (lambda: theory.decompose(GOOD[0], [0], [0, 1]), "best_rule_arms"),
     ],
@@ -569,7 +576,7 @@ def test_theory_stands_alone() -> None:
     """It may import the standard library, NumPy, SciPy and the refusals, and nothing of what it is there to check."""
     allowed = sys.stdlib_module_names | {"numpy", "scipy"}
     files = sorted(Path(theory.__file__).parent.glob("*.py"))
-    assert len(files) == 5
+    assert len(files) == 6
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

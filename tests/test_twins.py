@@ -594,3 +594,29 @@ def test_the_ab_test_counts_what_belongs_to_the_test_whenever_it_comes() -> None
         agent.tell(decision, reward)
         told.append(agent.ask().arm)
     assert told == [2, 2, 0, 1, 0]
+
+
+def test_a_surprise_brings_the_next_probe_forward() -> None:
+    """Arm 1 wins the probe of the first round with 0.6 and pays 0.6, then 0.4: a round later all arms are probed, whatever is due."""
+    rewards = np.tile([0.5, 0.6], (8, 2, 1))
+    rewards[2:] = [0.5, 0.4]
+    arms, why = recorded(lb.ProbeCommit(arms=2, units=2, interval=6, surprise=0.15), rewards)
+    assert arms.tolist() == [[0, 1], [1, 1], [1, 1], [0, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
+    assert why.tolist() == [SCHEDULED, 0, 0, RESIDUAL, 0, 0, 0, 0]
+    assert (
+        recorded(lb.ProbeCommit(arms=2, units=2, interval=6, surprise=0.25), rewards)[1].tolist().count(RESIDUAL) == 0
+    )
+    _, why = recorded(lb.ProbeCommit(arms=2, units=2, interval=3, surprise=0.15), rewards)
+    assert why.tolist() == [SCHEDULED, 0, 0, SCHEDULED + RESIDUAL, 0, 0, SCHEDULED, 0]
+
+
+def test_late_rewards_of_an_older_probe_surprise_nobody() -> None:
+    agent = lb.Agent(lb.ProbeCommit(arms=2, units=2, interval=3, surprise=0.1))
+    agent.tell(agent.ask(), [0.2, 0.9])
+    late, in_time = agent.ask(), agent.ask()
+    agent.tell(in_time, [0.9, 0.9])
+    probe = agent.ask()
+    assert probe.why == ("schedule",)
+    agent.tell(probe, [0.2, 0.3])
+    agent.tell(late, [0.9, 0.9])  # far from 0.3, but of the probe before
+    assert agent.ask().why == ()

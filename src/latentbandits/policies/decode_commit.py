@@ -104,10 +104,10 @@ class DecodeCommit(NamedTuple):
             distance = 0.0
             for place in range(self.fingerprints.shape[1]):  # type: ignore[union-attr]
                 arm = self.decoding[place] if len(self.decoding) > 0 else place
-                gap = rewards[arm] - self.fingerprints[s][place]
+                gap = rewards[arm] - self.fingerprints[s][place]  # units probe in the order of arms
                 distance += gap * gap
             if distance < nearest:
                 nearest = distance
                 state.decoded[0] = s
-        for arm in range(self.arms):
-            state.sums[state.decoded[0], arm] += rewards[arm]
+        for unit in range(self.arms):
+            state.sums[state.decoded[0], choice.arms[unit]] += rewards[unit]
