@@ -2,71 +2,36 @@
 
 For a statistic Z of the history, the representation oracle plays the best arm that a rule can name which sees Z alone, in every
 round of a policy's own run: it does not choose what is seen. Its regret is App, and what the policy loses beyond it is Reg. The oracle is
-told means, chain and noise; and, for statistics that forget part of the history, how often each hidden state went with each arm in this
-run, since the arms that a policy chose are themselves a hint at the state. These frequencies are counted on one half of the run and used on
-the other.
+told means, chain and noise; and, for statistics that forget part of the history, how often each hidden state goes with each arm when this
+policy plays, since the arms that a policy chooses are themselves a hint at the state. That is counted in other runs of the same policy in
+the same world, its rehearsals.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import log_ndtr
 
-from latentbandits.experiments.claims import per_draw
+from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.policies.bayes_filter import BayesLimit
 from latentbandits.policies.oracles import Scripted
-from latentbandits.protocols import CONTINUED, Policy, Table
+from latentbandits.protocols import CONTINUED, Policy, Table, Truth
 from latentbandits.random import stream
-from latentbandits.settings import refuse
+from latentbandits.settings import describe, refuse
 from latentbandits.simulation.batch import follow_one, record_one
-from latentbandits.simulation.results import interval
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS, HISTORY = (
-    "lag",
-    "three lags",
-    "fingerprint",
-    "both",
-    "both and age",
-    "both and the fingerprint before",
-    "history",
-)
-STATISTICS = (LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS, HISTORY)
-# The run is cut into this many stretches; every other one belongs to the same half
-STRETCHES = 20
-# Counts that are added for every state, spread evenly over the states that it may go with: no combination is impossible
-SMOOTHING = 1.0
+STATISTICS = ("lag", "three lags", "fingerprint", "both", "both and age", "both and the fingerprint before", "history")
+LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS, HISTORY = STATISTICS
 REMEMBERED = 3  # lags of LAGS
-
-
-class Split(NamedTuple):
-    """Mean regret of a policy over draws of the world, and its two parts with their 95 % intervals."""
-
-    regret: float
-    app: float
-    app_low: float
-    app_high: float
-    reg: float
-    reg_low: float
-    reg_high: float
-
-
-def split(results: "pd.DataFrame", case: str, policy: str, oracle: str) -> Split:
-    """Split the regret of a policy by that of the representation oracle on its runs, run by run.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from latentbandits.experiments.representation import split
-    >>> runs = pd.DataFrame({"case": "c", "policy": ["p", "p", "o", "o"], "draw": [0, 1, 0, 1], "regret": [9.0, 7.0, 4.0, 2.0]})
-    >>> split(runs, "c", "p", "o")[:2], split(runs, "c", "p", "o").reg
-    ((8.0, 3.0), 5.0)
-    """
-    regret, app = per_draw(results, case, policy), per_draw(results, case, oracle)
-    return Split(float(regret.mean()), *interval(app), *interval(regret - app))
+REHEARSALS = 4
+# Counts that are added for every state, spread evenly over the states that it may go with: no combination is impossible
+SMOOTHING = 10.0
+# Names the randomness of rehearsals; no experiment has it
+SEED = 424_242
+KEPT = 8
+ALONE = np.zeros(1, np.int64)  # the only group
 
 
 class Run(NamedTuple):
@@ -78,7 +43,6 @@ class Run(NamedTuple):
     arms, rewards : arrays (rounds, units), what was played and received
     begins, ends : first and last round of every probe
     shown : for every round the number of the last probe that had ended before it, -1 for none
-    half : for every round the half of the run that it belongs to
     """
 
     table: Table
@@ -87,7 +51,6 @@ class Run(NamedTuple):
     begins: np.ndarray
     ends: np.ndarray
     shown: np.ndarray
-    half: np.ndarray
 
     @classmethod
     def of(cls, base: Any, table: Table) -> "Run":
@@ -108,28 +71,19 @@ class Run(NamedTuple):
             begins,
             ends,
             np.searchsorted(ends, rounds) - 1,
-            rounds * STRETCHES // len(arms) % 2,
         )
 
     @property
-    def noise(self) -> np.ndarray:
-        """Noise of each unit's reward."""
-        return self.table.truth.noise  # type: ignore[union-attr]
+    def truth(self) -> Truth:
+        """What is true of the world."""
+        assert self.table.truth is not None
+        return self.table.truth
 
     @property
-    def means(self) -> np.ndarray:
-        """Mean rewards by state and arm."""
-        return self.table.truth.means  # type: ignore[union-attr]
-
-    @property
-    def chain(self) -> np.ndarray:
-        """The transition matrix."""
-        return self.table.truth.transition  # type: ignore[union-attr]
-
-    @property
-    def start(self) -> np.ndarray:
-        """The stationary distribution."""
-        return self.table.truth.start  # type: ignore[union-attr]
+    def code(self) -> np.ndarray:
+        """The arms of all units of a round as one number."""
+        found: np.ndarray = self.arms @ self.truth.means.shape[1] ** np.arange(self.arms.shape[1])
+        return found
 
     @property
     def fresh(self) -> np.ndarray:
@@ -137,6 +91,44 @@ class Run(NamedTuple):
         found = np.zeros(len(self.arms), bool)
         found[self.ends[self.ends < len(found) - 1] + 1] = True
         return found
+
+    def after(self, code: int) -> np.ndarray:
+        """Return whether the units played certain arms in the round before."""
+        found: np.ndarray = np.append(False, self.code[:-1] == code)
+        return found
+
+    def since(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for some rounds, the state in which the last probe ended and that of the round before."""
+        chosen = np.flatnonzero(rounds)
+        return self.table.states[self.ends[self.shown[chosen]]], self.table.states[chosen - 1]
+
+
+_kept: dict[object, list[Run]] = {}
+
+
+def rehearse(base: Any, table: Table) -> list[Run]:
+    """Return runs of a policy in the world of a table that have nothing but the world in common with it.
+
+    Several statistics are computed for one policy and table in a row, so the last rehearsals are kept.
+    """
+    truth: Any = table.truth
+    rounds, units = table.rewards.shape[:2]
+    key = (
+        type(base),
+        str(describe(base)),
+        rounds,
+        truth.transition.tobytes(),
+        truth.means.tobytes(),
+        truth.noise.tobytes(),
+    )
+    found = _kept.get(key)
+    if found is None:
+        world = HiddenMarkov(transition=truth.transition, means=truth.means, unit_noise=tuple(truth.noise))
+        found = [Run.of(base, world.realise(rounds, units, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)), None)
+        _kept[key] = found
+    return found
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
@@ -147,20 +139,20 @@ def _exp(logs: np.ndarray) -> np.ndarray:
 
 def _likelihood(run: Run, rounds: np.ndarray) -> np.ndarray:
     """Return the likelihood of all rewards of some rounds in every state, each row up to a factor."""
-    logs = np.zeros((len(rounds), len(run.means)))
-    for unit, noise in enumerate(run.noise):
-        logs -= 0.5 * ((run.rewards[rounds, unit, None] - run.means.T[run.arms[rounds, unit]]) / noise) ** 2
+    logs = np.zeros((len(rounds), len(run.truth.means)))
+    for unit, noise in enumerate(run.truth.noise):
+        logs -= 0.5 * ((run.rewards[rounds, unit, None] - run.truth.means.T[run.arms[rounds, unit]]) / noise) ** 2
     return _exp(logs - logs.max(axis=1, keepdims=True))
 
 
 def _decoded(run: Run, prior: np.ndarray) -> np.ndarray:
     """Return what each probe says about the state in its last round, given a belief about its first: arrays (probes, states)."""
-    belief = np.array(np.broadcast_to(prior, (len(run.ends), len(run.start))))
+    belief = np.array(np.broadcast_to(prior, (len(run.ends), len(run.truth.start))))
     length = run.ends - run.begins
     for part in range(int(length.max(initial=-1)) + 1):
         rows = np.flatnonzero(length >= part)
         if part > 0:
-            belief[rows] = belief[rows] @ run.chain
+            belief[rows] = belief[rows] @ run.truth.transition
         belief[rows] *= _likelihood(run, run.begins[rows] + part)
     total = belief.sum(axis=1, keepdims=True)
     found: np.ndarray = belief / np.where(total > 0, total, 1.0)
@@ -169,22 +161,20 @@ def _decoded(run: Run, prior: np.ndarray) -> np.ndarray:
 
 def _decoded_with_previous(run: Run) -> np.ndarray:
     """Return what each probe and the one before it say about the state in its last round."""
-    alone, prior = _decoded(run, run.start), np.tile(run.start, (len(run.ends), 1))
+    alone, prior = _decoded(run, run.truth.start), np.tile(run.truth.start, (len(run.ends), 1))
     gap = run.begins[1:] - run.ends[:-1]
     for rounds in np.unique(gap):
         after = np.flatnonzero(gap == rounds) + 1
-        prior[after] = alone[after - 1] @ np.linalg.matrix_power(run.chain, rounds)
+        prior[after] = alone[after - 1] @ np.linalg.matrix_power(run.truth.transition, rounds)
     return _decoded(run, prior)
 
 
-def _hints(run: Run, decoded: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the likelihood of every round's fingerprint in the states that its probe may have ended in, and the one it did end in.
-
-    Before the first fingerprint the likelihood is the same for all states, and the state is not to be used.
-    """
-    likelihood = np.vstack([decoded / run.start, np.ones(len(run.start))])
-    ended = np.append(run.table.states[run.ends], 0)
-    return likelihood[run.shown], ended[run.shown]  # the last for -1
+def _hints(run: Run, decoded: np.ndarray) -> np.ndarray:
+    """Return the likelihood of every round's fingerprint in the states that its probe may have ended in; ones before the first."""
+    found: np.ndarray = np.vstack([decoded / run.truth.start, np.ones(len(run.truth.start))])[
+        run.shown
+    ]  # the last for -1
+    return found
 
 
 class Part(NamedTuple):
@@ -192,14 +182,14 @@ class Part(NamedTuple):
 
     Attributes
     ----------
-    rounds : the rounds that come to see such a lag
+    code : these arms, as one number
+    rounds : the rounds that see such a lag
     likelihood : array (rounds, states) of the lag in the states of the round before, on one scale for all parts
-    after : the rounds before which the units did play these arms
     """
 
+    code: int
     rounds: np.ndarray
     likelihood: np.ndarray
-    after: np.ndarray
 
 
 def _lagged(run: Run) -> list[Part]:
@@ -207,127 +197,126 @@ def _lagged(run: Run) -> list[Part]:
 
     The lag does not tell what the other units played, so all that it may stem from is considered.
     """
-    code = run.arms[:-1] @ run.means.shape[1] ** np.arange(run.arms.shape[1])
+    code = run.code[:-1]
     arm, reward = np.full(len(run.arms), -1), np.empty(len(run.arms))
     patterns = []
     for each in np.unique(code):
-        after = np.flatnonzero(code == each) + 1
-        units = run.arms[after[0] - 1]
+        before = np.flatnonzero(code == each)
+        units = run.arms[before[0]]
         arms = np.unique(units)
-        paid = np.stack([run.rewards[after - 1][:, units == one].mean(axis=1) for one in arms])
+        paid = np.stack([run.rewards[before][:, units == one].mean(axis=1) for one in arms])
         best = paid.argmax(axis=0)
-        arm[after], reward[after] = arms[best], paid[best, np.arange(len(after))]
-        noise = [np.sqrt((run.noise[units == one] ** 2).sum()) / (units == one).sum() for one in arms]
-        patterns.append((arms, noise, after))
+        arm[before + 1], reward[before + 1] = arms[best], paid[best, np.arange(len(before))]
+        noise = [np.sqrt((run.truth.noise[units == one] ** 2).sum()) / (units == one).sum() for one in arms]
+        patterns.append((int(each), arms, noise))
     parts, top = [], np.full(len(run.arms), -np.inf)
-    for arms, noise, after in patterns:
+    for each, arms, noise in patterns:
         for one in arms:
             rounds = np.flatnonzero(arm == one)
-            logs = np.zeros((len(rounds), len(run.start)))
+            logs = np.zeros((len(rounds), len(run.truth.start)))
             for other, scale in zip(arms, noise, strict=True):
-                away = (reward[rounds, None] - run.means[:, other]) / scale
+                away = (reward[rounds, None] - run.truth.means[:, other]) / scale
                 logs += -0.5 * away**2 - np.log(scale) if other == one else log_ndtr(away)
             top[rounds] = np.maximum(top[rounds], logs.max(axis=1))
-            parts.append(Part(rounds, logs, after))
+            parts.append(Part(each, rounds, logs))
     return [part._replace(likelihood=_exp(part.likelihood - top[part.rounds, None])) for part in parts]
 
 
-def _counts(run: Run, source: np.ndarray, groups: int, rounds: np.ndarray) -> np.ndarray:
-    """Count how often each source goes with each state of the round before: an array (halves, groups, states).
-
-    What is to be used in one half was counted in the other.
-    """
-    states = len(run.start)
-    place = ((1 - run.half[rounds]) * groups + source[rounds]) * states + run.table.states[rounds - 1]
-    counted = np.bincount(place, minlength=2 * groups * states).reshape(2, groups, states)
-    return counted + SMOOTHING / states
-
-
-def _mixed(weights: np.ndarray, matrices: Mapping[int, np.ndarray], which: np.ndarray) -> np.ndarray:
-    """Return every row of weights times the matrix that it belongs to."""
-    found = np.empty((len(weights), next(iter(matrices.values())).shape[1]))
-    for name, matrix in matrices.items():
-        mine = np.flatnonzero(which == name)
-        found[mine] = weights[mine] @ matrix
+def _count(groups: int, states: int, pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Count how often each group goes with each state, in all rehearsals: an array (groups, states)."""
+    counted = np.zeros(groups * states)
+    for group, state in pairs:
+        counted += np.bincount(group * states + state, minlength=len(counted))
+    found: np.ndarray = counted.reshape(groups, states) + SMOOTHING / states
     return found
 
 
-def _by_lag(run: Run) -> np.ndarray:
-    """Return the belief about the state of the round before, given the lag."""
-    belief = np.zeros((len(run.arms), len(run.start)))
-    for part in _lagged(run):
-        counted = _counts(run, np.zeros_like(run.half), 1, part.after)[:, 0]
-        belief[part.rounds] += counted[run.half[part.rounds]] * part.likelihood
+def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the belief about the state of the round before, given the lag. How often each state is met, the chain tells."""
+    states = len(run.truth.start)
+    belief, parts = np.zeros((len(run.arms), states)), _lagged(run)
+    counted = {
+        code: _count(1, states, ((ALONE, one.table.states[one.code == code]) for one in rehearsals))
+        for code in {part.code for part in parts}
+    }
+    total = sum(counted.values())
+    for part in parts:
+        belief[part.rounds] += part.likelihood * (run.truth.start * counted[part.code] / total)
     return belief
 
 
-def _by_lags(run: Run) -> np.ndarray:
-    """Return the same, given several lags: a filter that starts from how often each state began such a sequence of arms."""
+def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the same, given several lags: a filter that starts from how often each state begins such a sequence of arms."""
     if run.arms.shape[1] > 1:
         raise refuse("Representation", "units", run.arms.shape[1], f"1 for {LAGS}")
+    arms, states = run.truth.means.shape[1], len(run.truth.start)
     rounds = np.arange(REMEMBERED, len(run.arms))
-    arms = run.means.shape[1]
-    played = sum(run.arms[rounds - lag, 0] * arms ** (lag - 1) for lag in range(1, REMEMBERED + 1))
-    oldest = rounds - REMEMBERED
-    codes, states = arms**REMEMBERED, len(run.start)
-    place = ((1 - run.half[rounds]) * codes + played) * states + run.table.states[oldest]
-    counted = np.bincount(place, minlength=2 * codes * states).reshape(2, codes, states) + SMOOTHING / states
-    belief = np.zeros((len(run.arms), states))
+    oldest, powers = rounds - REMEMBERED, arms ** np.arange(REMEMBERED)
+
+    def sequence(one: Run) -> np.ndarray:
+        found: np.ndarray = np.stack([one.arms[rounds - lag, 0] for lag in range(1, REMEMBERED + 1)], 1) @ powers
+        return found
+
+    counted = _count(arms**REMEMBERED, states, ((sequence(one), one.table.states[oldest]) for one in rehearsals))
     likelihood = _likelihood(run, np.arange(len(run.arms)))
-    belief[rounds] = counted[run.half[rounds], played] * likelihood[oldest]
+    found = (run.truth.start * counted / counted.sum(axis=0))[sequence(run)] * likelihood[oldest]
     for lag in range(REMEMBERED - 1, 0, -1):
-        belief[rounds] = (belief[rounds] @ run.chain) * likelihood[rounds - lag]
-    belief[1:REMEMBERED] = run.start  # too early for so many lags
+        found = (found @ run.truth.transition) * likelihood[rounds - lag]
+    return np.vstack([np.tile(run.truth.start, (REMEMBERED, 1)), found])  # at first there are not so many lags
+
+
+def _by_fingerprint(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the same, given the fingerprint: its probe may have ended at any time."""
+    states = len(run.truth.start)
+    pairs = (one.since(one.shown >= 0) for one in rehearsals)
+    belief: np.ndarray = _hints(run, _decoded(run, run.truth.start)) @ _count(states, states, pairs)
     return belief
 
 
-def _by_fingerprint(run: Run) -> np.ndarray:
-    """Return the same, given the fingerprint: its probe may have ended at any time."""
-    hints, source = _hints(run, _decoded(run, run.start))
-    seen = np.flatnonzero(run.shown >= 0)
-    return _mixed(hints, dict(enumerate(_counts(run, source, len(run.start), seen))), run.half)
-
-
-def _by_both(run: Run, previous: bool = False, aged: bool = False) -> np.ndarray:
+def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: bool = False) -> np.ndarray:
     """Return the same, given lag and fingerprint, and the fingerprint before or the age if wanted.
 
     How the state in which the last probe ended goes with that of the round before is counted. If the age is known, the chain tells it,
     and only the arm that was played in such a case is counted: exact for probes at fixed times.
     """
-    hints, source = _hints(run, _decoded_with_previous(run) if previous else _decoded(run, run.start))
-    states, fresh = len(run.start), run.fresh
+    hints = _hints(run, _decoded_with_previous(run) if previous else _decoded(run, run.truth.start))
+    states, fresh = len(run.truth.start), run.fresh
     belief = np.zeros((len(run.arms), states))
-    new = np.flatnonzero(fresh)
-    belief[new] = hints[new] * _counts(run, np.zeros_like(run.half), 1, new)[run.half[new], 0]
+    ended = _count(1, states, ((ALONE, one.table.states[one.ends]) for one in rehearsals))
+    belief[fresh] = hints[fresh] * ended
     parts = _lagged(run)
-    counted = [
-        _counts(run, source, states, part.after[~fresh[part.after] & (run.shown[part.after] >= 0)]) for part in parts
-    ]
-    which, power = run.half, {0: np.ones((states, states))}
+    counted = {}
+    for part in parts:
+        pairs = (one.since(one.after(part.code) & ~one.fresh & (one.shown >= 0)) for one in rehearsals)
+        counted[part.code] = _count(states, states, pairs)
+    age, power = np.zeros(len(fresh), np.int64), {0: np.ones((states, states))}
     if aged:
         age = np.where(run.shown >= 0, np.arange(len(fresh)) - 1 - np.append(run.ends, 0)[run.shown], 0)
-        power = {2 * int(n): run.start[:, None] * np.linalg.matrix_power(run.chain, n) for n in np.unique(age)}
-        counted = [part / sum(counted) for part in counted]
-        which = 2 * age + run.half
-    for part, count in zip(parts, counted, strict=True):
+        power = {
+            int(n): run.truth.start[:, None] * np.linalg.matrix_power(run.truth.transition, n) for n in np.unique(age)
+        }
+        total = sum(counted.values())
+        counted = {code: count / total for code, count in counted.items()}
+    for part in parts:
         old = ~fresh[part.rounds]
-        rounds = part.rounds[old]
-        matrices = {name + half: matrix * count[half] for name, matrix in power.items() for half in (0, 1)}
-        belief[rounds] += _mixed(hints[rounds], matrices, which[rounds]) * part.likelihood[old]
+        for n, matrix in power.items():
+            mine = np.flatnonzero(old & (age[part.rounds] == n))
+            rounds = part.rounds[mine]
+            belief[rounds] += (hints[rounds] @ (matrix * counted[part.code])) * part.likelihood[mine]
     return belief
 
 
-_BELIEFS: Mapping[str, Callable[[Run], np.ndarray]] = {
+_BELIEFS: Mapping[str, Callable[[Run, Sequence[Run]], np.ndarray]] = {
     LAG: _by_lag,
     LAGS: _by_lags,
     FINGERPRINT: _by_fingerprint,
     BOTH: _by_both,
-    AGED: lambda run: _by_both(run, aged=True),
-    FINGERPRINTS: lambda run: _by_both(run, previous=True),
+    AGED: partial(_by_both, aged=True),
+    FINGERPRINTS: partial(_by_both, previous=True),
 }
 
 
-def values(run: Run, statistic: str, payoff: np.ndarray) -> np.ndarray:
+def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarray) -> np.ndarray:
     """Return what a payoff (states, columns) is worth in every round, given a statistic: an array (rounds, columns), rows up to a factor.
 
     With the means of the arms as payoff that is each arm's expected reward, with the identity it is the belief about the state.
@@ -336,8 +325,8 @@ def values(run: Run, statistic: str, payoff: np.ndarray) -> np.ndarray:
         raise refuse(
             "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
         )
-    found: np.ndarray = _BELIEFS[statistic](run) @ (run.chain @ payoff)
-    found[0] = run.start @ payoff
+    found: np.ndarray = _BELIEFS[statistic](run, rehearsals) @ (run.truth.transition @ payoff)
+    found[0] = run.truth.start @ payoff
     return found
 
 
@@ -345,9 +334,9 @@ class Representation(NamedTuple):
     """Oracle: the best rule that sees only a statistic of the history of another policy, on that policy's own run.
 
     Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, looking over the
-    policy's shoulder. For the others it is Bayes' rule with the world's means, chain and noise and with counted frequencies. No rule that
-    sees the statistic does better than the best, so what is computed is, on average, App or more: more by as much as the counts are off,
-    and because the noise of a fingerprint has a part in the arms played after it, which is left out.
+    policy's shoulder. For the others it is Bayes' rule with the world's means, chain and noise and with the frequencies of `rehearse`.
+    No rule that sees the statistic does better than the best, so what is computed is, on average, App or more: more by as much as the
+    counts are off, and because the noise of a fingerprint has a part in the arms played after it, which is left out.
 
     Parameters
     ----------
@@ -394,11 +383,12 @@ class Representation(NamedTuple):
                 "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no memory"
             )
         run = Run.of(self.base, table)
+        rehearsals = rehearse(self.base, table) if self.statistic != HISTORY else []
         if self.statistic == HISTORY:
             script = follow_one(BayesLimit(self.arms, self.units), table, run.arms, stream(0))[:, 0]
         elif self.decoded:
-            right = values(run, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == table.states
+            right = values(run, rehearsals, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == table.states
             script = np.where(right, table.means.argmax(axis=1), table.means.argmin(axis=1))
         else:
-            script = values(run, self.statistic, truth.means).argmax(axis=1)
+            script = values(run, rehearsals, self.statistic, truth.means).argmax(axis=1)
         return Scripted(self.arms, self.units, script)
