@@ -43,6 +43,8 @@ class Run(NamedTuple):
     arms, rewards : arrays (rounds, units), what was played and received
     begins, ends : first and last round of every probe
     shown : for every round the number of the last probe that had ended before it, -1 for none
+    fresh : whether a probe ended in the round before. A rule that sees lag and fingerprint knows it: they share a reward
+    code : the arms of all units of a round as one number
     """
 
     table: Table
@@ -51,6 +53,8 @@ class Run(NamedTuple):
     begins: np.ndarray
     ends: np.ndarray
     shown: np.ndarray
+    fresh: np.ndarray
+    code: np.ndarray
 
     @classmethod
     def of(cls, base: Any, table: Table) -> "Run":
@@ -71,6 +75,8 @@ class Run(NamedTuple):
             begins,
             ends,
             np.searchsorted(ends, rounds) - 1,
+            np.append(False, probing & (after != CONTINUED))[:-1],
+            arms @ table.rewards.shape[2] ** np.arange(arms.shape[1]),
         )
 
     @property
@@ -78,19 +84,6 @@ class Run(NamedTuple):
         """What is true of the world."""
         assert self.table.truth is not None
         return self.table.truth
-
-    @property
-    def code(self) -> np.ndarray:
-        """The arms of all units of a round as one number."""
-        found: np.ndarray = self.arms @ self.truth.means.shape[1] ** np.arange(self.arms.shape[1])
-        return found
-
-    @property
-    def fresh(self) -> np.ndarray:
-        """Whether a probe ended in the round before. A rule that sees lag and fingerprint knows it: they share a reward."""
-        found = np.zeros(len(self.arms), bool)
-        found[self.ends[self.ends < len(found) - 1] + 1] = True
-        return found
 
     def after(self, code: int) -> np.ndarray:
         """Return whether the units played certain arms in the round before."""
