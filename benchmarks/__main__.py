@@ -15,7 +15,7 @@ from benchmarks.figures import Figure, table
 def main() -> int:
     """Run the benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed as ratios within one run.")
-    parser.add_argument("--quick", action="store_true", help="play a fifth of the paper's Table 2")
+    parser.add_argument("--quick", action="store_true", help="play a fifth of the paper's main table")
     quick = parser.parse_args().quick
     yardstick.compiler()  # leave now rather than after a minute
     figures = startup.measure()

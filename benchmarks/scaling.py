@@ -1,4 +1,4 @@
-"""Whole simulations: what a second core gives, and how long the paper's Table 2 takes."""
+"""Whole simulations: what a second core gives, and how long the paper's main table takes."""
 
 import time
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def speedup() -> list[Figure]:
 
 
 def table_2(ns: Mapping[str, float], quick: bool) -> list[Figure]:
-    """Time the paper's Table 2; `ns` are nanoseconds per round on one core, just measured on the default world."""
+    """Time the paper's main table; `ns` are nanoseconds per round on one core, just measured on the default world."""
     workers, repeats = min(2, cores()), 1 if quick else 5
     rounds, wall, busy = 0, 0.0, time.process_time()
     for number, (world, horizon) in enumerate(_ROWS, start=1):
@@ -61,7 +61,7 @@ def table_2(ns: Mapping[str, float], quick: bool) -> list[Figure]:
     ideal = rounds * sum(ns[name] for name in _POLICIES) * 1e-9 / workers
     size = f"{len(_ROWS)} worlds, {len(_POLICIES)} policies, {_DRAWS * repeats} runs, {workers} workers"
     figures = [
-        Figure("table2_seconds", wall, "", f"the paper's Table 2: {size}"),
+        Figure("table2_seconds", wall, "", f"the paper's main table: {size}"),
         Figure("table2_rounds_per_second", rounds * len(_POLICIES) / wall, "", "rounds of all its policies per second"),
         Figure(
             "table2_efficiency", ideal / wall, ">= 0.8", "time of the bare loops (default world) over its wall time"

@@ -21,7 +21,7 @@ from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT, publis
 from latentbandits.policies.table import TABLE
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
-# regime -> what differs from the default, row of the paper's Table 2, and who may play
+# regime -> what differs from the default, row of the paper's main table, and who may play
 REGIMES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
     "two states": ({"states": 2}, "S2", SINGLE_UNIT),
     "default": ({}, "default", SINGLE_UNIT),

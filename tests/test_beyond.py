@@ -63,7 +63,7 @@ def test_table2_shows_what_is_beyond_the_paper_apart() -> None:
 
 
 def test_runs_beyond_the_paper_are_paired_with_the_papers() -> None:
-    """They are the first repeats on the same matrices of the same worlds; the rows of Table 2 are no other cells here."""
+    """They are the first repeats on the same matrices of the same worlds; the rows of the main table are no other cells here."""
     paper = {case.name: case for case in table2.paper(quick=False)}
     for case in table2.beyond(quick=False):
         twin = paper[case.name.removesuffix(table2.APART)]

@@ -1,4 +1,4 @@
-"""The paper's Table 2 as a statistical test (`make test-slow`)."""
+"""The paper's main table as a statistical test (`make test-slow`)."""
 
 import numpy as np
 import pytest

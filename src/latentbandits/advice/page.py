@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from latentbandits.advice import explain, figures, words
 from latentbandits.report.page import STYLE
-from latentbandits.report.page import text as escaped
 from latentbandits.report.palette import saved
+from latentbandits.report.verdicts import text as escaped
 from latentbandits.text import figure as number
 from latentbandits.text import percent, short
 

@@ -17,32 +17,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run, print verdicts as they come, then draw the page."""
+    """Run, print verdicts as they come, then draw the page; or search for settings."""
     import time
 
     from latentbandits.cli.screen import Progress
+    from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, TIED, VERDICTS, Claim
     from latentbandits.experiments.reproduce import Outcome, reproduce
     from latentbandits.report.page import write_report
     from latentbandits.text import table
 
     begin = time.perf_counter()
+    results = options.out / "results"
+    marks = {HOLDS: "+", FAILS: "-", TIED: "="}
 
     def finished(outcome: Outcome) -> None:
-        held = sum(claim.verdict == "holds" for claim in outcome.claims)
-        found = (
-            ""
-            if not outcome.found
-            else f", {outcome.found} of {outcome.found + outcome.computed} cells found in {results}"
-        )
-        print(
-            f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {held} of {len(outcome.claims)} claims hold",
-            flush=True,
-        )
+        known = outcome.found + outcome.computed
+        found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
+        print(f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}", flush=True)
         for claim in outcome.claims:
-            mark = {"holds": "+", "does not hold": "-"}.get(claim.verdict, "?")
-            print(f"  {mark} {claim.text}\n      here {claim.measured}; {outcome.experiment.beside} {claim.published}")
+            print(f"  {marks.get(claim.verdict, '?')} {claim.text}")
 
-    results = options.out / "results"
     try:
         (options.out / "report" / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -52,16 +46,18 @@ def run(options: argparse.Namespace) -> int:
     outcomes = reproduce(
         options.experiments, results, options.quick, options.workers, lambda name: Progress(f"{name:22}"), finished
     )
-    words = ("holds", "does not hold", "cannot be judged")
-    lines = [
-        [
-            outcome.experiment.id,
-            f"{outcome.seconds:.1f}",
-            *(str([c.verdict for c in outcome.claims].count(word)) for word in words),
-        ]
-        for outcome in outcomes
-    ]
-    print("\n" + table(["experiment", "seconds", "holds", "does not", "not judged"], lines))
+    claims = [claim for outcome in outcomes for claim in outcome.claims]
+
+    def counts(chosen: list[Claim]) -> list[str]:
+        return [str(sum(claim.verdict == word for claim in chosen)) for word in VERDICTS]
+
+    kinds = {title: [claim for claim in claims if claim.kind == kind] for kind, title in KINDS.items()}
+    lines = [[title, *counts(chosen)] for title, chosen in kinds.items() if chosen]
+    print("\n" + table(["verdicts", "holds (+)", "does not (-)", "tied (=)", "not judged (?)"], lines))
+    if options.quick:
+        print(
+            "A quick run judges nothing: it is too small to confirm or to refute. The page says what each claim points to."
+        )
     page = write_report(results, options.out / "report")
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0

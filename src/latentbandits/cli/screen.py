@@ -3,23 +3,30 @@
 import sys
 import time
 
+EVERY = 20.0  # seconds between two lines where nobody watches
+
 
 class Progress:
-    """One line on the error stream that shows how far, how fast and how long still; silent where nobody watches."""
+    """How far, how fast and how long still: one line that changes on a terminal, a new line now and then elsewhere."""
 
     def __init__(self, title: str) -> None:
-        self._title, self._begin, self._shown = title, time.perf_counter(), 0.0
+        self._title, self._begin = title, time.perf_counter()
+        self._shown = 0.0 if sys.stderr.isatty() else self._begin
         self._watched = sys.stderr.isatty()
 
     def __call__(self, done: int, total: int) -> None:
         """Show that so many of all rounds are done."""
         now = time.perf_counter()
-        if not self._watched or (now - self._shown < 0.1 and done < total):
+        if now - self._shown < (0.1 if self._watched else EVERY) and not (self._watched and done == total):
             return
         self._shown = now
         spent = now - self._begin
-        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s  {spent * (total - done) / done:4.0f} s left"
-        sys.stderr.write("\r\x1b[K" + ("" if done == total else line))
+        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s  "
+        f"{spent * (total - done) / max(done, 1):4.0f} s left"
+        if self._watched:
+            sys.stderr.write("\r\x1b[K" + ("" if done == total else line))
+        else:
+            sys.stderr.write(line + "\n")
         sys.stderr.flush()
 
 

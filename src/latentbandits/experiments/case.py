@@ -5,6 +5,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +85,25 @@ def _plain(value: Any) -> Any:
     return about_world(value) if dataclasses.is_dataclass(value) else value
 
 
+def _file(thing: Any) -> Path:
+    """Return the file that a thing's class is written in."""
+    return Path(sys.modules[type(thing).__module__].__file__ or "")
+
+
+@cache  # what runs is what was imported, whatever happens to the file meanwhile
+def _digest(*parts: Path) -> str:
+    made = hashlib.sha256()
+    for part in parts:
+        for file in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
+            made.update(file.read_bytes())
+    return made.hexdigest()
+
+
 def _source(thing: Any) -> str:
     """Return a digest of the file that a thing's class is written in."""
-    return hashlib.sha256(Path(sys.modules[type(thing).__module__].__file__ or "").read_bytes()).hexdigest()
+    return _digest(_file(thing))
 
 
 def code_version(policy: Any) -> str:
     """Return a digest of the sources that a policy's results depend on: its own file and the engine."""
-    made = hashlib.sha256()
-    own = Path(sys.modules[type(policy).__module__].__file__ or "")
-    for part in [own, *(_PACKAGE / name for name in _ENGINE)]:
-        for file in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
-            made.update(file.read_bytes())
-    return made.hexdigest()
+    return _digest(_file(policy), *(_PACKAGE / name for name in _ENGINE))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from latentbandits.experiments import beyond
-from latentbandits.experiments.case import Claim, tempered
+from latentbandits.experiments.claims import Claim, tempered
 from latentbandits.experiments.paper import table2
 from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import Experiment, experiments

@@ -4,7 +4,8 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from latentbandits.experiments.case import Case, Claim
+from latentbandits.experiments.case import Case
+from latentbandits.experiments.claims import Claim
 from latentbandits.settings import nearest, refuse
 
 if TYPE_CHECKING:
@@ -18,11 +19,16 @@ IDS = (
     "ablation",
     "misspecification",
     "many-arms",
+    "example",
+    "residuals",
+    "timing",
+    "decomposition",
     "theory",
+    "ladder",
     "beyond",
 )
 # Experiments that are not the paper's
-OWN = ("beyond",)
+OWN = ("ladder", "beyond")
 
 
 class Experiment(NamedTuple):
@@ -34,14 +40,12 @@ class Experiment(NamedTuple):
     summary : one line about it
     cases : given whether it is to be quick, the simulations
     score : given the rows of all runs, the claims and their verdicts
-    beside : what the claims are measured against: the paper, or a target
     """
 
     id: str
     summary: str
     cases: Callable[[bool], list[Case]]
     score: Callable[["pd.DataFrame"], list[Claim]]
-    beside: str = "paper"
 
 
 def experiment(name: str) -> Experiment:
@@ -50,7 +54,7 @@ def experiment(name: str) -> Experiment:
         raise refuse("reproduce", "experiment", name, f"one of {', '.join(IDS)}{nearest(name, IDS)}")
     room = "experiments" if name in OWN else "experiments.paper"
     module = importlib.import_module(f"latentbandits.{room}.{name.replace('-', '_')}")
-    return Experiment(name, module.SUMMARY, module.cases, module.score, "target" if name in OWN else "paper")
+    return Experiment(name, module.SUMMARY, module.cases, module.score)
 
 
 def experiments(names: Sequence[str] = ()) -> list[Experiment]:

@@ -190,6 +190,9 @@ TABLE: Mapping[str, Entry] = {
     "state-oracle": Entry("State oracle", StateOracle, _fixed(), "oracle: sees the state"),
 }
 
+# Profiles that are kept as a record of the paper's text; nobody is advised to use them
+RECORDS = ("adarp-ucb-stated", "adasp-ucb-stated")
+
 # All classes that an agent's file may name
 CLASSES: Mapping[str, type] = {
     kind.__name__: kind for kind in (*dict.fromkeys(row.make for row in TABLE.values()), BayesFilter, Scripted)

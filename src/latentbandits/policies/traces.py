@@ -360,7 +360,7 @@ def floor(policy: TraceLearner, state: State, weight: float) -> float:
     """Return the variance of noise within a Studentized residual of the mean of `weight` rewards."""
     least = policy.residual_floor * policy.residual_floor
     if policy.learn_noise:
-        return max(least, state.noise[0] * state.noise[0] / weight)
+        return max(least, float(state.noise[0] * state.noise[0] / weight))
     return least
 
 

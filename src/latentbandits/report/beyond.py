@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from latentbandits.experiments import beyond
-from latentbandits.experiments.case import Claim
 from latentbandits.experiments.paper.worlds import (
     COLUMNS,
     FORGETFUL,
@@ -29,7 +28,7 @@ _TICKS = (0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500)
 
 
 def story(results: pd.DataFrame) -> Figure:
-    """Multiples of the Bayes limit, per row of Table 2 and policy."""
+    """Multiples of the Bayes limit, per row of the main table and policy."""
     table = beyond.summary(results)
     figure = Figure(figsize=(9.4, 9.6))
     axes = figure.subplots()
@@ -179,7 +178,8 @@ def words() -> str:
         "of states or how often they change. It stands here beside the paper's policies, four change-point policies from elsewhere "
         "(<em>peers</em>) and the Bayes limit, on the same worlds.</p>"
         f"<p>Its settings were tuned on worlds of the seeds {seeds}; every result here is of seed {beyond.SEED}. The paper's policies "
-        "have the settings that fit Table 2 in every world, and expect rewards between 0 and 1. The <em>Bayes limit</em> is greedy: it "
+        "have the settings that fit the main table in every world, and expect rewards between 0 and 1. The <em>Bayes "
+        "limit</em> is greedy: it "
         "knows means, chain and noise, plays what is best at the moment and never tests. So a policy that tests can have less regret "
         "than the limit, as happens at noise 0.10. The limit has one unit, also where a policy has two.</p>"
     )
@@ -264,21 +264,3 @@ def _differences(results: pd.DataFrame) -> str:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def targets(claims: list[Claim]) -> str:
-    """Return the targets, what came out, and the verdicts."""
-    lines = []
-    for claim in claims:
-        kind = {"holds": "holds", "does not hold": "not"}.get(claim.verdict, "")
-        why = f"<small>{html.escape(claim.why)}</small>" if claim.why else ""
-        lines.append(
-            f'<tr><td class="{kind}">{claim.verdict}</td><td>{html.escape(claim.text)}{why}</td>'
-            f"<td>{html.escape(claim.published)}</td><td>{html.escape(claim.measured)}</td></tr>"
-        )
-    held = sum(claim.verdict == "holds" for claim in claims)
-    return (
-        f"<h3>Targets</h3><p>{held} of {len(claims)} targets are met.</p>"
-        '<div class="scroll"><table class="text"><tr><th>verdict</th><th>target</th><th>wanted</th><th>here</th></tr>'
-        f"{''.join(lines)}</table></div>"
-    )

@@ -13,16 +13,15 @@ from latentbandits.experiments.paper import (
     optimal_arm_frequency,
     sensitivity,
     table2,
-    theory,
     winning_rates,
 )
 from latentbandits.experiments.paper.worlds import COLUMNS, LIMIT, SWEEPS, TITLES, rows
-from latentbandits.report.palette import BLACK, BLUE, GREEN, GREY, ORANGE, RED, label, style
+from latentbandits.report.palette import BLACK, BLUE, GREEN, ORANGE, RED, label, style
 from latentbandits.simulation.results import interval
 
 
 def heat_map(results: pd.DataFrame) -> Figure:
-    """Ours over the published cell, for all cells of Table 2."""
+    """Ours over the published cell, for all cells of the main table."""
     ratio = (
         table2.summary(results).pivot(index="row", columns="policy", values="ratio").loc[list(rows()), list(COLUMNS)]
     )
@@ -190,7 +189,7 @@ def bars(
     per_draw = part.groupby(["policy", "draw"])["regret"].mean()
     for x, name in enumerate(names):
         mean, low, high = interval(per_draw[name].to_numpy())
-        hatch = "//" if "|" in name and not name.endswith("full") else None
+        hatch = "//" if "|" in name and not name.endswith(("full", "slopes")) else None
         axes.bar(x, mean, color=style(name).color, alpha=0.75, hatch=hatch, edgecolor="white")
         axes.errorbar(x, mean, yerr=[[mean - low], [high - mean]], color=BLACK, capsize=2, linewidth=1)
         known = published[x]
@@ -202,31 +201,52 @@ def bars(
 
 
 def parts(results: pd.DataFrame) -> Figure:
-    """Ablations of AdaRP-UCB and AdaSP-UCB."""
-    figure = Figure(figsize=(8.6, 3.6))
-    names = [f"{policy}|{variant}" for policy in ("adarp-ucb", "adasp-ucb") for variant in ablation.VARIANTS]
-    texts = [f"{label(name.split('|')[0])[:5]} {name.split('|')[1]}" for name in names]
-    known: dict[str, list[float | None]] = {
-        "stay 0.95": [103, 108, 108, 162, 238, None, 374, 377],
-        "stay 0.5": [None] * 8,
+    """Ablations of AdaRP-UCB and AdaSP-UCB: a line of panels per case, a panel per profile of gates and lag."""
+    titles = {
+        "pair": "stated gates, lag as pair",
+        "slopes": "stated gates, lag as slopes",
+        "fitted": "fitted gates and lag",
     }
-    for axes, case in zip(figure.subplots(1, 2), known, strict=True):
-        bars(axes, results, case, names, texts, known[case])
-    figure.axes[0].set_ylabel("regret per unit")
+    cases = list(dict.fromkeys(results["case"]))
+    figure = Figure(figsize=(9.4, 10.2))
+    grid = figure.subplots(len(cases), len(titles), sharey="row", squeeze=False)
+    names = [(policy, variant) for policy in ("adarp-ucb", "adasp-ucb") for variant in ablation.VARIANTS]
+    for row, (line, case) in enumerate(zip(grid, cases, strict=True)):
+        for axes, (profile, title) in zip(line, titles.items(), strict=True):
+            known = [ablation.PUBLISHED[policy].get(variant) if "0.95" in case else None for policy, variant in names]
+            labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
+            texts = (
+                [f"{label(policy)[:5]} {variant}" for policy, variant in names]
+                if row == len(cases) - 1
+                else [""] * len(names)
+            )
+            bars(axes, results, case, labels, texts, known)
+            axes.set_title(f"{case}\n{title}", fontsize=8)
+        line[0].set_ylabel("regret per unit")
     return figure
 
 
 def mismatch(results: pd.DataFrame) -> Figure:
-    """Draw matched and misspecified learners."""
+    """Draw matched and misspecified learners; D-UCB with the setting that fits its published figures, where there are any."""
     cases = list(dict.fromkeys(results["case"]))
-    figure = Figure(figsize=(9.4, 5.6))
-    names = [*misspecification.ORDER, "adasp-ucb matched", "adasp-ucb"]
-    texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB", "AdaSP matched", "AdaSP"]
+    fitted = misspecification.fitted_discounting(results)
+    figure = Figure(figsize=(9.4, 5.8))
+    texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB (fitted)", "AdaSP matched", "AdaSP"]
     for axes, case in zip(figure.subplots(2, 4).flat, cases, strict=True):
         known: list[float | None] = [*misspecification.PUBLISHED.get(case, (None,) * 4), None, None]
         if case == "stay 0.5":
-            known[4:] = [189, 738]
-        bars(axes, results, case, names, texts, known)
+            known[4:] = misspecification.SEQUENTIAL
+        discounted = fitted if case in misspecification.PUBLISHED else "d-ucb"
+        names = [
+            misspecification.MATCHED,
+            misspecification.BLIND,
+            "sw-ucb",
+            discounted,
+            "adasp-ucb matched",
+            "adasp-ucb",
+        ]
+        shown = texts if discounted == fitted else [*texts[:3], "D-UCB (main table)", *texts[4:]]
+        bars(axes, results, case, names, shown, known)
     for axes in figure.axes[::4]:
         axes.set_ylabel("regret per unit")
     return figure
@@ -261,62 +281,4 @@ def arms(results: pd.DataFrame) -> Figure:
     left.set_ylabel("regret per unit")
     right.set_ylabel("rounds spent on probes")
     left.legend(fontsize=7.5)
-    return figure
-
-
-def bounds(results: pd.DataFrame) -> Figure:
-    """Regret of probe-and-commit over the interval, with the bounds, and decoding errors over the noise, with theirs."""
-    table, decoded = theory.schedule(results), theory.decoding()
-    limits = results[results["policy"] == LIMIT].groupby("case")["regret"].mean() / theory.HORIZON
-    figure = Figure(figsize=(9.4, 6.2))
-    grid = figure.subplots(2, 2)
-    for axes, name in zip(grid[0], theory.UNITS, strict=True):
-        part = table[table["case"] == name]
-        axes.errorbar(
-            part["tau"], part["regret"], yerr=1.96 * part["error"], color=BLUE, marker="o", ms=3, label="simulated"
-        )
-        for column, title, color, line in (
-            ("theorem", "Theorem 1 (exact drift)", RED, "-"),
-            ("periodic", "Corollary 1", ORANGE, "--"),
-            ("hazard", "hazard corollary", GREEN, ":"),
-        ):
-            axes.plot(part["tau"], part[column], color=color, linestyle=line, label=title)
-        axes.axhline(limits[name], color=BLACK, linestyle=style(LIMIT).line, label="Bayes limit")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xticks(theory.INTERVALS, [str(tau) for tau in theory.INTERVALS])
-        axes.set_xticks([], minor=True)
-        axes.set_xlabel("interval between probes (rounds)")
-        axes.set_ylabel("regret per round")
-        axes.set_title(f"{name} probes", fontsize=9)
-    minimum, paper = theory.optimum()
-    grid[0, 0].axvline(minimum, color=GREY, linewidth=1, label="minimum of the bound")
-    grid[0, 0].axvline(paper, color=GREY, linewidth=1, linestyle="--", label="the paper's optimum")
-    grid[0, 0].legend(fontsize=7)
-    left, right = grid[1]
-    for axes, names in ((left, ("synchronous", "sequential")), (right, ("lagged",))):
-        for name, color in zip(names, (RED, BLUE), strict=False):
-            axes.plot(decoded["sigma"], decoded[name].replace(0, np.nan), color=color, marker="o", ms=3, label=name)
-            axes.plot(decoded["sigma"], decoded[f"{name} bound"], color=color, linestyle="--", label=f"{name} bound")
-        axes.set_yscale("log")
-        axes.set_ylim(1e-5, 2)
-        axes.set_xlabel("noise of a reward")
-        axes.set_ylabel("error of decoding the state")
-        axes.legend(fontsize=7)
-    left.set_title("fingerprints", fontsize=9)
-    right.set_title("lagged reward", fontsize=9)
-    return figure
-
-
-def decomposition(results: pd.DataFrame) -> Figure:
-    """App and Reg of several policies on the default world."""
-    table = theory.split(results)
-    figure = Figure(figsize=(8.6, 2.6))
-    axes = figure.subplots()
-    names = [label(name) for name in table["policy"]]
-    axes.barh(names, table["app"], color=BLACK, label="App: what the history cannot tell (Bayes limit)")
-    axes.barh(names, table["reg"], left=table["app"], color=[style(name).color for name in table["policy"]], alpha=0.75)
-    axes.invert_yaxis()
-    axes.set_xlabel("regret per unit; coloured: Reg, what the learner loses")
-    axes.legend(loc="lower right", fontsize=8)
     return figure

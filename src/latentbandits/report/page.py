@@ -1,125 +1,21 @@
 """The page: one file that reads offline, on a phone and in print, with no script."""
 
 import base64
-import html
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from latentbandits.experiments.case import Claim, tempered
+from latentbandits.experiments.claims import TARGET, Claim, tempered
 from latentbandits.experiments.paper import table2
 from latentbandits.experiments.paper.worlds import BEYOND, LIBRARY_TWO, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
 from latentbandits.experiments.store import Store
-from latentbandits.experiments.table import IDS, OWN, experiment
+from latentbandits.experiments.table import IDS, experiment
 from latentbandits.files import write_whole
-from latentbandits.report import beyond, figures
+from latentbandits.report import beyond, verdicts
 from latentbandits.report.palette import drawing, label, saved
-
-
-class Picture(NamedTuple):
-    """A figure of an experiment: the file's name, how it is drawn, and what it shows."""
-
-    name: str
-    draw: Callable[[pd.DataFrame], Figure]
-    caption: str
-
-
-PICTURES: dict[str, list[Picture]] = {
-    "table2": [
-        Picture(
-            "table2-ratio",
-            figures.heat_map,
-            "Ours over the published cell, all 182 cells (twice our regret per unit; 1.00 is a match).",
-        ),
-        Picture(
-            "table2-multiples",
-            figures.multiples,
-            "Regret as a multiple of the Bayes limit: a filter that knows means, chain and noise.",
-        ),
-    ],
-    "winning-rates": [
-        Picture(
-            "winning-rates",
-            figures.sweeps,
-            "Share of duels won against all other policies on the same runs; bars are 95 % intervals over matrices.",
-        ),
-        Picture(
-            "winning-rates-pairs",
-            figures.duels,
-            "All duels, environment by environment: share of paired runs in which the row's policy has less regret.",
-        ),
-    ],
-    "optimal-arm-frequency": [
-        Picture(
-            "optimal-arm-frequency",
-            figures.frequency,
-            "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
-        ),
-    ],
-    "sensitivity": [
-        Picture(
-            "sensitivity",
-            figures.thresholds,
-            "Regret over each threshold, the others as stated (grey bar). Dotted: the Bayes limit of the same world.",
-        ),
-    ],
-    "ablation": [
-        Picture(
-            "ablation",
-            figures.parts,
-            "What each part buys. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
-        ),
-    ],
-    "misspecification": [
-        Picture(
-            "misspecification",
-            figures.mismatch,
-            "Matched learners are given the true statistic. Diamonds: published. Dotted: the Bayes limit.",
-        ),
-    ],
-    "many-arms": [
-        Picture(
-            "many-arms",
-            figures.arms,
-            "Randomized probes take one round whatever the number of arms; sequential ones as many rounds as arms.",
-        ),
-    ],
-    "theory": [
-        Picture(
-            "theory",
-            figures.bounds,
-            "Above: regret per round of a policy that probes and commits, and the bounds on it. Below: errors of decoding "
-            "the hidden state, and the bounds on them.",
-        ),
-        Picture(
-            "theory-decomposition",
-            figures.decomposition,
-            "Regret on the default world, split into what no policy can know and what each loses.",
-        ),
-    ],
-    "beyond": [
-        Picture(
-            "beyond",
-            beyond.story,
-            "Multiples of the Bayes limit in every row of Table 2, on a log axis; numbers: StateLibrary. Three lanes per row: the paper's "
-            "policies, StateLibrary, the change-point peers. Bars: 95 % intervals over matrices.",
-        ),
-        Picture(
-            "beyond-elsewhere",
-            beyond.elsewhere,
-            "The same in other worlds and with more arms; numbers: StateLibrary. Below: worlds without a limit, where the unit is the best "
-            "rival's regret. Bars: 95 % intervals over matrices.",
-        ),
-        Picture(
-            "beyond-parts",
-            beyond.without,
-            "StateLibrary with one part taken away, relative to the full policy on the same runs. Bars: 95 % intervals over matrices.",
-        ),
-    ],
-}
+from latentbandits.report.pictures import PICTURES
+from latentbandits.report.unsaid import unsaid
+from latentbandits.report.verdicts import text
 
 STYLE = """
 :root { color-scheme: light; }
@@ -132,10 +28,21 @@ th, td { padding: .25rem .5rem; text-align: right; vertical-align: top; border-b
 th:first-child, td:first-child, .text td, .text th { text-align: left; }
 table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
 .best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
-.holds { color: #00694c; } .not { color: #a33c00; } .quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
+.holds { color: #00694c; } .not { color: #a33c00; } .tied { color: #6b5500; }
+table.claims { table-layout: fixed; width: 100%; min-width: 44rem; }
+.claims td { overflow-wrap: anywhere; } .claims th:first-child { width: 7.5rem; } .claims th:nth-child(2) { width: 40%; }
+.quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
 @media print { body { font-size: 9pt; max-width: none; } .scroll { overflow: visible; } table.wide { font-size: 5.5pt; }
   h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
 """
+
+
+HEADINGS = {
+    "table2": "table2: the main table",
+    "example": "example: Example 1",
+    "ladder": "ladder: a ladder of summaries, beyond the paper",
+    "beyond": "beyond the paper",
+}
 
 
 def write_report(results: Path, folder: Path) -> Path:
@@ -150,31 +57,35 @@ def write_report(results: Path, folder: Path) -> Path:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise ValueError(f"report: out is {str(folder)!r}, allowed is a folder that can be written to") from problem
-    sections, claims, quick = [], [], {}
+    sections, judged, quick = [], {}, {}
     for name in found:
         frame = store.load(name)
         quick[name] = bool(frame["quick"].any())
-        judged = tempered(experiment(name).score(frame), quick[name])
-        if name not in OWN:
-            claims.append((name, judged))
-        sections.append(section(name, frame, folder, judged))
-    said = [claims_table(claims)] if claims else []
-    body = "\n".join([head(store, quick), *said, *sections, unsaid()])
+        judged[name] = tempered(experiment(name).score(frame), quick[name])
+        sections.append(section(name, frame, folder, judged[name]))
+    body = "\n".join([head(store, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, unsaid()])
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Latent-state bandits, reproduced</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
     write_whole(folder / "index.html", page.encode())
+    write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
+    write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
     return folder / "index.html"
 
 
 def section(name: str, frame: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
-    """Return one experiment: its line, its table if it has one, its figures; targets of our own are judged here too."""
-    heading = "beyond the paper" if name == "beyond" else name
-    parts = [f'<h2 id="{name}">{heading}</h2>', f"<p>{text(experiment(name).summary)}.</p>"]
+    """Return one experiment: its line, where its claims are judged, its table if it has one, its figures."""
+    heading = HEADINGS.get(name, name)
+    links = ", ".join(f'<a href="#{claim.id}">{claim.id.split("/")[1]}</a>' for claim in judged)
+    parts = [
+        f'<h2 id="{name}">{heading}</h2>',
+        f"<p>{text(experiment(name).summary)}.</p>",
+        f'<p class="note">{"Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"}: {links}.</p>',
+    ]
     if name == "beyond":
-        parts.append(beyond.words() + beyond.targets(judged))
+        parts.append(beyond.words())
     for picture in PICTURES.get(name, []):
         with drawing():
             drawn = picture.draw(frame)
@@ -193,11 +104,17 @@ def section(name: str, frame: pd.DataFrame, folder: Path, judged: list[Claim]) -
 
 
 def numbers(frame: pd.DataFrame) -> str:
-    """Return Table 2 as numbers, one table per deployment group: the fitted profile, and the stated gates beside it."""
+    """Return the main table as numbers, one table per deployment group: the fitted profile, and the stated gates beside it."""
     table = table2.summary(frame)
+    extra = {
+        name: [
+            label for label in (*table2.STATED, *table2.SAME, *table2.FOLLOWING) if label[:5] in (name[:5], other[:5])
+        ]
+        for name, other in (("adarp-ucb", "rp-ucb|"), ("adasp-ucb", "sp-ucb|"))
+    }
     groups = {
-        "Two units, oracles and the limit": (TWO_UNIT, [*TWO_UNIT, "adarp-ucb stated", "best-single-arm", LIMIT]),
-        "One unit": (SINGLE_UNIT, [*SINGLE_UNIT, "adasp-ucb stated"]),
+        "Two units, oracles and the limit": (TWO_UNIT, [*TWO_UNIT, *extra["adarp-ucb"], "best-single-arm", LIMIT]),
+        "One unit": (SINGLE_UNIT, [*SINGLE_UNIT, *extra["adasp-ucb"]]),
         "Beyond the paper: nothing published, and in no score of this table": (
             tuple(name for name in BEYOND if name != LIBRARY_TWO),
             [*BEYOND],
@@ -205,8 +122,13 @@ def numbers(frame: pd.DataFrame) -> str:
     }
     parts = [
         "<p>Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
-        "published cell, and the ratio of the two. Marked: the best of the group with as many units. <em>Stated</em>: the gates exactly as "
-        "the text states them; all others: the settings that fit the table best.</p>"
+        "published cell, and the ratio of the two. Marked: the best of the group's published columns. The others are "
+        "extra columns, in no score: "
+        "<em>stated</em> has lag and gates exactly as the text states them; <em>same features</em> is a fixed schedule "
+        "with the features of the "
+        "adaptive policy, so that only the timing differs; <em>floor follows noise</em> is the preset of this package, "
+        "whose residual floor "
+        "is never below the noise that it learns. All else has the settings that fit the table best.</p>"
     ]
     for title, (group, shown) in groups.items():
         parts.append(
@@ -270,88 +192,3 @@ def head(store: Store, quick: dict[str, bool]) -> str:
         "<tr><th>experiment</th><th>what</th><th>size</th><th>million rounds</th><th>seconds</th></tr>"
         f"{''.join(lines)}</table></div>"
     )
-
-
-def claims_table(claims: list[tuple[str, list[Claim]]]) -> str:
-    """Return every claim of the paper, what came out, and the verdict; how many hold comes first."""
-    lines, verdicts = [], []
-    for name, judged in claims:
-        for claim in judged:
-            verdicts.append(claim.verdict)
-            kind = {"holds": "holds", "does not hold": "not"}.get(claim.verdict, "")
-            why = f"<small>{text(claim.why)}</small>" if claim.why else ""
-            lines.append(
-                f'<tr><td class="{kind}">{claim.verdict}</td><td>{text(claim.text)}{why}<small>{name}</small></td>'
-                f"<td>{text(claim.published)}</td><td>{text(claim.measured)}</td></tr>"
-            )
-    counted = ", ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
-    return (
-        f'<h2 id="claims">Claims</h2><p>Of {len(verdicts)} claims: {counted}.</p><div class="scroll"><table class="text">'
-        f"<tr><th>verdict</th><th>claim</th><th>paper</th><th>here</th></tr>{''.join(lines)}</table></div>"
-    )
-
-
-UNSAID = (
-    (
-        "scale of Table 2",
-        "twice the regret per unit",
-        "Optimal single arm with means uniform on [0, 1] tends to T/6 per unit; the table tends to T/3",
-    ),
-    ("default world", "10 states, stay 0.99, noise 0.01, 20,000 rounds", "every row of the table changes one of these"),
-    (
-        "jumps of the chain",
-        "uniform over the other states; start in the stationary distribution",
-        "the simplest reading",
-    ),
-    (
-        "lag features",
-        "LC-UCB, LC-TS, SP-UCB: one-hot of the last arm times 1, r and r squared; AdaRP, AdaSP: times 1 and r; RP: the pair (a, r)",
-        "the encodings that fit the table best",
-    ),
-    ("LinUCB", "ridge 0.1; exploration 1.0 for LC-UCB, 0.6 as LC-TS's scale, 0.5 for the probing family", "fit"),
-    ("intervals of the fixed schedules", "RP-UCB 10, SP-UCB 40", "fit"),
-    (
-        "gates of the table",
-        "z 2, margin 0.05, age cap 50, minimum gap 4, residual floor 0.05 (AdaRP) and 0.1 (AdaSP)",
-        "with the stated age cap of 7, probes alone would cost more than the published regret",
-    ),
-    ("baselines", "D-UCB 0.99; SW-UCB 50; EXP3 0.1; EXP3-S 0.2 with share 0.001; UCB1 factor 2; TS noise 0.1", "fit"),
-    ("values of the sensitivity sweeps", "five to seven around the stated ones", "the paper names only the best"),
-    (
-        "horizon and noise of the ablation",
-        "3,000 rounds, noise 0.05",
-        "AdaRP-UCB's figures come out within a few per cent",
-    ),
-    (
-        "scale of the ablation",
-        "regret per unit",
-        "AdaRP-UCB's figures fit it; those of AdaSP-UCB fit twice that, so the paper seems to mix the two",
-    ),
-    (
-        "many arms",
-        "5,000 rounds; one-hot lag; age caps, gaps and intervals in proportion to the rounds of a probe; as many units as arms",
-        "the paper gives no figures; the gaps contribute to the growth of sequential probing",
-    ),
-    ("horizon of the misspecification checks", "5,000 rounds", "figures come out at the scale of regret per unit"),
-    (
-        "overlap worlds",
-        "states drawn at least delta apart, the last at exactly delta from another",
-        "the paper gives only delta",
-    ),
-)
-
-
-def unsaid() -> str:
-    """Return every setting that had to be chosen, and how."""
-    lines = "".join(
-        f"<tr><td>{text(what)}</td><td>{text(chosen)}</td><td>{text(why)}</td></tr>" for what, chosen, why in UNSAID
-    )
-    return (
-        '<h2 id="unsaid">What the paper does not say</h2><p>The paper has no public code and leaves these open.</p>'
-        f'<div class="scroll"><table class="text"><tr><th>what</th><th>chosen</th><th>why</th></tr>{lines}</table></div>'
-    )
-
-
-def text(plain: str) -> str:
-    """Return text as HTML."""
-    return html.escape(plain)

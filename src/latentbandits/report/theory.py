@@ -74,24 +74,24 @@ def _limit(results: pd.DataFrame, case: str) -> float:
 
 def adaptive(results: pd.DataFrame) -> Figure:
     """Draw the hazard corollary for schedules that probe early when surprised: where it holds, and where it does not."""
-    table = setting.points(results)
-    figure = Figure(figsize=(9.4, 3.4))
-    panels = (
-        *((name, f"{name} probes", "hazard") for name in setting.UNITS),
-        (setting.KEPT, "counter-example: wrong probes are kept", setting.KEPT),
-    )
-    for axes, (case, title, bound_of) in zip(figure.subplots(1, 3), panels, strict=True):
-        part = table[(table["case"] == case) & (table["bound_of"] == bound_of)]
+    table = setting.points(results).set_index(["case", "bound_of", "kind"])
+    figure = Figure(figsize=(9.4, 3.6))
+    panels = {name: f"{name} probes" for name in setting.UNITS} | {
+        setting.KEPT: "counter-example: wrong probes are kept"
+    }
+    for axes, (case, title) in zip(figure.subplots(1, 3), panels.items(), strict=True):
         for kind, name, color in (("tau", "fixed schedule", GREY), ("surprise", "early when surprised", BLUE)):
-            cells = part[part["kind"] == kind]
+            cells = table.loc[(case, "hazard", kind)]
             _simulated(axes, cells, color, name)
-            axes.plot(cells["x"], cells["bound"], color=color, linestyle="--", label=f"{name}: bound")
-        axes.set_ylim(0, 1.05 * max(part["bound"].max(), part["high"].max()))
+            axes.plot(cells["x"], cells["bound"], color=color, linestyle="--", label=f"{name}: bound as stated")
+        cells = table.loc[(case, "mended", "surprise")]
+        axes.plot(cells["x"], cells["bound"], color=RED, linestyle="-.", label="early when surprised: mended bound")
+        axes.set_ylim(bottom=0)
         _ticks(axes, setting.CAPS if case == setting.KEPT else (2, 5, 10, 20, 56), "age cap of a probe (rounds)")
         axes.set_title(title, fontsize=9)
     figure.axes[0].set_ylabel("regret per round")
     handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 

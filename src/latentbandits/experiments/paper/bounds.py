@@ -1,7 +1,7 @@
 """The bounds that simulation can be held against: worlds, settings, and a point for each of them."""
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -77,15 +77,18 @@ def point(
     bound_of: str,
     case: str,
     label: str,
-    bound: float,
+    bound: Callable[[float], float],
     horizon: int,
     among: int,
-    price: float = 0.0,
 ) -> Point:
-    """Return a point of a bound; `price` is what each probe that was really made adds to it."""
+    """Return a point of a bound, which is given as a function of the probes per round.
+
+    Every draw is held against the bound at its own rate of probes: where the bound is concave in the rate, that is no less strict than
+    the bound at the mean rate.
+    """
     kind, _, x = label.partition("|")
     regret = per_draw(results, case, label) / horizon
-    bounds = bound + price * per_draw(results, case, label, "probes") / horizon
+    bounds = np.array([bound(rate) for rate in per_draw(results, case, label, "probes") / horizon])
     _, least, most = interval(regret - bounds, 1 - 0.05 / among)
     word = BELOW if most < 0 else ABOVE if least > 0 else TIED
     return Point(bound_of, case, kind, float(x or horizon), *interval(regret), float(bounds.mean()), word)
@@ -98,7 +101,7 @@ def points(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _schedules(results: pd.DataFrame) -> Iterator[Point]:
-    """Hold Theorem 1, Corollary 1 and the hazard corollary against probe-and-commit in the two-state world."""
+    """Hold Theorem 1, its corollaries and the mended one against probe-and-commit in the two-state world."""
     means, chain, among = TWO.matrix(0, 0), TWO.chain, 2 * len(INTERVALS)
     delta, q = theory.largest_gap(means), theory.switch_rate(chain)
     for name, units in UNITS.items():
@@ -108,31 +111,47 @@ def _schedules(results: pd.DataFrame) -> Iterator[Point]:
         error = flip + theory.window_change_bound(window, q)
         cost = theory.probe_regret(means, chain, sequential=units == 1, worst=True)
         for tau in INTERVALS:
-            drift = [theory.drift_probability(means, chain, lag, worst=True) for lag in range(1, tau - window + 1)] or [
-                0.0
-            ]
-            count, length = HORIZON // tau, tau - window + 1
-            theorem = theory.episode_bound(
-                [cost] * count, [length] * count, [error] * count, drift, delta, HORIZON - count * tau
-            )
-            yield point(results, "theorem", name, f"tau|{tau}", theorem / HORIZON, HORIZON, among)
+            length = tau - window + 1  # one more than the rounds of reuse
+            drift = [theory.drift_probability(means, chain, lag, worst=True) for lag in range(1, length)]
+            count = HORIZON // tau
+            whole = [cost] * count, [length] * count, [error] * count
+            theorem = theory.episode_bound(whole[0], whole[1], whole[2], drift, delta, HORIZON - count * tau) / HORIZON
             periodic = theory.periodic_bound(tau, cost, delta, q, error, HORIZON)
-            yield point(results, "periodic", name, f"tau|{tau}", periodic, HORIZON, among)
-            # the first round begins a probe and the last episode may be cut short, so that no round is left over
-            hazard = theory.hazard_bound(length, 0.0, cost, delta, drift, error)
+            fixed = {"theorem": partial(_always, theorem), "periodic": partial(_always, periodic)}
+            any_schedule = _capped(length, cost, delta, drift, q, error)
+            for bound_of, bound in fixed.items():
+                yield point(results, bound_of, name, f"tau|{tau}", bound, HORIZON, among)
             for kind in ("tau", "surprise"):
-                yield point(results, "hazard", name, f"{kind}|{tau}", hazard, HORIZON, 2 * among, price=cost)
+                for bound_of, bound in any_schedule.items():
+                    yield point(results, bound_of, name, f"{kind}|{tau}", bound, HORIZON, 2 * among)
+
+
+def _always(bound: float, rate: float) -> float:  # noqa: ARG001
+    return bound
+
+
+def _capped(
+    cap: int, cost: float, delta: float, drift: list[float], q: float, error: float
+) -> dict[str, Callable[[float], float]]:
+    """Return the hazard corollary, as stated and mended, as functions of the probes per round.
+
+    The first round begins a probe and the last episode may be cut short, so that no round is left over.
+    """
+    return {
+        "hazard": lambda rate: theory.hazard_bound(cap, rate, cost, delta, drift, error),
+        "mended": lambda rate: theory.adaptive_bound(cap, rate, cost, delta, q, error),
+    }
 
 
 def _kept(results: pd.DataFrame) -> Iterator[Point]:
     """Hold the hazard corollary against a schedule whose wrong probes outlast the right ones, and against a fixed one."""
     means, chain = DUD.matrix(0, 0), DUD.chain
     cost, delta, q = theory.probe_regret(means, chain, worst=True), theory.largest_gap(means), theory.switch_rate(chain)
-    for kind in ("tau", "surprise"):
-        for cap in CAPS:
-            drift = [theory.drift_bound(lag, q) for lag in range(1, cap)]
-            bound = theory.hazard_bound(cap, 0.0, cost, delta, drift, kept_error())
-            yield point(results, KEPT, KEPT, f"{kind}|{cap}", bound, HORIZON, len(CAPS), price=cost)
+    for cap in CAPS:
+        drift = [theory.drift_bound(lag, q) for lag in range(1, cap)]
+        for bound_of, bound in _capped(cap, cost, delta, drift, q, kept_error()).items():
+            for kind in ("tau", "surprise"):
+                yield point(results, bound_of, KEPT, f"{kind}|{cap}", bound, HORIZON, 2 * len(CAPS))
 
 
 def kept_error() -> float:
@@ -149,7 +168,8 @@ def _matched(results: pd.DataFrame) -> Iterator[Point]:
     for rounds in HORIZONS:
         bound = theory.matched_bound(MATCHED.matrix(0, 0), MATCHED.chain, rounds, MATCHED.noise, matched_alpha(rounds))
         for name in ("least", "quarter"):
-            yield point(results, "matched", f"matched|{rounds}", name, bound / rounds, rounds, len(HORIZONS))
+            case = f"matched|{rounds}"
+            yield point(results, "matched", case, name, partial(_always, bound / rounds), rounds, len(HORIZONS))
 
 
 def decoded_budget(tau: int, noise: float) -> theory.Budget:
@@ -162,7 +182,7 @@ def _decoded(results: pd.DataFrame) -> Iterator[Point]:
     among = len(DECODED_TAUS) + len(DECODED_NOISES) - 1
     for noise in DECODED_NOISES:
         for tau in DECODED_TAUS if noise == DECODED_NOISE else (DECODED_TAU,):
-            bound = decoded_budget(tau, noise).total / HORIZON
+            bound = partial(_always, decoded_budget(tau, noise).total / HORIZON)
             yield point(results, "decoded", f"decoded|{noise:g}", f"tau|{tau}", bound, HORIZON, among)
 
 

@@ -3,8 +3,9 @@
 import pandas as pd
 
 from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.experiments.case import Case, Claim, verdict
-from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.experiments.case import Case
+from latentbandits.experiments.claims import ABOVE, FAILS, HOLDS, OPEN, Claim, Order, all_of, compared, per_draw
+from latentbandits.experiments.paper.worlds import LIMIT, fitted
 from latentbandits.policies.table import policy
 
 SUMMARY = "2 to 20 arms: randomized against sequential probing, regret and cost of probes"
@@ -20,8 +21,8 @@ def cases(quick: bool) -> list[Case]:
     for arms in ARMS:
         world = HiddenMarkov(states=10, arms=arms, stickiness=0.99, noise=0.01)
         policies = {
-            "adarp-ucb": policy("adarp-ucb", arms=arms, units=arms, lag=LAG),
-            "adasp-ucb": policy("adasp-ucb", arms=arms, lag=LAG, min_gap=2 * arms),
+            "adarp-ucb": fitted("adarp-ucb", arms, units=arms, lag=LAG),
+            "adasp-ucb": fitted("adasp-ucb", arms, lag=LAG, min_gap=2 * arms),
             "rp-ucb": policy("rp-ucb", arms=arms, units=arms, lag=LAG, interval=10),
             "sp-ucb": policy("sp-ucb", arms=arms, lag=LAG, interval=max(40, 4 * arms)),
             "sw-ucb": policy("sw-ucb", arms=arms, window=25 * arms),
@@ -32,23 +33,49 @@ def cases(quick: bool) -> list[Case]:
     return made
 
 
+def growth(results: pd.DataFrame, name: str, column: str) -> Order:
+    """Return how a column grows from the fewest to the most arms, over as many draws as both have."""
+    few, most = (per_draw(results, f"{arms} arms", name, column) for arms in (ARMS[0], ARMS[-1]))
+    count = min(len(few), len(most))
+    return compared(most[:count], few[:count])
+
+
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge how the two kinds of probing grow."""
-    regret = results.groupby(["case", "policy"])["regret"].mean()
-    rounds = results.groupby(["case", "policy"])["probe_rounds"].mean()
-    growth = {name: regret["20 arms", name] / regret["2 arms", name] for name in ("adarp-ucb", "adasp-ucb")}
-    share = {name: rounds["20 arms", name] / rounds["2 arms", name] for name in ("adarp-ucb", "adasp-ucb")}
+    regret = {name: growth(results, name, "regret") for name in ("adarp-ucb", "adasp-ucb")}
+    rounds = {name: growth(results, name, "probe_rounds") for name in ("adarp-ucb", "adasp-ucb")}
+    adasp, adarp = regret["adasp-ucb"], regret["adarp-ucb"]
+    lost = [
+        compared(
+            per_draw(results, f"{arms} arms", "adasp-ucb"), per_draw(results, f"{arms} arms", "adarp-ucb"), len(ARMS)
+        )
+        for arms in ARMS
+    ]
+    steady = rounds["adarp-ucb"]
     return [
         Claim(
-            "With more arms sequential probing becomes less attractive than randomized probing",
+            "many-arms/less-attractive",
+            "With more arms sequential probing becomes less attractive: its regret over that of randomized probing grows",
             "stated without figures",
-            f"from 2 to 20 arms regret grows {growth['adasp-ucb']:.1f}-fold sequential, {growth['adarp-ucb']:.1f}-fold randomized",
-            verdict(growth["adasp-ucb"] > growth["adarp-ucb"]),
+            f"from {ARMS[0]} to {ARMS[-1]} arms regret grows {adasp.text} times sequential, {adarp.text} times randomized",
+            HOLDS if lost[-1].low > lost[0].high else FAILS if lost[-1].high < lost[0].low else OPEN,
+            "sequential over randomized, by number of arms: "
+            + ", ".join(f"{arms}: {one.ratio:.1f}" for arms, one in zip(ARMS, lost, strict=True)),
         ),
         Claim(
-            "The rounds spent on sequential probes grow with the arms, those of randomized probes do not",
-            "K rounds against one",
-            f"probe rounds grow {share['adasp-ucb']:.1f}-fold sequential, {share['adarp-ucb']:.1f}-fold randomized",
-            verdict(share["adasp-ucb"] > 2 * share["adarp-ucb"]),
+            "many-arms/probe-cost",
+            "The rounds spent on sequential probes grow with the arms",
+            "K rounds a probe",
+            f"probe rounds grow {rounds['adasp-ucb'].text} times sequential",
+            all_of([rounds["adasp-ucb"].word], ABOVE),
+            "age caps and gaps grow with a probe's rounds, which keeps this growth down",
+        ),
+        Claim(
+            "many-arms/one-round",
+            "The rounds spent on randomized probes do not",
+            "one round a probe",
+            f"probe rounds grow {steady.text} times randomized",
+            all_of([steady.word]),
+            "as many units as arms",
         ),
     ]

@@ -7,8 +7,21 @@ import pandas as pd
 
 from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import ABOVE, Claim, all_of, matches, mean, order, per_draw, shown
-from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, policy, stated
+from latentbandits.experiments.claims import (
+    ABOVE,
+    FAILS,
+    HOLDS,
+    TIED,
+    Claim,
+    all_of,
+    matches,
+    mean,
+    order,
+    per_draw,
+    shown,
+)
+from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, stated
+from latentbandits.policies.table import policy
 from latentbandits.simulation.results import interval
 
 SUMMARY = "matched and misspecified learners: switching, reward memory, overlap of the states"
@@ -124,6 +137,19 @@ def score(results: pd.DataFrame) -> list[Claim]:
             f"AdaRP-UCB {shown(results, fast, BLIND)}",
             all_of((order(results, fast, "adasp-ucb", rival, len(rivals)).word for rival in rivals), ABOVE),
             f"lag as slopes: {shown(results, fast, 'adasp-ucb|slopes')}",
+        )
+    )
+    weak, strong = (
+        order(results, f"overlap {distance:g}", BLIND, MATCHED, 2) for distance in (OVERLAPS[0], OVERLAPS[-1])
+    )
+    claims.append(
+        Claim(
+            "misspecification/separation",
+            "Weak separation of fingerprints is a failure mode: the price of misspecification is higher the nearer the states are",
+            "a main failure mode",
+            f"misspecified over matched AdaRP-UCB: {weak.text} at distance {OVERLAPS[0]:g}, {strong.text} at {OVERLAPS[-1]:g}",
+            HOLDS if weak.low > strong.high else FAILS if weak.high < strong.low else TIED,
+            "only the nearest two states are at that distance; they are also nearly alike in what they pay",
         )
     )
     return claims

@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, Claim, Order, near, per_draw
+from latentbandits.experiments.claims import ABOVE, FAILS, HOLDS, OPEN, Claim, Order, all_of, compared, near, per_draw
 from latentbandits.experiments.paper.worlds import stated
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
@@ -22,6 +22,8 @@ NOISES, HORIZONS = (0.01, 0.05), (500, 20_000)
 CORRECT = "one constant feature"
 # The features of the text: fingerprint and pair
 TEXT = "fingerprint and lag"
+# The whole policy in a world whose state changes, and in one where it never does
+DRIFT = {"state changes": 0.99, "state stays": 1.0}
 SAID = 0.05  # outside of a 95 % interval
 SHARE = 0.25  # near enough to "approximately"
 
@@ -35,6 +37,11 @@ def cases(quick: bool) -> list[Case]:
             made.append(
                 Case(f"noise {noise:g}, {horizon:,} rounds", world, _policies(world), horizon, 16 if quick else 64)
             )
+    for name, stay in DRIFT.items():
+        world = HiddenMarkov(states=10, arms=2, noise=NOISES[0], stickiness=stay)
+        made.append(
+            Case(name, world, {"adarp-ucb-stated": stated("adarp-ucb", world)}, HORIZONS[-1], 16 if quick else 64)
+        )
     return made
 
 
@@ -57,7 +64,7 @@ def tails(results: pd.DataFrame) -> pd.DataFrame:
     lines = []
     horizons = {f"noise {noise:g}, {horizon:,} rounds": horizon for noise in NOISES for horizon in HORIZONS}
     looked = results["case"].map(horizons) - (results["probe_rounds"] - results["probes"])  # not within a probe
-    opened = results.assign(opened=results["residual_gate"] / looked)
+    opened = results[results["case"].isin(horizons)].assign(opened=results["residual_gate"] / looked)
     for case in horizons:
         for features in (CORRECT, TEXT):
             for threshold in THRESHOLDS:
@@ -95,4 +102,15 @@ def score(results: pd.DataFrame) -> list[Claim]:
                 "variance of the estimate enters without the noise's factor, and the residual is taken after the update",
             )
         )
+    moved, still = (per_draw(results, case, "adarp-ucb-stated", "residual_gate") / HORIZONS[-1] for case in DRIFT)
+    claims.append(
+        Claim(
+            "residuals/drift",
+            "Large residuals tell of a change of state: the gate opens more often where the state changes",
+            "detects drift",
+            f"{moved.mean():.2%} of the rounds where it changes (stay 0.99), {still.mean():.2%} where it never does",
+            all_of([compared(moved, still).word], ABOVE),
+            "AdaRP-UCB as stated, ten states, noise 0.01",
+        )
+    )
     return claims

@@ -1,16 +1,30 @@
 """Sensitivity to the four thresholds of adaptive probing."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pandas as pd
 
-from latentbandits.experiments.case import Case, Claim, verdict
-from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, rows, stated
+from latentbandits import theory
+from latentbandits.experiments.case import Case
+from latentbandits.experiments.claims import (
+    ABOVE,
+    BELOW,
+    FAILS,
+    HOLDS,
+    OPEN,
+    TIED,
+    Claim,
+    all_of,
+    mean,
+    order,
+)
+from latentbandits.experiments.paper.worlds import ADAPTIVE, LIMIT, MATRICES, QUICK_MATRICES, TITLES, rows, stated
 from latentbandits.policies.table import policy
 
 SUMMARY = "residual threshold, margin, age cap and minimum gap swept one at a time, in four environments"
 ROWS = ("default", "p.5", "sd.1", "S50")
-POLICIES = ("adarp-ucb", "adasp-ucb")
+POLICIES = ADAPTIVE
 # One sweep per threshold around the stated (z 2, margin 0.05, H 7, tau_min 2); the paper does not list its values
 SWEEPS: Mapping[str, tuple[float, ...]] = {
     "residual_threshold": (1.0, 1.5, 2.0, 2.5, 3.0),
@@ -32,8 +46,7 @@ PAPER_GRID: Mapping[str, tuple[float, ...]] = {
     "staleness": (3, 5, 7, 9, 12),
     "min_gap": (1, 2, 4),
 }
-# Two values whose regret differs by less are equally good here
-TIE = 0.01
+PAIRS = tuple((row, name) for row in ROWS for name in POLICIES)
 
 
 def cases(quick: bool) -> list[Case]:
@@ -45,10 +58,14 @@ def cases(quick: bool) -> list[Case]:
         for name in POLICIES:
             for setting, values in SWEEPS.items():
                 for value in values:
-                    policies[f"{name}|{setting}|{value:g}"] = stated(name, world)._replace(**{setting: value})
+                    policies[_label(name, setting, value)] = stated(name, world, **{setting: value})
         draws = QUICK_MATRICES // 2 if quick else MATRICES
         made.append(Case(row, world, policies, horizon // 4 if quick else horizon, draws))
     return made
+
+
+def _label(name: str, setting: str, value: float) -> str:
+    return f"{name}|{setting}|{value:g}"
 
 
 def sweep(results: pd.DataFrame) -> pd.DataFrame:
@@ -60,59 +77,192 @@ def sweep(results: pd.DataFrame) -> pd.DataFrame:
     return table.assign(ratio=table["regret"] / lowest)
 
 
+def within(results: pd.DataFrame, setting: str, value: float, share: float, grid: tuple[float, ...]) -> list[str]:
+    """Return for each pair whether a value's regret is at most a share above that of every other value of a grid.
+
+    It is so if every paired interval says so, not so if one excludes it, else it cannot be judged.
+    """
+    found = []
+    for row, name in PAIRS:
+        mine = _label(name, setting, value)
+        others = [order(results, row, mine, _label(name, setting, v), len(grid) - 1) for v in grid if v != value]
+        if all(one.high <= 1 + share for one in others):
+            found.append(HOLDS)
+        else:
+            found.append(FAILS if any(one.low > 1 + share for one in others) else OPEN)
+    return found
+
+
+def best(results: pd.DataFrame, setting: str, value: float, grid: tuple[float, ...]) -> list[str]:
+    """Return for each pair whether a value is the best of a grid: below or tied with every other, and not tied with all."""
+    found = []
+    for row, name in PAIRS:
+        words = [
+            order(results, row, _label(name, setting, value), _label(name, setting, v), len(grid) - 1).word
+            for v in grid
+            if v != value
+        ]
+        found.append(FAILS if ABOVE in words else HOLDS if BELOW in words else TIED)
+    return found
+
+
+def counted(words: list[str]) -> str:
+    """Return how many pairs have which word."""
+    told = [f"{words.count(HOLDS)} of {len(words)}"]
+    told += [f"{words.count(word)} {word}" for word in (TIED, OPEN) if word in words]
+    return ", ".join(told)
+
+
+def at_least(words: list[str], wanted: int) -> str:
+    """Judge that so many pairs have it: counting the doubtful ones for it or against it must not matter."""
+    if words.count(HOLDS) >= wanted:
+        return HOLDS
+    return FAILS if len(words) - words.count(FAILS) < wanted else OPEN
+
+
+def _preferred(results: pd.DataFrame, setting: str, value: float, wanted: int) -> tuple[str, str, str]:
+    """Return the verdict on a best value, what was counted, and a remark on the grid."""
+    inside, whole = (best(results, setting, value, grid[setting]) for grid in (PAPER_GRID, SWEEPS))
+    verdict = at_least(inside, wanted)
+    # A value that is best only because the grid ends there proves nothing: the paper's grid is not known.
+    if verdict == HOLDS and at_least(whole, wanted) != HOLDS:
+        verdict = OPEN
+    found = {min(SWEEPS[setting], key=lambda v: mean(results, row, _label(name, setting, v))) for row, name in PAIRS}
+    listed = ", ".join(f"{v:g}" for v in sorted(found))
+    told = f"best or tied for it among values up to {max(PAPER_GRID[setting]):g}: {counted(inside)}; among all: {counted(whole)}"
+    return verdict, told, f"the paper's grid is not known; over our whole sweep the lowest mean is at {listed}"
+
+
 def score(results: pd.DataFrame) -> list[Claim]:
-    """Judge the paper's four claims over its eight pairs of environment and policy."""
-    table = sweep(results[results["policy"] != LIMIT])
-    known = [value in PAPER_GRID[setting] for setting, value in zip(table["setting"], table["value"], strict=True)]
-    inside = table[known]
-    lowest = inside.groupby(["case", "policy", "setting"])["regret"].transform("min")
-    inside = inside.assign(ratio=inside["regret"] / lowest)
-
-    def within(setting: str, value: float, share: float, grid: pd.DataFrame = inside) -> int:
-        cells = grid[(grid["setting"] == setting) & (grid["value"] == value)]
-        return int((cells["ratio"] <= 1 + share).sum())
-
-    def best(setting: str, value: float) -> int:
-        return within(setting, value, TIE)
-
-    def judged(setting: str, value: float, least: int, also: bool = True) -> str:
-        # A value that is best only because the grid ends there proves nothing: the paper's grid is not known.
-        if best(setting, value) < least or not also:
-            return verdict(holds=False)
-        return verdict(holds=True) if within(setting, value, TIE, table) >= least else "cannot be judged"
-
-    def anywhere(setting: str) -> str:
-        cells = table[table["setting"] == setting]
-        found = cells.loc[cells.groupby(["case", "policy"])["regret"].idxmin(), "value"]
-        listed = ", ".join(f"{v:g}" for v in sorted(set(found)))
-        return f"the paper's grid is not known; over our whole sweep the best is {listed}"
-
+    """Judge the paper's claims over its eight pairs of environment and policy."""
+    margin = within(results, "margin", 0.05, 0.05, SWEEPS["margin"])
+    near = within(results, "residual_threshold", 2.0, 0.1, PAPER_GRID["residual_threshold"])
+    preferred = {
+        setting: _preferred(results, setting, value, wanted)
+        for setting, value, wanted in (("residual_threshold", 2.5, 8), ("staleness", 12, 8), ("min_gap", 4, 7))
+    }
     return [
         Claim(
+            "sensitivity/margin",
             "A margin of 0.05 is within 5 % of the best in all eight pairs",
             "8 of 8",
-            f"{within('margin', 0.05, 0.05)} of 8",
-            verdict(within("margin", 0.05, 0.05) == 8),
+            counted(margin),
+            at_least(margin, 8),
         ),
         Claim(
-            "The residual gate prefers z = 2.5 in all eight pairs; 2.0 is within 10 % in seven",
-            "8 of 8; 7 of 8",
-            f"{best('residual_threshold', 2.5)} of 8; {within('residual_threshold', 2.0, 0.1)} of 8 among z up to 2.5",
-            judged("residual_threshold", 2.5, 8, within("residual_threshold", 2.0, 0.1) >= 7),
-            anywhere("residual_threshold"),
+            "sensitivity/residual",
+            "The residual gate prefers z = 2.5 in all eight pairs",
+            "8 of 8",
+            preferred["residual_threshold"][1],
+            preferred["residual_threshold"][0],
+            preferred["residual_threshold"][2],
         ),
         Claim(
+            "sensitivity/residual-default",
+            "z = 2.0 is within 10 % of the best in seven pairs",
+            "7 of 8",
+            f"{counted(near)} among values up to 2.5",
+            at_least(near, 7),
+        ),
+        Claim(
+            "sensitivity/age-cap",
             "An age cap of 12 is best in all eight pairs",
             "8 of 8",
-            f"{best('staleness', 12)} of 8 among caps up to 12, or within 1 % of the best",
-            judged("staleness", 12, 8),
-            anywhere("staleness"),
+            preferred["staleness"][1],
+            preferred["staleness"][0],
+            preferred["staleness"][2],
         ),
         Claim(
+            "sensitivity/min-gap",
             "A minimum gap of 4 is best in seven pairs",
             "7 of 8",
-            f"{best('min_gap', 4)} of 8 among 1, 2 and 4, or within 1 % of the best",
-            judged("min_gap", 4, 7),
-            anywhere("min_gap"),
+            preferred["min_gap"][1],
+            preferred["min_gap"][0],
+            preferred["min_gap"][2],
         ),
+        Claim(
+            "sensitivity/hazard",
+            "A hazard rate of 0.1 with a threshold of 0.5 is an age cap of 7",
+            "about 7",
+            f"{theory.age_cap(0.1, 0.5)}, in closed form",
+            HOLDS if theory.age_cap(0.1, 0.5) == BASE["staleness"] else FAILS,
+        ),
+        _frequency(results),
+        *_less_probing(results),
+        _stale(results),
     ]
+
+
+def _frequency(results: pd.DataFrame) -> Claim:
+    """Judge that the frequency of probes matters more than residual and margin: its better values gain more than theirs."""
+    words, told = [], []
+    for setting, value in (("staleness", 12), ("min_gap", 4)):
+        found = [
+            order(results, row, _label(name, setting, value), _label(name, *other), 2 * len(PAIRS) * 2).word
+            for row, name in PAIRS
+            for other in (("residual_threshold", 2.5), ("margin", 0.05))
+        ]
+        words += found
+        told.append(
+            f"{SYMBOLS[setting].split(' (')[0]} {value} gains more in {found.count(BELOW)} of {len(found)}, less in {found.count(ABOVE)}"
+        )
+    return Claim(
+        "sensitivity/frequency",
+        "Probe frequency matters more: moving age cap or minimum gap to its better value gains more than moving z does, or the margin",
+        "matters more",
+        "; ".join(told),
+        all_of(words),
+        "the better values as the paper has them: age cap 12, gap 4, z 2.5, margin 0.05 (the default)",
+    )
+
+
+def _less_probing(results: pd.DataFrame) -> list[Claim]:
+    """Judge, per threshold, that raising it reduces the number of probes, step by step in every pair."""
+    claims = []
+    for setting in ("residual_threshold", "staleness", "min_gap"):
+        steps = [(row, name, *step) for row, name in PAIRS for step in pairwise(SWEEPS[setting])]
+        found = [
+            order(results, row, _label(name, setting, high), _label(name, setting, low), len(steps), "probes")
+            for row, name, low, high in steps
+        ]
+        words = [one.word for one in found]
+        against = [
+            f"{TITLES[row]}, {name}, {low:g} to {high:g}"
+            for (row, name, low, high), word in zip(steps, words, strict=True)
+            if word == ABOVE
+        ]
+        claims.append(
+            Claim(
+                f"sensitivity/fewer-probes-{setting.replace('_', '-')}",
+                f"Raising the {SYMBOLS[setting].split(' (')[0]} reduces probing",
+                "reduces excess probing",
+                f"fewer probes in {words.count(BELOW)} of {len(words)} steps, tied in {words.count(TIED)}, more in {words.count(ABOVE)}"
+                + (f" ({'; '.join(against[:3])}{', ...' if len(against) > 3 else ''})" if against else ""),
+                all_of(words),
+            )
+        )
+    return claims
+
+
+def _stale(results: pd.DataFrame) -> Claim:
+    """Judge that a lower age cap or gap pays somewhere, which is what combating stale fingerprints must mean."""
+    tries = (("staleness", 5), ("staleness", 3), ("min_gap", 1))
+    found = {
+        (row, name, *one): order(
+            results, row, _label(name, *one), _label(name, one[0], BASE[one[0]]), len(PAIRS) * len(tries)
+        ).word
+        for row, name in PAIRS
+        for one in tries
+    }
+    words = list(found.values())
+    where = ", ".join(
+        f"{name} at {TITLES[row]}" for row, name, *_ in [key for key, word in found.items() if word == BELOW]
+    )
+    return Claim(
+        "sensitivity/stale",
+        "Lowering the age cap or the minimum gap combats stale fingerprints: it lowers regret at least somewhere",
+        "combats stale fingerprints",
+        f"less regret in {words.count(BELOW)} of {len(words)} tries{f' ({where})' if where else ''}, more in {words.count(ABOVE)}",
+        HOLDS if BELOW in words else TIED if TIED in words else FAILS,
+        "age cap 5 and 3 instead of 7, gap 1 instead of 2",
+    )
