@@ -38,7 +38,8 @@ WORLDS: Mapping[str, HiddenMarkov] = {
     "noise 0.10": HiddenMarkov(noise=0.1),
     "20 states": HiddenMarkov(states=20),
 }
-APP = "|App"
+APP = "|App"  # ends the label of the representation oracle on a rung's runs
+LOST, LEFT, WHOLE = "app", "reg", "regret"
 
 
 class Rung(NamedTuple):
@@ -76,8 +77,7 @@ RUNGS: Mapping[str, Rung] = {
 }
 # Rungs that a user could have: the belief needs the truth
 LEARNABLE = tuple(name for name in RUNGS if name != BELIEF)
-# Which rung adds what to which
-STEPS = ((PAIR, PAIRS), (PAIR, JOINT), (MARK, JOINT), (JOINT, WITH_AGE), (JOINT, TWO))
+PROBING = tuple(name for name in LEARNABLE if name != NO_PROBES)
 
 
 def cases(quick: bool) -> list[Case]:
@@ -102,11 +102,14 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 
 def losses(results: pd.DataFrame, case: str, rung: str, term: str) -> np.ndarray:
     """Return App, Reg or the whole regret of a rung, one number per draw of the world."""
-    app, regret = per_draw(results, case, rung + APP), per_draw(results, case, rung)
-    return {"App": app, "Reg": regret - app, "regret": regret}[term]
+    regret = per_draw(results, case, rung)
+    if term == WHOLE:
+        return regret
+    app = per_draw(results, case, rung + APP)
+    return app if term == LOST else regret - app
 
 
-class Step(NamedTuple):
+class Change(NamedTuple):
     """How a term changes from one rung to another in one world: mean over draws, and its interval. Reg may be negative, so no ratio."""
 
     case: str
@@ -125,89 +128,107 @@ class Step(NamedTuple):
         return f"{self.case} {self.change:+,.0f} ({self.low:+,.0f} to {self.high:+,.0f})"
 
 
-def step(results: pd.DataFrame, one: str, other: str, term: str, among: int) -> list[Step]:
-    """Compare a term of two rungs in every world, on the same draws; `among` comparisons share the 5 %."""
-    return [
-        Step(
-            case,
-            *interval(losses(results, case, other, term) - losses(results, case, one, term), 1 - 0.05 / among),
-        )
-        for case in WORLDS
-    ]
+def changes(results: pd.DataFrame, one: str, other: str, term: str, among: int) -> list[Change]:
+    """Compare a term of two rungs in every world, on the same draws; `among` comparisons share the 5 % (Bonferroni)."""
+    found = []
+    for case in WORLDS:
+        difference = losses(results, case, other, term) - losses(results, case, one, term)
+        found.append(Change(case, *interval(difference, 1 - 0.05 / among)))
+    return found
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
-    """Judge what each rung does to App and to Reg."""
-    claims = [_lowers(results, one, other, "App", f"{other} tells more than {one}: App falls") for one, other in STEPS]
-    claims.append(
-        _all_lower(
+    """Judge what each rung does to App, to Reg and to regret."""
+    return [
+        _step(results, "app-three-pairs", "Three pairs tell more than one: App falls", PAIR, PAIRS, LOST),
+        _step(results, "app-fingerprint", "A fingerprint beside the pair tells more: App falls", PAIR, JOINT, LOST),
+        _step(results, "app-pair", "A pair beside the fingerprint tells more: App falls", MARK, JOINT, LOST),
+        _step(results, "app-age", "The fingerprint's age tells more: App falls", JOINT, WITH_AGE, LOST),
+        _step(results, "app-two-fingerprints", "The fingerprint before tells more: App falls", JOINT, TWO, LOST),
+        _lowest(
             results,
-            LEARNABLE,
+            "app-belief",
+            "The filter's belief, which loses nothing, has the lowest App",
             BELIEF,
-            "App",
-            "The filter's belief, which loses nothing, has the lowest App of all rungs",
-        )
-    )
-    claims.append(
-        _all_lower(
-            results,
             LEARNABLE,
-            BELIEF,
-            "Reg",
-            "The filter's belief, in which rewards are linear, has the lowest Reg of all rungs",
-        )
-    )
-    for one, other in ((PAIR, PAIRS), (JOINT, WITH_AGE), (JOINT, TWO)):
-        claims.append(
-            _lowers(results, one, other, "Reg", f"More features cost learning: Reg rises from {one} to {other}", ABOVE)
-        )
-    claims.append(
-        _lowers(
+            LOST,
+        ),
+        _step(
             results,
+            "reg-three-pairs",
+            "More features cost learning: with three pairs Reg rises",
+            PAIR,
+            PAIRS,
+            LEFT,
+            ABOVE,
+        ),
+        _step(results, "reg-age", "More features cost learning: with the age Reg rises", JOINT, WITH_AGE, LEFT, ABOVE),
+        _step(
+            results,
+            "reg-two-fingerprints",
+            "More features cost learning: with two fingerprints Reg rises",
+            JOINT,
+            TWO,
+            LEFT,
+            ABOVE,
+        ),
+        _step(
+            results,
+            "reg-products",
+            "Products tell nothing new, but a linear learner can use more of it: Reg falls",
             JOINT,
             PRODUCTS,
-            "Reg",
-            "Products tell nothing new, but let the linear learner use what is there: Reg falls",
-        )
-    )
-    claims.append(
-        _lowers(results, NO_PROBES, PAIR, "regret", "Probes whose fingerprint is thrown away cost regret", ABOVE)
-    )
-    others = [name for name in LEARNABLE if name != PAIRS]
-    claims.append(
-        _all_lower(
-            results, others, PAIRS, "regret", "Three pairs have the lowest regret of all rungs that need no truth"
-        )
-    )
-    return claims
+            LEFT,
+        ),
+        _lowest(
+            results,
+            "reg-belief",
+            "The filter's belief, in which rewards are linear, has the lowest Reg",
+            BELIEF,
+            PROBING,
+            LEFT,
+        ),
+        _step(
+            results,
+            "regret-probes",
+            "Probes whose fingerprint is thrown away cost regret",
+            NO_PROBES,
+            PAIR,
+            WHOLE,
+            ABOVE,
+        ),
+        _lowest(
+            results,
+            "regret-three-pairs",
+            "With the same probes, three pairs have the lowest regret but for the belief",
+            PAIRS,
+            PROBING,
+            WHOLE,
+        ),
+    ]
 
 
-def _lowers(results: pd.DataFrame, one: str, other: str, term: str, text: str, wanted: str = BELOW) -> Claim:
-    """Judge one step in all worlds."""
-    steps = step(results, one, other, term, len(WORLDS))
-    return Claim(
-        f"ladder/{term.lower()}: {one} to {other}",
-        text,
-        "our target",
-        "; ".join(each.text for each in steps),
-        all_of((each.word for each in steps), wanted),
-        kind=TARGET,
-    )
+def _step(results: pd.DataFrame, name: str, text: str, one: str, other: str, term: str, wanted: str = BELOW) -> Claim:
+    """Judge one step of the ladder in all worlds."""
+    found = changes(results, one, other, term, len(WORLDS))
+    verdict = all_of((change.word for change in found), wanted)
+    return Claim(f"ladder/{name}", text, "our target", "; ".join(change.text for change in found), verdict, kind=TARGET)
 
 
-def _all_lower(results: pd.DataFrame, others: Sequence[str], best: str, term: str, text: str) -> Claim:
+def _lowest(results: pd.DataFrame, name: str, text: str, best: str, others: Sequence[str], term: str) -> Claim:
     """Judge that a term of one rung is below that of all others, in all worlds."""
-    steps = {name: step(results, name, best, term, len(WORLDS) * len(others)) for name in others}
-    words = [each.word for found in steps.values() for each in found]
-    contrary = "; ".join(
-        f"{name}: {each.text}" for name, found in steps.items() for each in found if each.word != BELOW
-    )
+    rivals = [other for other in others if other != best]
+    found = {other: changes(results, other, best, term, len(WORLDS) * len(rivals)) for other in rivals}
+    words = [change.word for changed in found.values() for change in changed]
+    contrary = [
+        f"{other}, {change.text}" for other, changed in found.items() for change in changed if change.word == ABOVE
+    ]
     return Claim(
-        f"ladder/{term.lower()}: {best} lowest",
+        f"ladder/{name}",
         text,
         "our target",
-        f"lower in {words.count(BELOW)} of {len(words)} comparisons",
+        f"below in {words.count(BELOW)} of {len(words)} comparisons, tied in {words.count(TIED)}",
         all_of(words),
-        f"not lower than {contrary}" if contrary else "",
+        "above " + "; ".join(contrary) if contrary else "",
         TARGET,
     )
