@@ -475,6 +475,55 @@ def test_hazard_bound_needs_gates_that_do_not_keep_wrong_probes() -> None:
     assert regret - noise > bound
 
 
+GATES: dict[str, Callable[..., np.ndarray]] = {
+    "cap only": lambda age, stale, wrong: np.zeros(age.shape, bool),
+    "renews the fresh": lambda age, stale, wrong: (age >= 2) & ~stale,
+    "renews the stale": lambda age, stale, wrong: stale,
+    "renews the wrong": lambda age, stale, wrong: wrong,
+    "renews the right": lambda age, stale, wrong: ~wrong,
+    "renews the right and fresh": lambda age, stale, wrong: ~wrong & ~stale,
+}
+
+
+@pytest.mark.parametrize("world", [TWO, THREE])
+@pytest.mark.parametrize("gate", GATES)
+def test_the_mended_corollary_holds_for_every_gate(world: World, gate: str) -> None:
+    cap, rounds, error = 7, 300, 0.1
+    due = GATES[gate]
+    run = idealised(
+        world, rounds, 1000, error, lambda t, age, *truth: (age < 0) | (age >= cap) | due(age, *truth), seed=12
+    )
+    cost, top = theory.probe_regret(*world, worst=True), theory.largest_gap(world.means)
+    rate, q = float(run.probes.mean()) / rounds, theory.switch_rate(world.chain)
+    noise = 5 * float(run.regret.std()) / math.sqrt(1000)
+    assert run.regret.mean() - noise <= theory.adaptive_bound(cap, rate, cost, top, q, error)
+
+
+def test_the_mended_corollary_is_exact_where_the_gate_is_perverse() -> None:
+    """The state never changes, right probes are renewed after a round, wrong ones kept to the end."""
+    frozen = World(np.array([[0.6, 0.4], [0.4, 0.6]]), np.array([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]]))
+    rounds, error = 700, 0.1
+    for cap in (3, 7, 20):
+
+        def due(t: int, age: np.ndarray, stale: np.ndarray, wrong: np.ndarray, cap: int = cap) -> np.ndarray:
+            return np.asarray((age < 0) | (age >= cap) | ~wrong)
+
+        run = idealised(frozen, rounds, 1000, error, due, seed=13)
+        rate = float(run.probes.mean()) / rounds
+        bound = theory.adaptive_bound(cap, rate, 0.1, 0.2, 1e-9, error)
+        assert run.regret.mean() == pytest.approx(bound, rel=0.05)
+
+
+@quick
+@given(st.integers(1, 60), st.floats(0, 1), st.floats(0, 1), st.floats(0, 0.01), st.floats(0, 0.1))
+def test_for_fixed_schedules_the_mended_corollary_is_corollary_1(
+    tau: int, cost: float, top: float, q: float, error: float
+) -> None:
+    found = theory.adaptive_bound(tau, 1 / tau, cost, top, q, error)
+    wanted = theory.periodic_bound(tau, cost, top, q, error) - top * error / tau  # of the probe's own round
+    assert found == pytest.approx(min(wanted, cost / tau + top), abs=CLOSE)
+
+
 # --- the split of regret ---
 
 
@@ -553,6 +602,8 @@ GOOD: tuple[Any, Any] = ([[0.1, 0.9], [0.8, 0.2]], [[0.9, 0.1], [0.1, 0.9]])
         (lambda: theory.reuse_cap(0.1, 0.5, window=0), "window"),
         (lambda: theory.hazard_bound(4, 0.1, 0.1, 1.0, [0.1, 0.2]), "drift"),
         (lambda: theory.approximation_bound(1.0, [0.5, 1.5]), "errors"),
+        (lambda: theory.adaptive_bound(0, 0.1, 0.1, 1.0, 0.1), "cap"),
+        (lambda: theory.adaptive_bound(4, 1.5, 0.1, 1.0, 0.1), "probe_rate"),
         (lambda: theory.matched_exploration(2, 2, 0, 0.1), "horizon"),
         (lambda: theory.matched_exploration(2, 2, 10, 0.1, risk=0.0), "risk"),
         (lambda: theory.matched_exploration(2, 2, 10, 0.0), "sigma"),
@@ -576,7 +627,7 @@ def test_theory_stands_alone() -> None:
     """It may import the standard library, NumPy, SciPy and the refusals, and nothing of what it is there to check."""
     allowed = sys.stdlib_module_names | {"numpy", "scipy"}
     files = sorted(Path(theory.__file__).parent.glob("*.py"))
-    assert len(files) == 6
+    assert len(files) == 7
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -1,7 +1,8 @@
 """The paper's closed forms, written from the formulas alone, so that simulated numbers can be checked against them.
 
 `gaps` is about means and chains, `decoding` about how often a summary names the wrong state, `schedules` about when to
-probe, and `learners`, which is not the paper's, about what learning costs. Nothing here knows the simulator, its worlds or its policies.
+probe. Two files are not the paper's: `adaptive` mends a corollary, `learners` is about what learning costs. Nothing
+here knows the simulator, its worlds or its policies.
 
 Examples
 --------
@@ -15,6 +16,7 @@ How often should two sticky states be probed, and what does that cost at most pe
 (7, 0.066)
 """
 
+from latentbandits.theory.adaptive import adaptive_bound
 from latentbandits.theory.decoding import (
     Estimate,
     bayes_error,
@@ -66,6 +68,7 @@ __all__ = [
     "Budget",
     "Estimate",
     "Split",
+    "adaptive_bound",
     "age_cap",
     "approximation_bound",
     "arm_separations",
