@@ -12,7 +12,21 @@ import pandas as pd
 
 from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import ABOVE, BELOW, TARGET, TIED, Claim, all_of, per_draw
+from latentbandits.experiments.claims import (
+    ABOVE,
+    BELOW,
+    FAILS,
+    HOLDS,
+    OPEN,
+    TARGET,
+    TIED,
+    Claim,
+    all_of,
+    compared,
+    mean,
+    near,
+    per_draw,
+)
 from latentbandits.experiments.paper.decomposition import split
 from latentbandits.experiments.representation import (
     AGED,
@@ -25,12 +39,15 @@ from latentbandits.experiments.representation import (
     REMEMBERED,
     Representation,
 )
+from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner
+from latentbandits.protocols import Policy, Table
 from latentbandits.simulation.results import interval
 
 SUMMARY = "a ladder of summaries for one linear learner: which of App and Reg each rung lowers"
 # Nothing was tuned on worlds of this seed
 SEED, HORIZON, DRAWS, QUICK_HORIZON, QUICK_DRAWS = 7000, 20_000, 32, 5_000, 4
+HARDLY = 0.25  # what is near the price of the probes
 INTERVAL = 40  # rounds between probes, as SP-UCB has it
 WORLDS: Mapping[str, HiddenMarkov] = {
     "default": HiddenMarkov(),
@@ -39,6 +56,7 @@ WORLDS: Mapping[str, HiddenMarkov] = {
     "20 states": HiddenMarkov(states=20),
 }
 APP = "|App"  # ends the label of the representation oracle on a rung's runs
+PRICE = "price of probes"
 LOST, LEFT, WHOLE = "app", "reg", "regret"
 
 
@@ -47,6 +65,28 @@ class Rung(NamedTuple):
 
     learner: Any
     statistic: str
+
+
+class Price(NamedTuple):
+    """Oracle: the best arm in every round but those of a probe. Its regret is the price of probing, the same for all rungs.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.experiments.ladder import Price
+    >>> table = lb.HiddenMarkov(means=[[0.0, 1.0]], noise=0.0).realise(horizon=6, units=1, seed=0, draw=0, repeat=0)
+    >>> Price(arms=2, interval=4).informed(table).script.tolist()
+    [1, 1, 1, 0, 1, 1]
+    """
+
+    arms: int
+    interval: int
+    units: int = 1
+
+    def informed(self, table: Table) -> Policy:
+        """Return the arms for this very table."""
+        phase = np.arange(1, len(table.means) + 1) % self.interval
+        return Scripted(self.arms, self.units, np.where(phase < self.arms, phase, table.means.argmax(axis=1)))
 
 
 def _probing(**parts: Any) -> SummaryLearner:
@@ -86,6 +126,7 @@ def cases(quick: bool) -> list[Case]:
     for name, rung in RUNGS.items():
         policies[name] = rung.learner
         policies[name + APP] = Representation(rung.learner, rung.statistic)
+    policies[PRICE] = Price(2, INTERVAL)
     sizes = (QUICK_HORIZON, QUICK_DRAWS) if quick else (HORIZON, DRAWS)
     return [Case(name, world, policies, *sizes, seed=SEED) for name, world in WORLDS.items()]
 
@@ -98,6 +139,11 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
         for rung in RUNGS
     ]
     return pd.DataFrame(lines)
+
+
+def price(results: pd.DataFrame, case: str) -> float:
+    """Return what the probes of every rung that has them cost in a world."""
+    return mean(results, case, PRICE)
 
 
 def losses(results: pd.DataFrame, case: str, rung: str, term: str) -> np.ndarray:
@@ -188,6 +234,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             PROBING,
             LEFT,
         ),
+        _paid(results),
         _step(
             results,
             "regret-probes",
@@ -213,6 +260,23 @@ def _step(results: pd.DataFrame, name: str, text: str, one: str, other: str, ter
     found = changes(results, one, other, term, len(WORLDS))
     verdict = all_of((change.word for change in found), wanted)
     return Claim(f"ladder/{name}", text, "our target", "; ".join(change.text for change in found), verdict, kind=TARGET)
+
+
+def _paid(results: pd.DataFrame) -> Claim:
+    """Judge that a linear learner with the right summary loses little but the price of its probes."""
+    found = {
+        case: compared(losses(results, case, BELIEF, LEFT), per_draw(results, case, PRICE), len(WORLDS))
+        for case in WORLDS
+    }
+    words = [near(one, HARDLY) for one in found.values()]
+    return Claim(
+        "ladder/reg-price",
+        f"With the filter's belief, Reg is the price of the probes to within {100 * HARDLY:.0f} %",
+        "our target",
+        "; ".join(f"{case} {one.text}" for case, one in found.items()),
+        FAILS if FAILS in words else OPEN if OPEN in words else HOLDS,
+        kind=TARGET,
+    )
 
 
 def _lowest(results: pd.DataFrame, name: str, text: str, best: str, others: Sequence[str], term: str) -> Claim:
