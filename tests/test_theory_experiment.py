@@ -47,7 +47,7 @@ def with_point(bound_of: str, case: str, kind: str, x: float, factor: float, spr
     bound = BOUNDS[bound_of, case, kind, x]
     label = kind if kind in ("least", "quarter") else f"{kind}|{x:g}"
     changed = LOW.copy()
-    horizon = int(x) if bound_of == "matched" else bounds.HORIZON
+    horizon = {"matched": int(x), "decoded": bounds.DECODED_HORIZON}.get(bound_of, bounds.HORIZON)
     here = (changed["case"] == case) & (changed["policy"] == label)
     assert here.sum() == RUNS
     changed.loc[here, "regret"] = bound * horizon * (factor + spread * SPREAD)

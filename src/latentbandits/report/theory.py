@@ -136,7 +136,9 @@ def _budget(axes: Axes, table: pd.DataFrame, over: str) -> None:
     fixed, at = ("noise", setting.DECODED_NOISE) if over == "tau" else ("tau", setting.DECODED_TAU)
     cells = cells[cells[fixed] == at].sort_values(over)
     cells["x"] = cells[over]
-    parts = np.array([setting.decoded_budget(row.tau, row.noise) for row in cells.itertuples()]).T / setting.HORIZON
+    parts = (
+        np.array([setting.decoded_budget(row.tau, row.noise) for row in cells.itertuples()]).T / setting.DECODED_HORIZON
+    )
     names = ("probes", "drift", "learning", "decoding")
     order = [forms.Budget._fields.index(name) for name in names]
     axes.stackplot(cells["x"], parts[order], labels=names, colors=(SKY, ORANGE, PINK, "#dddddd"), alpha=0.6)

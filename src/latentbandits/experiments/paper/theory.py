@@ -23,6 +23,7 @@ from latentbandits.experiments.claims import (
 )
 from latentbandits.experiments.paper.bounds import (
     CAPS,
+    DECODED_HORIZON,
     DECODED_MEANS,
     DECODED_NOISE,
     DECODED_NOISES,
@@ -86,7 +87,7 @@ def cases(quick: bool) -> list[Case]:
     for noise in DECODED_NOISES:
         taus = DECODED_TAUS if noise == DECODED_NOISE else (DECODED_TAU,)
         schedules = {f"tau|{tau}": DecodeCommit(4, 4, tau, prints, DECODING) for tau in taus}
-        made.append(Case(f"decoded|{noise:g}", decoded_world(noise), schedules, HORIZON, draws))
+        made.append(Case(f"decoded|{noise:g}", decoded_world(noise), schedules, DECODED_HORIZON, 10 * draws))
     return made
 
 
