@@ -90,7 +90,7 @@ def test_a_point_of_one_bound_is_none_of_another() -> None:
 def test_every_bound_has_all_its_points() -> None:
     counted = bounds.points(LOW).groupby("bound_of").size()
     assert counted.to_dict() == {
-        "decoded": 13,
+        "decoded": 14,
         "hazard": 54,
         "matched": 10,
         "mended": 54,
