@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from latentbandits.protocols import Truth
+from tests.naive_noise import NaiveNoise
 
 Floats = NDArray[np.float64]
 
@@ -62,9 +63,11 @@ class NaiveTraces:
     regularization: float
     residual_threshold: float
     residual_floor: float
+    learn_noise: bool
     margin: float
     staleness: int
     min_gap: int
+    hazard: Sequence[float]
     probe_set: Sequence[int]
 
     def __post_init__(self) -> None:
@@ -76,7 +79,8 @@ class NaiveTraces:
         self.why: frozenset[str] = frozenset()
         self.seen = dict.fromkeys(self.probe_arms, 0.0)
         self.fingerprint_rewards = [0.0] * len(self.probe_arms)
-        self.last_arm, self.last_reward = 0, 0.0
+        self.last_arm, self.last_reward, self.last_weight = 0, 0.0, 1
+        self.noise = NaiveNoise(0.0 if self.learn_noise else 1.0, self.units, 1.0)
         width = len(self.features(np.zeros(self.covariates)))
         self.phi: Floats = np.zeros(width)
         self.A: Floats = np.stack([self.regularization * np.eye(width)] * self.arms)
@@ -100,13 +104,18 @@ class NaiveTraces:
         if self.t > 1:
             predicted = self.phi @ theta[self.last_arm]
             variance = self.phi @ np.linalg.solve(self.A[self.last_arm], self.phi)
-            z = (self.last_reward - predicted) / math.sqrt(variance + self.residual_floor**2)
+            floor = self.residual_floor
+            if self.learn_noise:
+                floor = max(floor, self.noise.noise / math.sqrt(self.last_weight))
+            z = (self.last_reward - predicted) / math.sqrt(variance + floor**2)
         second, first = np.sort(indices)[-2:]
         age = self.t - self.t_probe
         opened = {
             "residual": abs(z) >= self.residual_threshold,
             "margin": first - second <= self.margin,
-            "staleness": age >= self.staleness,
+            "staleness": 1 - math.exp(-self.hazard[0] * age) >= self.hazard[1]
+            if self.hazard
+            else age >= self.staleness,
         }
         if age < self.min_gap:
             return frozenset()
@@ -146,7 +155,10 @@ class NaiveTraces:
         means = {arm: statistics.fmean(r for a, r in zip(arms, rewards, strict=True) if a == arm) for arm in arms}
         # An exploiting round has one arm only. max() returns the first of equals, and the dict is in order of units.
         self.last_arm, self.last_reward = max(means.items(), key=lambda item: item[1])
-        if self.phase is not None:
+        self.last_weight = list(arms).count(self.last_arm)
+        if self.phase is None:
+            self.noise.see(arms[0], rewards)
+        else:
             self.seen.update(means)
             if self.phase == self.probe_rounds - 1:
                 self.fingerprint_rewards = [self.seen[arm] for arm in self.probe_arms]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tests.naive import Draws, Floats
-from tests.naive_peers import NaiveNoise
+from tests.naive_noise import NaiveNoise
 
 
 class Group(NamedTuple):

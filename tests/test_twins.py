@@ -339,6 +339,18 @@ CORNERS: Mapping[str, tuple[Settings, Settings]] = {
     "gap-within-a-probe": ({**GATED, "arms": 5, "min_gap": 2, "staleness": 7}, {}),
     "stated-gates-adarp": ({**GATED, "arms": 2, "units": 2, "staleness": 7, "min_gap": 2}, {"noise": 0.05}),
     "stated-gates-adasp": ({**GATED, "arms": 2, "staleness": 7, "min_gap": 2}, {"noise": 0.05}),
+    "hazard-adarp": ({**GATED, "arms": 2, "units": 2, "hazard": (0.1, 0.5), "min_gap": 2}, {"noise": 0.05}),
+    "hazard-at-once": ({**GATED, "arms": 2, "hazard": (0.2, 0.0)}, {}),
+    "noise-learned": ({**GATED, "arms": 2, "learn_noise": True, "residual_floor": 0.0}, {"noise": 0.1}),
+    "noise-learned-from-units": ({**GATED, "arms": 2, "units": 2, "learn_noise": True}, {"noise": 0.3}),
+    "noise-learned-from-repeated-arms": (
+        {**GATED, "arms": 2, "units": 5, "learn_noise": True, "min_gap": 1},
+        {"noise": 0.2},
+    ),
+    "noise-below-the-floor": (
+        {**GATED, "arms": 3, "units": 2, "learn_noise": True, "residual_floor": 0.2},
+        {"noise": 0.1},
+    ),
     "never-stale": ({**GATED, "arms": 2, "staleness": 10**6}, {}),
     "any-residual": ({**GATED, "arms": 2, "residual_threshold": 0.0}, {}),
     "residuals-alone": ({**GATED, "arms": 2, "units": 2, "residual_threshold": 0.7, "margin": 0.0}, {"noise": 0.1}),

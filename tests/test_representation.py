@@ -1,0 +1,354 @@
+"""App along a policy's own run: rules against enumeration, nesting, the identity, and the verdicts on them."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+import latentbandits as lb
+from latentbandits.experiments import representation as rep
+from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, TARGET, TIED
+from latentbandits.experiments.paper import decomposition
+from latentbandits.experiments.representation import (
+    AGED,
+    BOTH,
+    FINGERPRINT,
+    FINGERPRINTS,
+    HISTORY,
+    LAG,
+    LAGS,
+    Representation,
+    Run,
+)
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Table
+from latentbandits.random import stream
+from latentbandits.simulation.batch import follow_one, record_one
+
+MEANS = np.array([[0.1, 0.5], [0.4, 0.45], [0.7, 0.2]])
+CHAIN = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.25, 0.15, 0.6]])
+INTERVAL = 5
+
+
+class Beat(NamedTuple):
+    """Rounds begun."""
+
+    round: np.ndarray
+
+
+class Metronome(NamedTuple):
+    """A policy that looks at nothing: a sequential probe every five rounds, else one arm or the other. So its arms are no hint at the state."""
+
+    arms: int = 2
+    units: int = 1
+
+    def init(self) -> Beat:
+        return Beat(np.zeros(1, np.int64))
+
+    def choose(self, state: Beat, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:  # noqa: ARG002
+        state.round[0] += 1
+        phase = state.round[0] % 5
+        why = 0
+        arm = (state.round[0] // 3) % 2
+        if phase < 2:
+            arm = phase
+            why = 8 if phase == 0 else 16
+        choice.arms[0] = arm
+        choice.note[0] = why
+
+    def learn(self, state: Beat, choice: Choice, rewards: np.ndarray) -> None:
+        pass
+
+
+def small(rounds: int, noise: float = 0.2, draw: int = 0) -> Table:
+    return lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=noise).realise(rounds, 1, seed=3, draw=draw, repeat=0)
+
+
+def enumerated(run: Run, t: int, seen: list[int]) -> np.ndarray:
+    """Return the belief about the state of round t given the rewards of some rounds before it, by going through all paths."""
+    truth = run.truth
+    found = np.zeros(len(truth.start))
+    for path in itertools.product(range(len(truth.start)), repeat=t + 1):
+        weight = truth.start[path[0]] * np.prod([truth.transition[a, b] for a, b in itertools.pairwise(path)])
+        for i in seen:
+            weight *= norm.pdf(run.rewards[i, 0], truth.means[path[i], run.arms[i, 0]], truth.noise[0])
+        found[path[-1]] += weight
+    return found / found.sum()
+
+
+def last_probe(t: int) -> list[int]:
+    """Return the rounds (from 0) of the metronome's last probe that had ended before round t; the first has but its second part."""
+    ends = [i for i in range(t) if (i + 1) % INTERVAL == 1]
+    return [i for i in (ends[-1] - 1, ends[-1]) if i >= 0]
+
+
+def believed(run: Run, statistic: str) -> np.ndarray:
+    found = rep.values(run, [run], statistic, np.eye(len(MEANS)))
+    return found / found.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def no_hints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let arms and times of probes be no hint at the state, which is true of the metronome."""
+    monkeypatch.setattr(rep, "_count", lambda groups, states, _pairs: np.ones((groups, states)))
+
+
+SEEN: Mapping[str, Callable[[int], list[int]]] = {
+    LAG: lambda t: [t - 1],
+    LAGS: lambda t: [t - 3, t - 2, t - 1],
+    AGED: lambda t: sorted({*last_probe(t), t - 1}),
+}
+
+
+@pytest.mark.usefixtures("no_hints")
+@pytest.mark.parametrize("statistic", SEEN)
+def test_belief_is_that_of_all_paths(statistic: str) -> None:
+    run = Run.of(Metronome(), small(10))
+    found = believed(run, statistic)
+    for t in range(3, 10):
+        np.testing.assert_allclose(found[t], enumerated(run, t, SEEN[statistic](t)), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("no_hints")
+@pytest.mark.parametrize(("statistic", "rounds"), [(BOTH, [4, 5]), (FINGERPRINTS, [0, 4, 5])])
+def test_fresh_fingerprint_is_exact(statistic: str, rounds: list[int]) -> None:
+    """Right after a probe its age is known, and the lag is part of it: it must not count twice."""
+    run = Run.of(Metronome(), small(8))
+    assert run.fresh.tolist() == [False, True, False, False, False, False, True, False]
+    found = believed(run, statistic)[6]
+    # ones instead of counts: the state in which a probe ends is not weighed by how often it does
+    exact = enumerated(run, 5, rounds)
+    exact = (exact / run.truth.start) @ run.truth.transition
+    np.testing.assert_allclose(found, exact / exact.sum(), rtol=1e-9)
+
+
+def test_first_round_knows_nothing() -> None:
+    run = Run.of(Metronome(), small(8))
+    for statistic in (LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS):
+        np.testing.assert_allclose(believed(run, statistic)[0], run.truth.start)
+
+
+def test_counts_make_up_for_an_unknown_age() -> None:
+    """Without its age, what a fingerprint says is an average over the ages that it may have: found by counting, and from the chain."""
+    world = lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=0.2)
+    runs = [Run.of(Metronome(), world.realise(20_000, 1, seed=4, draw=0, repeat=i)) for i in range(4)]
+    found = rep.values(runs[0], runs, FINGERPRINT, np.eye(3))
+    found /= found.sum(axis=1, keepdims=True)
+    ages = [np.linalg.matrix_power(CHAIN, age) for age in range(1, INTERVAL + 1)]
+    for t in (1000, 1003, 1042):
+        at_end = enumerated(
+            runs[0]._replace(rewards=runs[0].rewards[t // 5 * 5 - 1 :], arms=runs[0].arms[t // 5 * 5 - 1 :]), 1, [0, 1]
+        )
+        if (t + 1) % INTERVAL not in (0, 1):
+            np.testing.assert_allclose(found[t], at_end @ np.mean(ages, axis=0), atol=0.02)
+
+
+def test_history_is_that_of_all_paths() -> None:
+    table = small(8)
+    run = Run.of(Metronome(), table)
+    script = Representation(Metronome(), HISTORY).informed(table).script  # type: ignore[attr-defined]
+    for t in range(8):
+        value = enumerated(run, t, list(range(t))) @ MEANS
+        assert script[t] == value.argmax()
+
+
+def test_lag_of_a_round_with_two_arms_is_the_best_of_it() -> None:
+    """Two units that played different arms leave the better one as lag, which says that the other paid less."""
+    base = lb.policy("rp-ucb", interval=3, lag="slopes")
+    table = lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=0.2).realise(400, 2, seed=1, draw=0, repeat=0)
+    run = Run.of(base, table)
+    parts = {(part.code, int(run.arms[part.rounds[0] - 1].max())): part for part in rep._lagged(run)}
+    probe = next(t for t in range(1, 400) if set(run.arms[t - 1]) == {0, 1})
+    best = int(run.rewards[probe - 1].argmax())
+    reward, arm = run.rewards[probe - 1].max(), int(run.arms[probe - 1, best])
+    noise = run.truth.noise[0]
+    wanted = {
+        int(run.code[probe - 1]): norm.pdf(reward, MEANS[:, arm], noise) * norm.cdf(reward, MEANS[:, 1 - arm], noise),
+        3 * arm: norm.pdf(reward, MEANS[:, arm], noise / np.sqrt(2)),  # both units on that arm: code 0 or 3
+    }
+    found = {part.code: part.likelihood[part.rounds == probe][0] for part in rep._lagged(run) if probe in part.rounds}
+    assert set(found) == set(wanted)
+    assert len(parts) >= 2
+    scale = sum(wanted.values()).sum() / sum(found.values()).sum()  # type: ignore[union-attr]
+    for code, likelihood in wanted.items():
+        np.testing.assert_allclose(found[code] * scale, likelihood, rtol=1e-9)
+
+
+@pytest.mark.parametrize("interpreted", [False, True])
+@pytest.mark.parametrize("name", ["ucb1", "adasp-ucb", "adarp-ucb"])
+def test_a_policy_that_follows_itself_plays_itself(name: str, interpreted: bool) -> None:
+    base = lb.policy(name)
+    table = lb.HiddenMarkov(noise=0.1).realise(300, base.units, seed=1, draw=0, repeat=0)
+    played, _ = record_one(base, table, stream(0))
+    np.testing.assert_array_equal(follow_one(base, table, played, stream(0), interpreted), played)
+
+
+def test_a_follower_sees_what_was_played() -> None:
+    """The filter that looks on is sure of the state that the played arm tells, whatever it would have played itself."""
+    world = lb.HiddenMarkov(means=[[0.5, 0.0], [0.5, 1.0]], stickiness=1.0, noise=0.01)
+    table = world.realise(5, 1, seed=0, draw=0, repeat=0)
+    limit = lb.BayesLimit(arms=2)
+    best = int(table.means[0].argmax())
+    blind = follow_one(limit, table, np.zeros((5, 1), np.int64), stream(0))
+    seeing = follow_one(limit, table, np.ones((5, 1), np.int64), stream(0))
+    assert set(blind[:, 0]) == {0}  # both states pay the same on arm 0: ties go to it
+    assert set(seeing[1:, 0]) == {best}
+
+
+def apps(
+    base: Any, statistics: tuple[str, ...], world: lb.HiddenMarkov, rounds: int, draws: int
+) -> dict[str, np.ndarray]:
+    contestants = {"regret": base} | {name: Representation(base, name) for name in statistics}
+    found = lb.simulate(world, contestants, horizon=rounds, draws=draws, repeats=1, seed=11)
+    return dict(zip(found.labels, found.regret, strict=True))
+
+
+@pytest.mark.parametrize("name", ["sp-ucb", "adasp-ucb", "adarp-ucb"])
+def test_telling_more_never_costs(name: str) -> None:
+    found = apps(lb.policy(name), (LAG, FINGERPRINT, BOTH, HISTORY), lb.HiddenMarkov(noise=0.1), 4000, 8)
+    mean = {label: regret.mean() for label, regret in found.items()}
+    assert mean[HISTORY] < mean[BOTH] < min(mean[LAG], mean[FINGERPRINT])
+    assert all((regret >= 0).all() for regret in found.values())
+
+
+def test_the_limit_loses_nothing_beyond_its_history() -> None:
+    found = apps(lb.BayesLimit(arms=2), (HISTORY,), lb.HiddenMarkov(), 1000, 3)
+    np.testing.assert_array_equal(found[HISTORY], found["regret"])
+
+
+def test_decoded_is_worst_where_the_guess_is_wrong() -> None:
+    base, world = lb.policy("sp-ucb"), lb.HiddenMarkov(noise=0.1)
+    table = world.realise(2000, 1, seed=5, draw=0, repeat=0)
+    script = Representation(base, BOTH, decoded=True).informed(table).script  # type: ignore[attr-defined]
+    guess = rep.values(Run.of(base, table), rep.rehearse(base, table), BOTH, np.eye(10)).argmax(axis=1)
+    right = guess == table.states
+    assert 0 < right.mean() < 1
+    assert (script[right] == table.means.argmax(axis=1)[right]).all()
+    assert (script[~right] == table.means.argmin(axis=1)[~right]).all()
+
+
+def test_rehearsals_are_other_runs_of_the_same_world() -> None:
+    base, table = lb.policy("lc-ucb"), small(300)
+    runs = rep.rehearse(base, table)
+    assert len(runs) == rep.REHEARSALS
+    assert len({run.table.states.tobytes() for run in (*runs, Run.of(base, table))}) == rep.REHEARSALS + 1
+    assert all((run.truth.means == table.truth.means).all() for run in runs)  # type: ignore[union-attr]
+    assert rep.rehearse(base, table) is runs
+    others = [rep.rehearse(base, small(300 + i)) for i in range(rep.KEPT)]
+    assert len(rep._kept) == rep.KEPT
+    assert len(others[-1][0].arms) == 300 + rep.KEPT - 1
+    again = rep.rehearse(base, table)
+    assert again is not runs
+    np.testing.assert_array_equal(again[0].arms, runs[0].arms)
+
+
+@pytest.mark.parametrize(
+    ("base", "statistic", "world", "said"),
+    [
+        ("lc-ts", LAG, {}, "a policy without randomness"),
+        ("lc-ucb", BOTH, {}, "for a policy without probes"),
+        ("lc-ucb", "everything", {}, "one of lag"),
+        ("lc-ucb", LAG, {"rewards": "bernoulli"}, "Gaussian rewards"),
+        ("lc-ucb", LAG, {"memory": 0.3}, "no memory"),
+        ("adarp-ucb", LAGS, {}, "1 for three lags"),
+    ],
+)
+def test_refusals(base: str, statistic: str, world: dict[str, Any], said: str) -> None:
+    made = lb.policy(base)
+    table = lb.HiddenMarkov(**world).realise(200, made.units, seed=0, draw=0, repeat=0)
+    with pytest.raises(ValueError, match=said):
+        Representation(made, statistic).informed(table)
+
+
+# The experiment `decomposition`
+
+DRAWS = 4
+LESS_AND_MORE = {LAG: 40.0, FINGERPRINT: 60.0, BOTH: 20.0, HISTORY: 10.0}
+
+
+def constructed(change: Mapping[tuple[str, str], np.ndarray] | None = None, wrong: float = 0.5) -> pd.DataFrame:
+    """Return a table of runs in which all claims hold, but for the regrets to be changed."""
+    lines = []
+    wiggle = np.arange(DRAWS) / 100
+    for case in decomposition.ROWS:
+        regrets = {label: 100 + wiggle for label in decomposition.contestants() if "|" not in label}
+        for label in decomposition.contestants():
+            if "|" in label:
+                regrets[label] = LESS_AND_MORE[label.split("|")[1]] + wiggle
+        regrets |= {label: regret for (where, label), regret in (change or {}).items() if where == case}
+        for label, regret in regrets.items():
+            lines += [
+                {"case": case, "policy": label, "draw": d, "repeat": 0, "regret": regret[d], "optimal": 1 - wrong}
+                for d in range(DRAWS)
+            ]
+    return pd.DataFrame(lines)
+
+
+@pytest.fixture
+def replayed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Let the run that is played anew have the Reg of the constructed table, but for what a test says."""
+    off = {"by": 0.0}
+
+    def reg(_case: Any, label: str, _draw: int) -> float:
+        return 100 - LESS_AND_MORE[label.split("|")[1]] + off["by"]
+
+    monkeypatch.setattr(decomposition, "learner_regret", reg)
+    return off
+
+
+def verdict(results: pd.DataFrame, name: str) -> tuple[str, str]:
+    claim = {one.id: one for one in decomposition.score(results)}[f"decomposition/{name}"]
+    return claim.verdict, claim.kind
+
+
+def test_identity_is_judged(replayed: dict[str, float]) -> None:
+    assert verdict(constructed(), "identity") == (HOLDS, PAPER)
+    replayed["by"] = 1e-3
+    assert verdict(constructed(), "identity") == (FAILS, PAPER)
+
+
+def test_where_reg_is_negative_is_said(replayed: dict[str, float]) -> None:  # noqa: ARG001
+    low = constructed({("p.8", "sp-ucb"): np.array([30.0, 31.0, 30.0, 31.0])})
+    claim = decomposition.score(low)[0]
+    assert "sp-ucb with lag, stay 0.80: -10" in claim.why
+    assert "sp-ucb with both" not in claim.why
+    assert decomposition.score(constructed())[0].why.endswith("here it is not")
+
+
+@pytest.mark.usefixtures("replayed")
+def test_bound_is_judged() -> None:
+    assert verdict(constructed(), "bound") == (HOLDS, PAPER)
+    assert verdict(constructed(wrong=1e-6), "bound") == (FAILS, PAPER)
+    unsure = {("default", "lc-ucb|lag"): np.array([10.0, 90_000.0, 10.0, 10.0])}
+    assert verdict(constructed(unsure), "bound") == (TIED, PAPER)
+
+
+@pytest.mark.usefixtures("replayed")
+def test_nesting_is_judged() -> None:
+    assert verdict(constructed(), "nested") == (HOLDS, TARGET)
+    assert verdict(constructed({("sd.1", "sp-ucb|both"): np.full(DRAWS, 70.0)}), "nested") == (FAILS, TARGET)
+    unsure = {("sd.1", "sp-ucb|both"): np.array([20.0, 30.0, 60.0, 50.0])}
+    assert verdict(constructed(unsure), "nested") == (TIED, TARGET)
+
+
+def test_parts_add_up_run_by_run() -> None:
+    """Reg by its definition, round by round, is the regret less App: for one unit and two, with and without probes."""
+    case = decomposition.cases(quick=True)[2]
+    chosen = ("sp-ucb|both", "adarp-ucb|lag", "ucb1|history")
+    policies = {label: case.policies[label] for one in chosen for label in (one.split("|")[0], one)}
+    found = lb.simulate(case.world, policies, horizon=case.horizon, draws=1, repeats=1, seed=case.seed)
+    regret = dict(zip(found.labels, found.regret[:, 0], strict=True))
+    for label in chosen:
+        reg = decomposition.learner_regret(case, label, 0)
+        assert regret[label.split("|")[0]] - regret[label] == pytest.approx(reg, abs=1e-6)
+
+
+def test_reasons_of_the_metronome() -> None:
+    """The test's own policy writes the reasons that the package reads."""
+    arms, why = record_one(Metronome(), small(6), stream(0))
+    assert why.tolist() == [CONTINUED, 0, 0, 0, SCHEDULED, CONTINUED]
+    assert WHY == 0
+    assert arms[:, 0].tolist() == [1, 0, 1, 1, 0, 1]
