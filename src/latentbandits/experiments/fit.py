@@ -1,0 +1,387 @@
+"""How the settings behind the paper's main table were found: a search from what its text says, judged on rows that the search never saw."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from latentbandits.experiments.case import Case
+from latentbandits.experiments.paper.grids import COLUMNS, Column, Settings, meant
+from latentbandits.experiments.paper.worlds import MATRICES, SCALE, published, rows
+from latentbandits.experiments.store import Store
+from latentbandits.files import write_whole
+from latentbandits.text import percent, table
+
+# What a search may ask: given settings, the table's quantity for each of them, row and draw
+Measure = Callable[[Sequence[Settings]], np.ndarray]
+
+# Both halves have rows of all four sweeps: states, stay probability, noise, rounds
+FITTING = ("default", "S20", "p.5", "p.9", "sd.05", "sd.5", "T1000")
+REPORTING = ("S2", "S50", "p.8", "p.95", "sd.1", "T500", "T5000")
+SEARCH_SEED, JUDGE_SEED = 5000, 5001
+LEVEL = 0.95
+TOGETHER = 8  # settings that share the making of a world; what was done is on disk after so many
+PINNED, OPEN, ELSEWHERE = "pinned down", "not pinned down", "prefers another"
+
+
+class Size(NamedTuple):
+    """Draws of the world on which a search runs, and others on which its outcome is judged."""
+
+    search: int
+    judge: int
+
+
+FULL, QUICK = Size(24, 64), Size(4, 8)
+
+
+def loss(cells: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the mean over rows of the squared log ratio to the published cells; the last axes of `cells` are rows and draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.experiments.fit import loss
+    >>> float(loss(np.array([[1.0, 3.0], [5.0, 5.0]]), np.array([2.0, 5.0])))
+    0.0
+    """
+    found: np.ndarray = (np.log(cells.mean(axis=-1) / target) ** 2).mean(axis=-1)
+    return found
+
+
+def excess(one: np.ndarray, other: np.ndarray, target: np.ndarray) -> tuple[float, float]:
+    """Return how much more loss one setting has than another on the same draws, and the standard error of that.
+
+    The error has two parts: our draws (jackknife, paired) and those of the published table, which has its own `MATRICES`: a published
+    cell scatters as much as the mean of as many draws of ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.experiments.fit import excess
+    >>> excess(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 2.0, 3.0]]), np.array([2.5]))
+    (0.0, 0.0)
+    """
+    draws = one.shape[-1]
+    left_out = [(cells.sum(axis=-1, keepdims=True) - cells) / (draws - 1) for cells in (one, other)]
+    mine, theirs = (np.log(cells / target[:, None]) ** 2 for cells in left_out)
+    ours = (draws - 1) * (mine - theirs).mean(axis=0).var()
+    scatter = other.var(axis=-1, ddof=1) / other.mean(axis=-1) ** 2 / MATRICES
+    table_s = 4 * (np.log(one.mean(axis=-1) / other.mean(axis=-1)) ** 2 * scatter).sum() / len(target) ** 2
+    return float(loss(one, target) - loss(other, target)), math.sqrt(ours + table_s)
+
+
+def worse(one: np.ndarray, other: np.ndarray, target: np.ndarray, among: int = 1) -> bool:
+    """Return whether one setting is told to fit worse than another; `among` comparisons share the 5 %."""
+    more, error = excess(one, other, target)
+    return bool(more > student.ppf(1 - (1 - LEVEL) / 2 / among, one.shape[-1] - 1) * error)
+
+
+def descend(column: Column, losses: Callable[[Sequence[Settings]], np.ndarray]) -> dict[str, Any]:
+    """Return settings from which no move within the grid lowers the loss, neither of one setting nor of a joint pair; ties stay."""
+
+    def step(names: Sequence[str]) -> bool:
+        tried = [
+            {**here, **dict(zip(names, values, strict=True))}
+            for values in product(*(column.grid[name] for name in names))
+        ]
+        found = losses([here, *tried])
+        low = int(np.argmin(found))  # the first of equals, which is where we are
+        here.update(tried[low - 1] if low else {})
+        return low > 0
+
+    here = dict(column.start)
+    while True:
+        moved = [step((name,)) for name in column.grid]
+        if not any(moved) and not any(step(pair) for pair in column.joint):
+            return here
+
+
+class Value(NamedTuple):
+    """One value of a setting, the others at the end of the search.
+
+    Attributes
+    ----------
+    policy, setting, value : which
+    loss : its loss
+    more, error : how much more that is than the least of the setting's values, and the standard error of that
+    fits : whether the table does not tell it from the best
+    """
+
+    policy: str
+    setting: str
+    value: Any
+    loss: float
+    more: float
+    error: float
+    fits: bool
+
+
+def profile(column: Column, at: Settings, measure: Measure, target: np.ndarray) -> list[Value]:
+    """Return every value of every setting, the others fixed, and whether the table tells it from the best one."""
+    values = []
+    for name, grid in column.grid.items():
+        cells = measure([{**at, name: value} for value in grid])
+        losses = loss(cells, target)
+        best = cells[int(np.argmin(losses))]
+        for value, mine, lost in zip(grid, cells, losses, strict=True):
+            fits = not worse(mine, best, target)
+            values.append(Value(column.name, name, value, float(lost), *excess(mine, best, target), fits))
+    return values
+
+
+def verdict(values: Sequence[Value], chosen: Any) -> str:
+    """Say how well the table pins a setting down, from its profile and the chosen value."""
+    fitting = [value.value for value in values if value.fits]
+    numbers = [value.value for value in values if not isinstance(value.value, str)]
+    ends = [word for end, word in ((0, "lower"), (-1, "upper")) if numbers and numbers[end] in fitting]
+    if chosen not in fitting:
+        return ELSEWHERE
+    if len(fitting) == 1:
+        return PINNED + (", at the edge of the grid" if ends else "")
+    return OPEN + ("" if not ends else ", no bound" if len(ends) == 2 else f", no {ends[0]} bound")
+
+
+class Found(NamedTuple):
+    """What the search of one column came to.
+
+    Attributes
+    ----------
+    column : the column
+    tried : number of settings that were simulated in the search
+    found : where the search ended
+    end : the preset if the table does not tell that it fits worse than `found`, else `found`
+    more, error : loss of the preset beyond that of `found` on the judging draws, and its standard error
+    values : the profile around the end
+    ratios : "start", "found", "preset" -> log of simulated over published, one number for each of `FITTING` and then `REPORTING`
+    """
+
+    column: Column
+    tried: int
+    found: Settings
+    end: Settings
+    more: float
+    error: float
+    values: Sequence[Value]
+    ratios: Mapping[str, np.ndarray]
+
+    @property
+    def moved(self) -> list[str]:
+        """Settings in which the search ended elsewhere than at the preset."""
+        return [name for name, value in self.column.preset.items() if self.found[name] != value]
+
+    @property
+    def kept(self) -> bool:
+        """Whether the end is the preset."""
+        return self.end == self.column.preset
+
+
+class Fit(NamedTuple):
+    """The search of all columns, as data and as text."""
+
+    columns: Sequence[Found]
+    size: Size
+    quick: bool
+
+    def frame(self) -> pd.DataFrame:
+        """Return the profile of every setting, one row per value."""
+        return pd.DataFrame(
+            [
+                {**value._asdict(), "start": value.value == one.column.start[value.setting]}
+                | {"found": value.value == one.found[value.setting], "end": value.value == one.end[value.setting]}
+                for one in self.columns
+                for value in one.values
+            ]
+        )
+
+    def cells(self) -> pd.DataFrame:
+        """Return simulated over published of every cell at the start, where the search ended, and at the preset."""
+        return pd.DataFrame(
+            [
+                {"policy": one.column.name, "row": row, "half": "fitting" if row in FITTING else "reporting"}
+                | {what: math.exp(ratios[i]) for what, ratios in one.ratios.items()}
+                for one in self.columns
+                for i, row in enumerate((*FITTING, *REPORTING))
+            ]
+        )
+
+    def text(self) -> str:
+        """Return what a person wants to know of it."""
+        return "\n\n".join([self._settings(), self._halves(), self._ending()])
+
+    def _settings(self) -> str:
+        lines = []
+        for one in self.columns:
+            for name in one.column.grid:
+                values = [value for value in one.values if value.setting == name]
+                fitting = ", ".join(_word(value.value) for value in values if value.fits)
+                spots = (one.column.start[name], one.found[name], one.end[name])
+                said = verdict(values, one.end[name])
+                lines.append([f"{one.column.name} {name}", *map(_word, spots), fitting, said])
+        head = ["setting", "start", "search", "end", "fit as well", "by the table"]
+        return table(head, lines)
+
+    def _halves(self) -> str:
+        cut = len(FITTING)
+        lines = []
+        for one in [*self.columns, None]:
+            ratios = {
+                what: np.stack([each.ratios[what] for each in self.columns] if one is None else [one.ratios[what]])
+                for what in ("start", "found", "preset")
+            }
+            halves = [part for half in (slice(cut), slice(cut, None)) for part in (r[:, half] for r in ratios.values())]
+            lines.append(["all" if one is None else one.column.name, *(f"{_rms(half):.3f}" for half in halves)])
+        for within in (0.15, 0.25):
+            shares = [percent(float(np.mean(np.abs(np.expm1(half)) <= within))) for half in halves]
+            lines.append([f"cells within {percent(within)}", *shares])
+        head = ["root mean square log ratio", *(f"{half} {at}" for half in ("fit:", "other:") for at in ratios)]
+        return table(head, lines)
+
+    def _ending(self) -> str:
+        same = [one.column.name for one in self.columns if not one.moved]
+        tied = [one for one in self.columns if one.moved and one.kept]
+        away = [one for one in self.columns if not one.kept]
+        said = [
+            f"Fitted on {', '.join(FITTING)}; reported on {', '.join(REPORTING)}. "
+            f"{sum(one.tried for one in self.columns)} settings searched on {self.size.search} draws, judged on {self.size.judge} others"
+            + (" (quick: too few to tell much, and settings are moved one at a time)." if self.quick else "."),
+            f"The search ends at the preset in {len(same)} of {len(self.columns)} columns: {', '.join(same) or 'none'}.",
+        ]
+        if tied:
+            said.append(
+                f"In {len(tied)} more ({sum(len(one.moved) for one in tied)} settings) it ends elsewhere, "
+                "but the table does not tell that from the preset, which is kept (loss of the preset less that of the search):"
+            )
+        said += [f"  {_ended(one)}" for one in tied]
+        if away:
+            said.append("The preset fits worse than what the search found:")
+        said += [f"  {_ended(one)}" for one in away]
+        last = "these are the presets" if not away else "all others are the presets"
+        said.append(
+            f"AdaRP-UCB's and AdaSP-UCB's residual floor is fixed here (learn_noise=False); else {last}. "
+            "Next: fit.csv has every value's loss, fit_cells.csv every cell; docs/settings.md says what the settings mean."
+        )
+        return "\n".join(said)
+
+
+def _ended(one: Found) -> str:
+    pairs = ", ".join(f"{name} {_word(one.found[name])} for {_word(one.column.preset[name])}" for name in one.moved)
+    return f"{one.column.name}: {pairs} ({one.more:+.4f}, standard error {one.error:.4f})"
+
+
+def _rms(ratios: np.ndarray) -> float:
+    return math.sqrt(float(np.mean(ratios**2)))
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+class Shelf(Store):
+    """A store from which only regrets are wanted."""
+
+    def regrets(self, case: Case, workers: int | None = None) -> tuple[dict[str, np.ndarray], int]:
+        """Return each policy's regret per draw, computed unless it is there, and the number of rounds that were simulated."""
+        rounds = len(self.compute(case, workers)) * case.horizon * case.draws
+        cells = {label: self._read(case, label) for label in case.policies}
+        return {label: cell["regret"].sum(axis=1) for label, cell in cells.items() if cell is not None}, rounds
+
+
+class Bench:
+    """Settings of one column in, the table's quantity out; results are kept in a store, and in memory while the search runs."""
+
+    def __init__(
+        self, name: str, shelf: Shelf, draws: int, seed: int, workers: int | None, progress: Callable[[int], None]
+    ) -> None:
+        self._name, self._shelf, self._draws, self._seed = name, shelf, draws, seed
+        self._workers, self._progress = workers, progress
+        self._known: dict[tuple[str, str], np.ndarray] = {}
+
+    def __call__(self, settings: Sequence[Settings], among: Sequence[str] = FITTING) -> np.ndarray:
+        """Return settings x rows x draws."""
+        labels = [" ".join(f"{name}={_word(value)}" for name, value in sorted(one.items())) for one in settings]
+        labelled = dict(zip(labels, settings, strict=True))
+        for row in among:
+            wanted = [label for label in labelled if (row, label) not in self._known]
+            for first in range(0, len(wanted), TOGETHER):
+                self._simulate(row, {label: labelled[label] for label in wanted[first : first + TOGETHER]})
+        return np.array([[self._known[row, label] for row in among] for label in labels])
+
+    def _simulate(self, row: str, wanted: Mapping[str, Settings]) -> None:
+        world, horizon = rows()[row]
+        policies = {label: meant(self._name, settings, world) for label, settings in wanted.items()}
+        found, rounds = self._shelf.regrets(
+            Case(row, world, policies, horizon, self._draws, seed=self._seed), self._workers
+        )
+        self._known |= {(row, label): SCALE * regret for label, regret in found.items()}
+        self._progress(rounds)
+
+    @property
+    def tried(self) -> int:
+        """Number of settings that were measured."""
+        return len({label for _, label in self._known})
+
+
+def _target(name: str, among: Sequence[str]) -> np.ndarray:
+    return np.array([published()[row][name] for row in among])
+
+
+def fit(column: Column, search: Bench, judge: Bench, among: int = 1) -> Found:
+    """Search one column, judge what was found on other draws, and profile the end; `among` columns share the 5 %."""
+    target = _target(column.name, FITTING)
+    found = descend(column, lambda settings: loss(search(settings), target))
+    spots = {"start": column.start, "found": found, "preset": column.preset}
+    cells = dict(zip(spots, judge(list(spots.values())), strict=True))
+    end = found if worse(cells["preset"], cells["found"], target, among) else column.preset
+    every = (*FITTING, *REPORTING)
+    logs = np.log(judge(list(spots.values()), every).mean(axis=-1) / _target(column.name, every))
+    more, error = excess(cells["preset"], cells["found"], target)
+    values = profile(column, end, judge, target)
+    return Found(column, search.tried, found, end, more, error, values, dict(zip(spots, logs, strict=True)))
+
+
+def search(
+    folder: Path,
+    quick: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
+    finished: Callable[[Found], None] | None = None,
+    columns: Sequence[Column] = COLUMNS,
+) -> Fit:
+    """Search the settings behind the published table and leave `fit.csv` and `fit_cells.csv` in a folder.
+
+    Every simulated cell is kept there, so that a search that was stopped goes on where it was, and a second one only reads.
+
+    Parameters
+    ----------
+    folder : path
+        Where results are kept.
+    quick : bool
+        Fewer draws and no joint moves: it can tell little.
+    workers : int, optional
+        Threads; as many as there are cores if not given.
+    progress : callable, optional
+        Called with the rounds that were simulated since it was last called; how many there will be is not known.
+    finished : callable, optional
+        Called with each column as soon as it is there.
+    columns : sequence of Column
+        The columns to search.
+    """
+    shelf, size = Shelf(folder), QUICK if quick else FULL
+    done = []
+    for column in columns:
+        benches = [
+            Bench(column.name, shelf, draws, seed, workers, progress or (lambda _: None))
+            for draws, seed in zip(size, (SEARCH_SEED, JUDGE_SEED), strict=True)
+        ]
+        done.append(fit(column._replace(joint=()) if quick else column, benches[0], benches[1], len(columns)))
+        if finished is not None:
+            finished(done[-1])
+    whole = Fit(done, size, quick)
+    for name, frame in (("fit", whole.frame()), ("fit_cells", whole.cells())):
+        write_whole(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
+    return whole
