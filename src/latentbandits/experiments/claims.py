@@ -126,8 +126,8 @@ def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
     >>> compared(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).word
     'below'
     """
-    if len(mine) < 2:
-        return Order(float(mine.mean() / theirs.mean()) if theirs.mean() else np.nan, -np.inf, np.inf)
+    if theirs.mean() == 0:  # counts of something that never happens
+        return Order(1.0, 1.0, 1.0) if mine.mean() == 0 else Order(np.inf, np.inf, np.inf)
     return Order(*ratio(mine, theirs, 1 - 0.05 / among))
 
 
