@@ -70,7 +70,7 @@ class TestToldApart:
         assert fit.worse(good * 2, good, target)
         assert not fit.worse(good, good * 2, target)
         assert not fit.worse(good * 1.03, good, target)
-        middling = good * np.array([[1.0, 1.3, 1.1, 1.0, 1.25, 1.2]])
+        middling = good * np.array([[1.1, 1.3, 1.1, 1.15, 1.25, 1.2]])
         assert fit.worse(middling, good, np.array([0.8]))
         assert not fit.worse(middling, good, np.array([0.8]), among=1000)
 
