@@ -136,7 +136,9 @@ def made(kept: bool = True) -> Fit:
     }
     profile = [Value("ucb1", "exploration", value, 0.1, 0.0, 0.0, value != 1.4) for value in (1.4, 2.0, 2.8)]
     end = {"exploration": 2.0 if kept else 2.8}
-    return Fit([Found(column, 3, {"exploration": 2.8}, end, 0.01, 0.02, profile, logs)], Size(4, 8), True)
+    return Fit(
+        [Found(column, 3, {"exploration": 2.8}, end, (0.01, 0.02), (-0.03, 0.04), profile, logs)], Size(4, 8), True
+    )
 
 
 class TestText:
@@ -148,7 +150,10 @@ class TestText:
             in text
         )
         assert "In 1 more (1 settings)" in text
-        assert "ucb1: exploration 2.8 for 2 (+0.0100, standard error 0.0200)" in text
+        assert (
+            "ucb1: exploration 2.8 for 2. Loss of the preset beyond it: fitted rows +0.0100 (standard error 0.0200); others -0.0300"
+            in text
+        )
         assert "quick: too few to tell much" in text
         assert "these are the presets" in text
 

@@ -155,7 +155,7 @@ class Found(NamedTuple):
     tried : number of settings that were simulated in the search
     found : where the search ended
     end : the preset if the table does not tell that it fits worse than `found`, else `found`
-    more, error : loss of the preset beyond that of `found` on the judging draws, and its standard error
+    fitting, reporting : loss of the preset beyond that of `found` on the judging draws, and its standard error, on either half of the rows
     values : the profile around the end
     ratios : "start", "found", "preset" -> log of simulated over published, one number for each of `FITTING` and then `REPORTING`
     """
@@ -164,8 +164,8 @@ class Found(NamedTuple):
     tried: int
     found: Settings
     end: Settings
-    more: float
-    error: float
+    fitting: tuple[float, float]
+    reporting: tuple[float, float]
     values: Sequence[Value]
     ratios: Mapping[str, np.ndarray]
 
@@ -254,7 +254,7 @@ class Fit(NamedTuple):
         if tied:
             said.append(
                 f"In {len(tied)} more ({sum(len(one.moved) for one in tied)} settings) it ends elsewhere, "
-                "but the table does not tell that from the preset, which is kept (loss of the preset less that of the search):"
+                "but the fitted rows do not tell that from the preset, which is kept:"
             )
         said += [f"  {_ended(one)}" for one in tied]
         if away:
@@ -270,7 +270,11 @@ class Fit(NamedTuple):
 
 def _ended(one: Found) -> str:
     pairs = ", ".join(f"{name} {_word(one.found[name])} for {_word(one.column.preset[name])}" for name in one.moved)
-    return f"{one.column.name}: {pairs} ({one.more:+.4f}, standard error {one.error:.4f})"
+    more = "; ".join(
+        f"{half} {more:+.4f} (standard error {error:.4f})"
+        for half, (more, error) in (("fitted rows", one.fitting), ("others", one.reporting))
+    )
+    return f"{one.column.name}: {pairs}. Loss of the preset beyond it: {more}"
 
 
 def _rms(ratios: np.ndarray) -> float:
@@ -332,16 +336,25 @@ def _target(name: str, among: Sequence[str]) -> np.ndarray:
 
 def fit(column: Column, search: Bench, judge: Bench, among: int = 1) -> Found:
     """Search one column, judge what was found on other draws, and profile the end; `among` columns share the 5 %."""
-    target = _target(column.name, FITTING)
+    target, others = _target(column.name, FITTING), _target(column.name, REPORTING)
     found = descend(column, lambda settings: loss(search(settings), target))
     spots = {"start": column.start, "found": found, "preset": column.preset}
-    cells = dict(zip(spots, judge(list(spots.values())), strict=True))
-    end = found if worse(cells["preset"], cells["found"], target, among) else column.preset
-    every = (*FITTING, *REPORTING)
-    logs = np.log(judge(list(spots.values()), every).mean(axis=-1) / _target(column.name, every))
-    more, error = excess(cells["preset"], cells["found"], target)
-    values = profile(column, end, judge, target)
-    return Found(column, search.tried, found, end, more, error, values, dict(zip(spots, logs, strict=True)))
+    mine = dict(zip(spots, judge(list(spots.values())), strict=True))
+    unseen = dict(zip(spots, judge(list(spots.values()), REPORTING), strict=True))
+    end = found if worse(mine["preset"], mine["found"], target, among) else column.preset
+    ratios = {
+        at: np.log(np.concatenate([mine[at].mean(axis=-1) / target, unseen[at].mean(axis=-1) / others])) for at in spots
+    }
+    return Found(
+        column,
+        search.tried,
+        found,
+        end,
+        excess(mine["preset"], mine["found"], target),
+        excess(unseen["preset"], unseen["found"], others),
+        profile(column, end, judge, target),
+        ratios,
+    )
 
 
 def search(
