@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from latentbandits.experiments import ladder as rungs
 from latentbandits.experiments.paper import decomposition as parts
 from latentbandits.experiments.paper.worlds import TITLES
-from latentbandits.report.palette import BLACK, BLUE, ORANGE, RED, label
+from latentbandits.report.palette import BLACK, BLUE, ORANGE, label
 
 # App: what is not known. Reg: what is not done with it.
 COLOURS = {"app": BLUE, "reg": ORANGE}
@@ -44,7 +44,7 @@ def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
     )
     for term, end, lane in (("app", app, -0.17), ("reg", app + reg, 0.17)):
         reach = (lines[f"{term}_high"] - lines[term]).to_numpy()
-        axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor=BLACK, elinewidth=0.9, capsize=2)
+        axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor="#555555", elinewidth=0.9, capsize=2)
     axes.set_ylim(places.max() + 0.6, places.min() - 0.6)
     axes.set_xlim(left=0)
     axes.grid(visible=False, axis="y")
@@ -101,13 +101,13 @@ def ladder(results: pd.DataFrame) -> Figure:
         mine = table[table["case"] == case].reset_index(drop=True)
         bars(axes, places, mine)
         paid = (mine["app"] + rungs.price(results, case))[1:]  # the first rung has no probes
-        axes.plot(paid, places[1:], linestyle="none", marker="|", ms=13, mew=1.6, color=RED)
+        axes.plot(paid, places[1:], linestyle="none", marker="|", ms=13, mew=1.8, color=BLACK)
         axes.set_title(case, fontsize=9)
         axes.set_yticks(places, names, fontsize=8.5)
         if i >= 2:
             axes.set_xlabel(f"regret after {_rounds(results):,} rounds")
     mark = Line2D(
-        [], [], linestyle="none", marker="|", ms=11, mew=1.6, color=RED, label="App and the price of the probes"
+        [], [], linestyle="none", marker="|", ms=11, mew=1.8, color=BLACK, label="App and the price of the probes"
     )
     _explain(figure, bool((table["reg"] < 0).any()), [mark])
     return figure
