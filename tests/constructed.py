@@ -10,7 +10,12 @@ DRAWS = 10
 Cells = Mapping[tuple[str, str], float]
 
 
-def runs(regret: Cells, shaky: Collection[tuple[str, str]] = (), draws: int = DRAWS, **columns: Cells) -> pd.DataFrame:
+def runs(
+    regret: Cells,
+    shaky: Collection[tuple[str, ...]] = (),
+    columns: Mapping[str, Cells] | None = None,
+    draws: int = DRAWS,
+) -> pd.DataFrame:
     """Return one row per case, policy and draw.
 
     Every draw has the mean itself, so that any difference is sure and equal means are a tie; in a shaky cell the draws differ by up to
@@ -23,7 +28,7 @@ def runs(regret: Cells, shaky: Collection[tuple[str, str]] = (), draws: int = DR
         values = mean * (1 + 0.6 * pattern * ((case, policy) in shaky))
         further: dict[str, Any] = {}
         for name in names:
-            middle = columns.get(name, {}).get((case, policy), 0.0)
+            middle = (columns or {}).get(name, {}).get((case, policy), 0.0)
             further[name] = middle * (1 + 0.6 * pattern * ((case, policy, name) in shaky))
         frame = {"case": case, "policy": policy, "draw": range(draws), "repeat": 0, "regret": values, **further}
         frames.append(pd.DataFrame(frame))

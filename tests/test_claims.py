@@ -53,7 +53,7 @@ class Change(NamedTuple):
 
 
 def verdicts(score: Callable[[pd.DataFrame], list[Claim]], base: Mapping[Key, float], change: Change) -> dict[str, str]:
-    frame = runs({**base, **change.regret}, change.shaky, **change.columns)
+    frame = runs({**base, **change.regret}, change.shaky, change.columns)
     return {claim.id: claim.verdict for claim in score(frame)}
 
 
@@ -516,8 +516,8 @@ def test_a_quick_run_neither_confirms_nor_refutes() -> None:
     claims = [Claim(f"a/{word}", "", "", "", word, "because") for word in VERDICTS]
     quick = tempered(claims, quick=True)
     assert {claim.verdict for claim in quick} == {OPEN}
-    assert [claim.why for claim in quick[:3]] == [f"quick run, points to: {word}; because" for word in VERDICTS[:3]]
-    assert quick[3] == claims[3]
+    assert [claim.points_to for claim in quick] == list(VERDICTS)
+    assert {claim.why for claim in quick} == {"because"}
     assert tempered(claims, quick=False) == claims
 
 
@@ -549,7 +549,7 @@ def test_every_sentence_is_judged_by_claims_that_exist_and_every_claim_has_its_s
     ids = {name.split("/")[0] for name in judged}
     assert ids <= set(IDS) - set(OWN)
     for name, (score, base, changes) in SCORES.items():
-        frame = runs({**base, **changes[0][2].regret}, changes[0][2].shaky, **changes[0][2].columns)
+        frame = runs({**base, **changes[0][2].regret}, changes[0][2].shaky, changes[0][2].columns)
         claims = score(frame)
         assert {claim.kind for claim in claims} <= set(KINDS)
         said = {claim.id for claim in claims if claim.kind in (PAPER, READING)}

@@ -12,8 +12,9 @@ from latentbandits import cli
 from latentbandits.experiments.reproduce import reproduce
 from latentbandits.experiments.table import IDS
 from latentbandits.policies.table import TABLE
-from latentbandits.report.page import PICTURES, write_report
+from latentbandits.report.page import write_report
 from latentbandits.report.palette import STYLES
+from latentbandits.report.pictures import PICTURES
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [

@@ -21,21 +21,27 @@ def run(options: argparse.Namespace) -> int:
     import time
 
     from latentbandits.cli.screen import Progress
-    from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, TIED, VERDICTS, Claim
+    from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, OPEN, TIED, VERDICTS, Claim
     from latentbandits.experiments.reproduce import Outcome, reproduce
     from latentbandits.report.page import write_report
     from latentbandits.text import table
 
     begin = time.perf_counter()
     results = options.out / "results"
-    marks = {HOLDS: "+", FAILS: "-", TIED: "="}
+    marks = {HOLDS: "+", FAILS: "-", TIED: "=", OPEN: "?"}
+
+    def said(claim: Claim) -> str:
+        return claim.points_to or claim.verdict
 
     def finished(outcome: Outcome) -> None:
         known = outcome.found + outcome.computed
         found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
-        print(f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}", flush=True)
+        words = [said(claim) for claim in outcome.claims]
+        counts = ", ".join(f"{words.count(word)} {mark}" for word, mark in marks.items() if word in words)
+        print(f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(words)} claims: {counts}", flush=True)
         for claim in outcome.claims:
-            print(f"  {marks.get(claim.verdict, '?')} {claim.text}")
+            if said(claim) == FAILS:
+                print(f"  - {claim.text}")
 
     try:
         (options.out / "report" / "figures").mkdir(parents=True, exist_ok=True)
@@ -48,16 +54,14 @@ def run(options: argparse.Namespace) -> int:
     )
     claims = [claim for outcome in outcomes for claim in outcome.claims]
 
-    def counts(chosen: list[Claim]) -> list[str]:
-        return [str(sum(claim.verdict == word for claim in chosen)) for word in VERDICTS]
-
-    kinds = {title: [claim for claim in claims if claim.kind == kind] for kind, title in KINDS.items()}
-    lines = [[title, *counts(chosen)] for title, chosen in kinds.items() if chosen]
-    print("\n" + table(["verdicts", "holds (+)", "does not (-)", "tied (=)", "not judged (?)"], lines))
+    lines = [
+        [title, *(str(sum(claim.kind == kind and said(claim) == word for claim in claims)) for word in VERDICTS)]
+        for kind, title in KINDS.items()
+        if any(claim.kind == kind for claim in claims)
+    ]
+    print("\n" + table(["", *(f"{word} ({marks[word]})" for word in VERDICTS)], lines))
     if options.quick:
-        print(
-            "A quick run judges nothing: it is too small to confirm or to refute. The page says what each claim points to."
-        )
+        print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
     page = write_report(results, options.out / "report")
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0

@@ -59,7 +59,7 @@ class Case:
     def about(self) -> dict[str, Any]:
         """Return the case as plain values."""
         sizes = {field: getattr(self, field) for field in ("horizon", "draws", "repeats", "seed", "bins")}
-        policies = {label: {"class": type(p).__name__, **describe(p)} for label, p in self.policies.items()}
+        policies = {label: about_policy(one) for label, one in self.policies.items()}
         return {"name": self.name, "world": about_world(self.world), **sizes, "policies": policies}
 
     def key(self, label: str) -> str:
@@ -70,6 +70,14 @@ class Case:
         content["code"] = code_version(self.policies[label])
         content["world code"] = _source(self.world)
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def about_policy(policy: Any) -> dict[str, Any]:
+    """Return a policy's settings as plain values, those of a policy within it too."""
+    plain = {
+        key: about_policy(value) if hasattr(value, "_fields") else value for key, value in describe(policy).items()
+    }
+    return {"class": type(policy).__name__, **plain}
 
 
 def about_world(world: Any) -> dict[str, Any]:
@@ -105,5 +113,6 @@ def _source(thing: Any) -> str:
 
 
 def code_version(policy: Any) -> str:
-    """Return a digest of the sources that a policy's results depend on: its own file and the engine."""
-    return _digest(_file(policy), *(_PACKAGE / name for name in _ENGINE))
+    """Return a digest of the sources that a policy's results depend on: its own file, those of policies within it, and the engine."""
+    within = [value for value in policy if hasattr(value, "_fields")]
+    return _digest(*map(_file, (policy, *within)), *(_PACKAGE / name for name in _ENGINE))

@@ -36,6 +36,7 @@ class Claim(NamedTuple):
     verdict : one of `VERDICTS`
     why : a remark, where one is needed
     kind : who says it, one of `KINDS`
+    points_to : of a quick run, which judges nothing, the verdict that it points to
     """
 
     id: str
@@ -45,6 +46,7 @@ class Claim(NamedTuple):
     verdict: str
     why: str = ""
     kind: str = PAPER
+    points_to: str = ""
 
 
 class Order(NamedTuple):
@@ -209,9 +211,4 @@ def tempered(claims: list[Claim], quick: bool) -> list[Claim]:
     """Return claims as a quick run may judge them: it neither confirms nor refutes, and says what it points to."""
     if not quick:
         return claims
-    return [
-        claim._replace(verdict=OPEN, why=f"quick run, points to: {claim.verdict}; {claim.why}".rstrip("; "))
-        if claim.verdict != OPEN
-        else claim
-        for claim in claims
-    ]
+    return [claim._replace(verdict=OPEN, points_to=claim.verdict) for claim in claims]

@@ -42,7 +42,13 @@ def counts(claims: Sequence[Claim]) -> str:
     'Of 3: 2 holds, 1 tied.'
     """
     found = [claim.verdict for claim in claims]
-    return f"Of {len(found)}: " + ", ".join(f"{found.count(word)} {word}" for word in VERDICTS if word in found) + "."
+    hints = [claim.points_to for claim in claims if claim.points_to]
+    told = f"Of {len(found)}: {_listed(found)}."
+    return told + (f" A quick run judges nothing; it points to: {_listed(hints)}." if hints else "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(f"{words.count(word)} {word}" for word in VERDICTS if word in words)
 
 
 def tables(judged: Judged) -> str:
@@ -63,7 +69,7 @@ def _table(claims: Sequence[tuple[str, Claim]], beside: str) -> str:
     for name, claim in claims:
         why = f"<small>{text(claim.why)}</small>" if claim.why else ""
         lines.append(
-            f'<tr id="{claim.id}"><td class="{MARKS.get(claim.verdict, "")}">{claim.verdict}</td>'
+            f'<tr id="{claim.id}"><td class="{MARKS.get(claim.verdict, "")}">{claim.verdict}{_hint(claim)}</td>'
             f'<td>{text(claim.text)}{why}<small><a href="#{name}">{claim.id}</a></small></td>'
             f"<td>{text(claim.published)}</td><td>{text(claim.measured)}</td></tr>"
         )
@@ -73,13 +79,18 @@ def _table(claims: Sequence[tuple[str, Claim]], beside: str) -> str:
     )
 
 
+def _hint(claim: Claim) -> str:
+    return f"<small>points to: {claim.points_to}</small>" if claim.points_to else ""
+
+
 def sentences(judged: Judged) -> str:
     """Return the paper sentence by sentence, with the claims that judge each and their verdicts."""
     found = {claim.id: claim for claims in judged.values() for claim in claims}
     lines = []
     for sentence in SENTENCES:
         links = "".join(
-            f'<div><a href="#{name}">{name}</a>: <span class="{MARKS.get(found[name].verdict, "")}">{found[name].verdict}</span></div>'
+            f'<div><a href="#{name}">{name}</a>: <span class="{MARKS.get(found[name].verdict, "")}">{found[name].verdict}</span>'
+            f"{_hint(found[name])}</div>"
             if name in found
             else f"<div>{name}: not run</div>"
             for name in sentence.claims
