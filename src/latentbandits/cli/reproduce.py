@@ -20,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     """Run, print verdicts as they come, then draw the page; or search for settings."""
     import time
 
-    from latentbandits.cli.screen import Progress
+    from latentbandits.cli.screen import Progress, Steps
     from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, OPEN, TIED, VERDICTS, Claim
     from latentbandits.experiments.reproduce import Outcome, reproduce
     from latentbandits.report.page import write_report
@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     print("\n" + table(["", *(f"{word} ({marks[word]})" for word in VERDICTS)], lines))
     if options.quick:
         print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
-    page = write_report(results, options.out / "report")
+    steps = Steps("drawing")
+    page = write_report(results, options.out / "report", steps)
+    steps.close()
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0

@@ -30,6 +30,30 @@ class Progress:
         sys.stderr.flush()
 
 
+class Steps:
+    """What is being done now: one line that changes on a terminal, a new line now and then elsewhere."""
+
+    def __init__(self, title: str) -> None:
+        self._title, self._shown = title, time.perf_counter()
+        self._watched = sys.stderr.isatty()
+
+    def __call__(self, name: str) -> None:
+        """Show what is being done."""
+        now = time.perf_counter()
+        if self._watched:
+            sys.stderr.write(f"\r\x1b[K{self._title} {name}")
+        elif now - self._shown >= EVERY / 2:
+            self._shown = now
+            sys.stderr.write(f"{self._title} {name}\n")
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._watched:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
 class Counter:
     """One line on the error stream that shows how much was done, for work whose end is not known; silent where nobody watches."""
 

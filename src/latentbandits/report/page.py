@@ -1,6 +1,7 @@
 """The page: one file that reads offline, on a phone and in print, with no script."""
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -45,8 +46,8 @@ HEADINGS = {
 }
 
 
-def write_report(results: Path, folder: Path) -> Path:
-    """Draw every experiment whose rows are there, and return the page's path."""
+def write_report(results: Path, folder: Path, step: Callable[[str], None] | None = None) -> Path:
+    """Draw every experiment whose rows are there, and return the page's path; `step` is told the name of each before it is drawn."""
     store = Store(results, read_only=True)
     found = [name for name in IDS if (results / f"{name}.parquet").exists()]
     if not found:
@@ -59,6 +60,8 @@ def write_report(results: Path, folder: Path) -> Path:
         raise ValueError(f"report: out is {str(folder)!r}, allowed is a folder that can be written to") from problem
     sections, judged, quick = [], {}, {}
     for name in found:
+        if step is not None:
+            step(name)
         frame = store.load(name)
         quick[name] = bool(frame["quick"].any())
         judged[name] = tempered(experiment(name).score(frame), quick[name])
