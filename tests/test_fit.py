@@ -156,11 +156,20 @@ class TestText:
         )
         assert "quick: too few to tell much" in text
         assert "these are the presets" in text
+        assert "Changed alone" not in text
 
     def test_away(self) -> None:
         text = made(kept=False).text()
         assert "The preset fits worse than what the search found:\n  ucb1: exploration 2.8 for 2" in text
         assert "all others are the presets" in text
+
+    def test_a_setting_that_prefers_another_value_is_named(self) -> None:
+        whole = made()
+        (one,) = whole.columns
+        values = [value._replace(fits=value.value == 2.8) for value in one.values]
+        text = whole._replace(columns=[one._replace(values=values)]).text()
+        assert "prefers another" in text
+        assert "Changed alone, another value fits better at 95 % for ucb1 exploration; of 1 settings about 0" in text
 
     def test_frames(self) -> None:
         assert made().frame()["end"].tolist() == [False, True, False]

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.paper.grids import COLUMNS, Column, Settings, meant
-from latentbandits.experiments.paper.worlds import MATRICES, SCALE, published, rows
-from latentbandits.experiments.store import Store
+from latentbandits.experiments.bench import Bench, Shelf, word
+from latentbandits.experiments.paper.grids import COLUMNS, Column, Settings
+from latentbandits.experiments.paper.worlds import MATRICES, published
 from latentbandits.files import write_whole
 from latentbandits.text import percent, table
 
@@ -25,7 +24,6 @@ FITTING = ("default", "S20", "p.5", "p.9", "sd.05", "sd.5", "T1000")
 REPORTING = ("S2", "S50", "p.8", "p.95", "sd.1", "T500", "T5000")
 SEARCH_SEED, JUDGE_SEED = 5000, 5001
 LEVEL = 0.95
-TOGETHER = 8  # settings that share the making of a world; what was done is on disk after so many
 PINNED, OPEN, ELSEWHERE = "pinned down", "not pinned down", "prefers another"
 
 
@@ -179,6 +177,14 @@ class Found(NamedTuple):
         """Whether the end is the preset."""
         return self.end == self.column.preset
 
+    def profile(self, setting: str) -> list[Value]:
+        """Return the values of one setting."""
+        return [value for value in self.values if value.setting == setting]
+
+    def said(self, setting: str) -> str:
+        """Say how well the table pins one setting down."""
+        return verdict(self.profile(setting), self.end[setting])
+
 
 class Fit(NamedTuple):
     """The search of all columns, as data and as text."""
@@ -217,11 +223,9 @@ class Fit(NamedTuple):
         lines = []
         for one in self.columns:
             for name in one.column.grid:
-                values = [value for value in one.values if value.setting == name]
-                fitting = ", ".join(_word(value.value) for value in values if value.fits)
+                fitting = ", ".join(word(value.value) for value in one.profile(name) if value.fits)
                 spots = (one.column.start[name], one.found[name], one.end[name])
-                said = verdict(values, one.end[name])
-                lines.append([f"{one.column.name} {name}", *map(_word, spots), fitting, said])
+                lines.append([f"{one.column.name} {name}", *map(word, spots), fitting, one.said(name)])
         head = ["setting", "start", "search", "end", "fit as well", "by the table"]
         return table(head, lines)
 
@@ -260,6 +264,18 @@ class Fit(NamedTuple):
         if away:
             said.append("The preset fits worse than what the search found:")
         said += [f"  {_ended(one)}" for one in away]
+        alone = [
+            f"{one.column.name} {name}"
+            for one in self.columns
+            for name in one.column.grid
+            if one.said(name) == ELSEWHERE
+        ]
+        if alone:
+            count = sum(len(one.column.grid) for one in self.columns)
+            said.append(
+                f"Changed alone, another value fits better at 95 % for {', '.join(alone)}; "
+                f"of {count} settings about {count * (1 - LEVEL) / 2:.0f} would by chance."
+            )
         last = "these are the presets" if not away else "all others are the presets"
         said.append(
             f"AdaRP-UCB's and AdaSP-UCB's residual floor is fixed here (learn_noise=False); else {last}. "
@@ -269,7 +285,7 @@ class Fit(NamedTuple):
 
 
 def _ended(one: Found) -> str:
-    pairs = ", ".join(f"{name} {_word(one.found[name])} for {_word(one.column.preset[name])}" for name in one.moved)
+    pairs = ", ".join(f"{name} {word(one.found[name])} for {word(one.column.preset[name])}" for name in one.moved)
     more = "; ".join(
         f"{half} {more:+.4f} (standard error {error:.4f})"
         for half, (more, error) in (("fitted rows", one.fitting), ("others", one.reporting))
@@ -281,55 +297,6 @@ def _rms(ratios: np.ndarray) -> float:
     return math.sqrt(float(np.mean(ratios**2)))
 
 
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
-
-
-class Shelf(Store):
-    """A store from which only regrets are wanted."""
-
-    def regrets(self, case: Case, workers: int | None = None) -> tuple[dict[str, np.ndarray], int]:
-        """Return each policy's regret per draw, computed unless it is there, and the number of rounds that were simulated."""
-        rounds = len(self.compute(case, workers)) * case.horizon * case.draws
-        cells = {label: self._read(case, label) for label in case.policies}
-        return {label: cell["regret"].sum(axis=1) for label, cell in cells.items() if cell is not None}, rounds
-
-
-class Bench:
-    """Settings of one column in, the table's quantity out; results are kept in a store, and in memory while the search runs."""
-
-    def __init__(
-        self, name: str, shelf: Shelf, draws: int, seed: int, workers: int | None, progress: Callable[[int], None]
-    ) -> None:
-        self._name, self._shelf, self._draws, self._seed = name, shelf, draws, seed
-        self._workers, self._progress = workers, progress
-        self._known: dict[tuple[str, str], np.ndarray] = {}
-
-    def __call__(self, settings: Sequence[Settings], among: Sequence[str] = FITTING) -> np.ndarray:
-        """Return settings x rows x draws."""
-        labels = [" ".join(f"{name}={_word(value)}" for name, value in sorted(one.items())) for one in settings]
-        labelled = dict(zip(labels, settings, strict=True))
-        for row in among:
-            wanted = [label for label in labelled if (row, label) not in self._known]
-            for first in range(0, len(wanted), TOGETHER):
-                self._simulate(row, {label: labelled[label] for label in wanted[first : first + TOGETHER]})
-        return np.array([[self._known[row, label] for row in among] for label in labels])
-
-    def _simulate(self, row: str, wanted: Mapping[str, Settings]) -> None:
-        world, horizon = rows()[row]
-        policies = {label: meant(self._name, settings, world) for label, settings in wanted.items()}
-        found, rounds = self._shelf.regrets(
-            Case(row, world, policies, horizon, self._draws, seed=self._seed), self._workers
-        )
-        self._known |= {(row, label): SCALE * regret for label, regret in found.items()}
-        self._progress(rounds)
-
-    @property
-    def tried(self) -> int:
-        """Number of settings that were measured."""
-        return len({label for _, label in self._known})
-
-
 def _target(name: str, among: Sequence[str]) -> np.ndarray:
     return np.array([published()[row][name] for row in among])
 
@@ -337,9 +304,9 @@ def _target(name: str, among: Sequence[str]) -> np.ndarray:
 def fit(column: Column, search: Bench, judge: Bench, among: int = 1) -> Found:
     """Search one column, judge what was found on other draws, and profile the end; `among` columns share the 5 %."""
     target, others = _target(column.name, FITTING), _target(column.name, REPORTING)
-    found = descend(column, lambda settings: loss(search(settings), target))
+    found = descend(column, lambda settings: loss(search(settings, FITTING), target))
     spots = {"start": column.start, "found": found, "preset": column.preset}
-    mine = dict(zip(spots, judge(list(spots.values())), strict=True))
+    mine = dict(zip(spots, judge(list(spots.values()), FITTING), strict=True))
     unseen = dict(zip(spots, judge(list(spots.values()), REPORTING), strict=True))
     end = found if worse(mine["preset"], mine["found"], target, among) else column.preset
     ratios = {
@@ -352,7 +319,7 @@ def fit(column: Column, search: Bench, judge: Bench, among: int = 1) -> Found:
         end,
         excess(mine["preset"], mine["found"], target),
         excess(unseen["preset"], unseen["found"], others),
-        profile(column, end, judge, target),
+        profile(column, end, lambda settings: judge(settings, FITTING), target),
         ratios,
     )
 
