@@ -155,6 +155,7 @@ class TestText:
             in text
         )
         assert "quick: too few to tell much" in text
+        assert "only start and found are out of sample" in text
         assert "these are the presets" in text
         assert "Changed alone" not in text
 

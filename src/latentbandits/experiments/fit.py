@@ -253,6 +253,7 @@ class Fit(NamedTuple):
             f"Fitted on {', '.join(FITTING)}; reported on {', '.join(REPORTING)}. "
             f"{sum(one.tried for one in self.columns)} settings searched on {self.size.search} draws, judged on {self.size.judge} others"
             + (" (quick: too few to tell much, and settings are moved one at a time)." if self.quick else "."),
+            "The presets were chosen by hand on all rows: on the others only start and found are out of sample.",
             f"The search ends at the preset in {len(same)} of {len(self.columns)} columns: {', '.join(same) or 'none'}.",
         ]
         if tied:
