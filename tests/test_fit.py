@@ -76,7 +76,7 @@ class TestToldApart:
 
 
 def values(*fits: bool, grid: Sequence[float | str] = (1, 2, 3, 4)) -> list[Value]:
-    return [Value("p", "s", value, 0.0, 0.0, 0.0, fit) for value, fit in zip(grid, fits, strict=True)]
+    return [Value("p", "s", value, 0.0, 0.0, 0.0, fit, [1.0] * 7) for value, fit in zip(grid, fits, strict=True)]
 
 
 class TestProfile:
@@ -134,7 +134,9 @@ def made(kept: bool = True) -> Fit:
         "found": np.repeat([0.1, 0.2], 7),
         "preset": np.repeat([0.1, 0.2], 7),
     }
-    profile = [Value("ucb1", "exploration", value, 0.1, 0.0, 0.0, value != 1.4) for value in (1.4, 2.0, 2.8)]
+    profile = [
+        Value("ucb1", "exploration", value, 0.1, 0.0, 0.0, value != 1.4, [value] * 7) for value in (1.4, 2.0, 2.8)
+    ]
     end = {"exploration": 2.0 if kept else 2.8}
     return Fit(
         [Found(column, 3, {"exploration": 2.8}, end, (0.01, 0.02), (-0.03, 0.04), profile, logs)], Size(4, 8), True
@@ -173,7 +175,10 @@ class TestText:
         assert "Changed alone, another value fits better at 95 % for ucb1 exploration; of 1 settings about 0" in text
 
     def test_frames(self) -> None:
-        assert made().frame()["end"].tolist() == [False, True, False]
+        frame = made().frame()
+        assert frame["end"].tolist() == [False, True, False]
+        assert frame["found"].tolist() == [False, False, True]
+        assert frame["sd.5"].tolist() == [1.4, 2.0, 2.8]
         cells = made().cells()
         assert cells["half"].tolist() == ["fitting"] * 7 + ["reporting"] * 7
         assert cells["preset"].tolist() == pytest.approx([math.exp(0.1)] * 7 + [math.exp(0.2)] * 7)

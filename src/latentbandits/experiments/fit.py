@@ -108,6 +108,7 @@ class Value(NamedTuple):
     loss : its loss
     more, error : how much more that is than the least of the setting's values, and the standard error of that
     fits : whether the table does not tell it from the best
+    ratios : simulated over published, for each of `FITTING`
     """
 
     policy: str
@@ -117,6 +118,7 @@ class Value(NamedTuple):
     more: float
     error: float
     fits: bool
+    ratios: Sequence[float]
 
 
 def profile(column: Column, at: Settings, measure: Measure, target: np.ndarray) -> list[Value]:
@@ -128,7 +130,8 @@ def profile(column: Column, at: Settings, measure: Measure, target: np.ndarray) 
         best = cells[int(np.argmin(losses))]
         for value, mine, lost in zip(grid, cells, losses, strict=True):
             fits = not worse(mine, best, target)
-            values.append(Value(column.name, name, value, float(lost), *excess(mine, best, target), fits))
+            ratios = (mine.mean(axis=-1) / target).tolist()
+            values.append(Value(column.name, name, value, float(lost), *excess(mine, best, target), fits, ratios))
     return values
 
 
@@ -195,14 +198,14 @@ class Fit(NamedTuple):
 
     def frame(self) -> pd.DataFrame:
         """Return the profile of every setting, one row per value."""
-        return pd.DataFrame(
-            [
-                {**value._asdict(), "start": value.value == one.column.start[value.setting]}
-                | {"found": value.value == one.found[value.setting], "end": value.value == one.end[value.setting]}
-                for one in self.columns
-                for value in one.values
-            ]
-        )
+        lines = []
+        for one in self.columns:
+            spots = {"start": one.column.start, "found": one.found, "end": one.end}
+            for value in one.values:
+                line = dict(zip(value._fields[:-1], value, strict=False))
+                line |= {spot: settings[value.setting] == value.value for spot, settings in spots.items()}
+                lines.append(line | dict(zip(FITTING, value.ratios, strict=True)))
+        return pd.DataFrame(lines)
 
     def cells(self) -> pd.DataFrame:
         """Return simulated over published of every cell at the start, where the search ended, and at the preset."""
