@@ -41,27 +41,36 @@ class Beat(NamedTuple):
 
 
 class Metronome(NamedTuple):
-    """Look at nothing: a sequential probe every five rounds, else one arm or the other. So its arms are no hint at the state."""
+    """Look at nothing: a sequential probe every five rounds, else the arm of a script. So its arms are no hint at the state."""
 
     arms: int = 2
     units: int = 1
+    script: np.ndarray = np.arange(1, 20_001) // 3 % 2
 
     def init(self) -> Beat:
         return Beat(np.zeros(1, np.int64))
 
     def choose(self, state: Beat, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        arm, why = self.script[state.round[0]], 0
         state.round[0] += 1
         phase = state.round[0] % 5
-        why = 0
-        arm = (state.round[0] // 3) % 2
         if phase < 2:
-            arm = phase
-            why = 8 if phase == 0 else 16
+            arm, why = phase, 8 if phase == 0 else 16
         choice.arms[0] = arm
         choice.note[0] = why
 
     def learn(self, state: Beat, choice: Choice, rewards: np.ndarray) -> None:
         pass
+
+
+class Peeker(NamedTuple):
+    """An oracle that probes like the metronome, and else plays the arm that is best: its arms tell the state."""
+
+    arms: int = 2
+    units: int = 1
+
+    def informed(self, table: Table) -> Metronome:
+        return Metronome(script=table.means.argmax(axis=1))
 
 
 def small(rounds: int, noise: float = 0.2, draw: int = 0) -> Table:
@@ -142,6 +151,19 @@ def test_counts_make_up_for_an_unknown_age() -> None:
         probe = t // INTERVAL * INTERVAL - 1
         alone = runs[0]._replace(rewards=runs[0].rewards[probe:], arms=runs[0].arms[probe:])
         np.testing.assert_allclose(found[t], enumerated(alone, 1, [0, 1]) @ np.mean(ages, axis=0), atol=0.02)
+
+
+@pytest.mark.parametrize("statistic", [LAG, LAGS, BOTH, AGED])
+def test_the_arm_played_is_a_hint(statistic: str) -> None:
+    """Rewards drowned in noise tell nothing, but the arms of somebody who sees the state do."""
+    world = lb.HiddenMarkov(means=[[0.9, 0.1], [0.2, 0.6]], stickiness=0.95, noise=1000.0)
+    table = world.realise(2000, 1, seed=6, draw=0, repeat=0)
+    script = Representation(Peeker(), statistic).informed(table).script  # type: ignore[attr-defined]
+    arms, why = record_one(Peeker(), table, stream(0))
+    told = [t for t in range(3, 2000) if arms[t - 3 : t, 0].all() and why[t - 1] == 0]
+    assert len(told) > 100
+    assert script[told].all()  # the second arm, which is the worse one on average
+    assert not script[0]
 
 
 def test_history_is_that_of_all_paths() -> None:

@@ -20,7 +20,7 @@ from latentbandits.settings import describe, refuse, whole
 
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
-FORMAT, FORMAT_VERSION = "latentbandits agent", 1
+FORMAT, FORMAT_VERSION = "latentbandits agent", 2
 
 
 class Decision(NamedTuple):
@@ -283,6 +283,8 @@ class Agent:
         """Take over a file's state, stream and open decisions, all of which must fit the policy."""
         self._next, self._max_open = int(about["next_decision"]), int(about["max_open"])
         fresh = self._policy.init()
+        if about["version"] == 1:  # a policy may have learned to remember more since: that begins afresh
+            arrays = {f"state/{name}": old for name, old in zip(fresh._fields, fresh, strict=True)} | arrays
         parts = {name: fitting(arrays, f"state/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
         self._state = type(fresh)(**parts)
         self._random = fitting(arrays, "random", np.zeros(1, np.uint64))
