@@ -265,6 +265,19 @@ def test_rehearsals_are_other_runs_of_the_same_world() -> None:
     np.testing.assert_array_equal(again[0].arms, runs[0].arms)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.01, 0.1])
+@pytest.mark.parametrize("name", ["sp-ucb", "adasp-ucb"])
+def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics = (LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS)
+    few = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
+    monkeypatch.setattr(rep, "REHEARSALS", 4 * rep.REHEARSALS)
+    monkeypatch.setattr(rep, "_kept", {})
+    many = apps(lb.policy(name), statistics, lb.HiddenMarkov(noise=noise), 20_000, 8)
+    for statistic in statistics:
+        assert many[statistic].mean() == pytest.approx(few[statistic].mean(), rel=0.05)
+
+
 @pytest.mark.parametrize(
     ("base", "statistic", "world", "said"),
     [

@@ -1,6 +1,7 @@
 """What a summary of the history cannot tell, and what the learner makes of it: App and Reg as bars."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from latentbandits.report.palette import BLACK, BLUE, ORANGE, label
 
 # App: what is not known. Reg: what is not done with it.
 COLOURS = {"app": BLUE, "reg": ORANGE}
+PAID: Mapping[str, Any] = {"linestyle": "none", "marker": "D", "ms": 4.5, "color": "white", "markeredgecolor": BLACK}
 LEGEND = {
     "app": "App: what the summary cannot tell",
     "reg": "Reg: what the learner loses beyond it",
@@ -44,7 +46,7 @@ def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
     )
     for term, end, lane in (("app", app, -0.17), ("reg", app + reg, 0.17)):
         reach = (lines[f"{term}_high"] - lines[term]).to_numpy()
-        axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor="#555555", elinewidth=0.9, capsize=2)
+        axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor=BLACK, elinewidth=0.9, capsize=2)
     axes.set_ylim(places.max() + 0.6, places.min() - 0.6)
     axes.set_xlim(left=0)
     axes.grid(visible=False, axis="y")
@@ -101,14 +103,12 @@ def ladder(results: pd.DataFrame) -> Figure:
         mine = table[table["case"] == case].reset_index(drop=True)
         bars(axes, places, mine)
         paid = (mine["app"] + rungs.price(results, case))[1:]  # the first rung has no probes
-        axes.plot(paid, places[1:], linestyle="none", marker="|", ms=13, mew=1.8, color=BLACK)
+        axes.plot(paid, places[1:], **PAID)
         axes.set_title(case, fontsize=9)
         axes.set_yticks(places, names, fontsize=8.5)
         if i >= 2:
             axes.set_xlabel(f"regret after {_rounds(results):,} rounds")
-    mark = Line2D(
-        [], [], linestyle="none", marker="|", ms=11, mew=1.8, color=BLACK, label="App and the price of the probes"
-    )
+    mark = Line2D([], [], **PAID, label="App and the price of the probes")
     _explain(figure, bool((table["reg"] < 0).any()), [mark])
     return figure
 
