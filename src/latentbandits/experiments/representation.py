@@ -124,6 +124,14 @@ def rehearse(base: Any, table: Table) -> list[Run]:
     return found
 
 
+def _times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Multiply in pieces too small for the algebra library to start threads of its own: runs are spread over all cores already."""
+    found, piece = np.empty((len(rows), matrix.shape[1])), max(1, 100_000 // matrix.size)
+    for first in range(0, len(rows), piece):
+        np.matmul(rows[first : first + piece], matrix, out=found[first : first + piece])
+    return found
+
+
 def _exp(logs: np.ndarray) -> np.ndarray:
     """Return likelihoods that are never quite zero: a state that is 80 units of log-likelihood off is off, and tiny numbers are slow."""
     found: np.ndarray = np.exp(np.maximum(logs, -80.0, out=logs), out=logs)
@@ -254,7 +262,7 @@ def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     likelihood = _likelihood(run, np.arange(len(run.arms)))
     found = (run.truth.start * counted / counted.sum(axis=0))[sequence(run)] * likelihood[oldest]
     for lag in range(REMEMBERED - 1, 0, -1):
-        found = (found @ run.truth.transition) * likelihood[rounds - lag]
+        found = _times(found, run.truth.transition) * likelihood[rounds - lag]
     return np.vstack([np.tile(run.truth.start, (REMEMBERED, 1)), found])  # at first there are not so many lags
 
 
@@ -262,8 +270,7 @@ def _by_fingerprint(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     """Return the same, given the fingerprint: its probe may have ended at any time."""
     states = len(run.truth.start)
     pairs = (one.since(one.shown >= 0) for one in rehearsals)
-    belief: np.ndarray = _hints(run, _decoded(run, run.truth.start)) @ _count(states, states, pairs)
-    return belief
+    return _times(_hints(run, _decoded(run, run.truth.start)), _count(states, states, pairs))
 
 
 def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: bool = False) -> np.ndarray:
@@ -295,7 +302,7 @@ def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: 
         for n, matrix in power.items():
             mine = np.flatnonzero(old & (age[part.rounds] == n))
             rounds = part.rounds[mine]
-            belief[rounds] += (hints[rounds] @ (matrix * counted[part.code])) * part.likelihood[mine]
+            belief[rounds] += _times(hints[rounds], matrix * counted[part.code]) * part.likelihood[mine]
     return belief
 
 
@@ -318,7 +325,7 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
         raise refuse(
             "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
         )
-    found: np.ndarray = _BELIEFS[statistic](run, rehearsals) @ (run.truth.transition @ payoff)
+    found = _times(_BELIEFS[statistic](run, rehearsals), run.truth.transition @ payoff)
     found[0] = run.truth.start @ payoff
     return found
 
