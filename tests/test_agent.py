@@ -314,10 +314,10 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda about: about.update(version=2), "has format version 2 .*, allowed is at most 1; update latentbandits"),
+        (lambda about: about.update(version=3), "has format version 3 .*, allowed is at most 2; update latentbandits"),
         (
-            lambda about: (about.clear(), about.update(format="latentbandits agent", version=2, payload=1)),
-            "has format version 2",
+            lambda about: (about.clear(), about.update(format="latentbandits agent", version=3, payload=1)),
+            "has format version 3",
         ),
         (lambda about: about.update(version=0), "is damaged or no agent file"),
         (lambda about: about.update(max_open=0), "is damaged or no agent file"),

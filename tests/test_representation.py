@@ -12,7 +12,7 @@ from scipy.stats import norm
 import latentbandits as lb
 from latentbandits.environments.hidden_markov import stationary
 from latentbandits.experiments import representation as rep
-from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, TARGET, TIED
+from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
 from latentbandits.experiments.paper import decomposition
 from latentbandits.experiments.representation import (
     AGED,
@@ -361,10 +361,10 @@ def test_bound_is_judged() -> None:
 
 @pytest.mark.usefixtures("replayed")
 def test_nesting_is_judged() -> None:
-    assert verdict(constructed(), "nested") == (HOLDS, TARGET)
-    assert verdict(constructed({("sd.1", "sp-ucb|both"): np.full(DRAWS, 70.0)}), "nested") == (FAILS, TARGET)
+    assert verdict(constructed(), "nested") == (HOLDS, READING)
+    assert verdict(constructed({("sd.1", "sp-ucb|both"): np.full(DRAWS, 70.0)}), "nested") == (FAILS, READING)
     unsure = {("sd.1", "sp-ucb|both"): np.array([20.0, 30.0, 60.0, 50.0])}
-    assert verdict(constructed(unsure), "nested") == (TIED, TARGET)
+    assert verdict(constructed(unsure), "nested") == (TIED, READING)
 
 
 def test_parts_add_up_run_by_run() -> None:

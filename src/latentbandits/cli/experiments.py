@@ -16,4 +16,5 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     for one in listed:
         print(f"{one.id.ljust(width)}  {one.summary}")
     print("\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick in about a minute.")
+    print("`latentbandits reproduce fit` reruns the search for the settings that the paper does not state.")
     return 0

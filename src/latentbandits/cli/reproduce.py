@@ -6,7 +6,12 @@ from pathlib import Path
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="which ones (default: all)")
+    parser.add_argument(
+        "experiments",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="which ones (default: all); `fit` alone reruns the search for the settings that the paper does not state",
+    )
     parser.add_argument(
         "--quick",
         action="store_true",
@@ -18,6 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run, print verdicts as they come, then draw the page; or search for settings."""
+    if "fit" in options.experiments:
+        return fit(options)
     import time
 
     from latentbandits.cli.screen import Progress, Steps
@@ -66,4 +73,27 @@ def run(options: argparse.Namespace) -> int:
     page = write_report(results, options.out / "report", steps)
     steps.close()
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
+    return 0
+
+
+def fit(options: argparse.Namespace) -> int:
+    """Search for the settings that fit the main table, and print what it pins down."""
+    from latentbandits.cli.screen import Counter
+    from latentbandits.experiments.fit import search
+    from latentbandits.settings import refuse
+
+    if len(options.experiments) > 1:
+        raise refuse("reproduce", "experiments", " ".join(options.experiments), "fit alone, or experiments without it")
+    counter = Counter("fit")
+    found = search(
+        options.out / "results",
+        options.quick,
+        options.workers,
+        counter,
+        lambda one: print(
+            f"{one.column.name}: {'at the preset' if not one.moved else ', '.join(one.moved)}", flush=True
+        ),
+    )
+    counter.close()
+    print("\n" + found.text())
     return 0

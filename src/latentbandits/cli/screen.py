@@ -21,8 +21,8 @@ class Progress:
             return
         self._shown = now
         spent = now - self._begin
-        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s  "
-        f"{spent * (total - done) / max(done, 1):4.0f} s left"
+        left = spent * (total - done) / max(done, 1)
+        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s  {left:4.0f} s left"
         if self._watched:
             sys.stderr.write("\r\x1b[K" + ("" if done == total else line))
         else:
@@ -55,19 +55,23 @@ class Steps:
 
 
 class Counter:
-    """One line on the error stream that shows how much was done, for work whose end is not known; silent where nobody watches."""
+    """How much was done, for work whose end is not known: one line that changes on a terminal, a new line now and then elsewhere."""
 
     def __init__(self, title: str) -> None:
         self._title, self._begin, self._done = title, time.perf_counter(), 0
-        self._watched = sys.stderr.isatty()
+        self._shown, self._watched = self._begin, sys.stderr.isatty()
 
     def __call__(self, rounds: int) -> None:
         """Show that so many more rounds are done."""
         self._done += rounds
+        now = time.perf_counter()
+        line = f"{self._title}  {self._done / 1e6:.0f} M rounds in {now - self._begin:.0f} s"
         if self._watched:
-            spent = time.perf_counter() - self._begin
-            sys.stderr.write(f"\r\x1b[K{self._title}  {self._done / 1e6:.0f} M rounds in {spent:.0f} s")
-            sys.stderr.flush()
+            sys.stderr.write("\r\x1b[K" + line)
+        elif now - self._shown >= EVERY:
+            self._shown = now
+            sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
     def close(self) -> None:
         """Wipe the line."""

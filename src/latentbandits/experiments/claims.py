@@ -175,6 +175,19 @@ def near(found: Order, share: float) -> str:
     return FAILS if found.high < 1 - share or found.low > 1 + share else OPEN
 
 
+def worst(verdicts: Iterable[str]) -> str:
+    """Judge several things that must all hold: one that does not refutes, one that is open leaves it open.
+
+    Examples
+    --------
+    >>> from latentbandits.experiments.claims import worst
+    >>> worst(["holds", "holds"]), worst(["holds", "cannot be judged"]), worst(["cannot be judged", "does not hold"])
+    ('holds', 'cannot be judged', 'does not hold')
+    """
+    found = set(verdicts)
+    return FAILS if FAILS in found else OPEN if OPEN in found else HOLDS
+
+
 def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]], share: float = 0.15) -> str:
     """Judge that published figures come out: each mean (with its interval) within a share of the figure.
 
@@ -186,11 +199,10 @@ def matches(published: Sequence[float], measured: Sequence[tuple[float, float, f
     >>> matches([100], [(105, 100, 110)]), matches([100], [(150, 140, 160)]), matches([100], [(114, 108, 120)])
     ('holds', 'does not hold', 'cannot be judged')
     """
-    words = [
+    return worst(
         near(Order(*(value / figure for value in found)), share)
         for figure, found in zip(published, measured, strict=True)
-    ]
-    return FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
+    )
 
 
 def printed(one: float, other: float) -> str:

@@ -33,7 +33,7 @@ class DiscountedUCB(NamedTuple):
     discount : float
         Weight that an observation keeps from one round to the next.
     exploration : float
-        Factor within the bonus (xi).
+        Factor within the bonus: 4 xi of the authors, who write it ``2 sqrt(xi log(n) / n_a)``.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class SlidingWindowUCB(NamedTuple):
     window : int
         Number of rewards remembered.
     exploration : float
-        Factor of the bonus.
+        Factor of the bonus: sqrt(xi) of the authors.
 
     Examples
     --------

@@ -135,9 +135,8 @@ PICTURES: dict[str, list[Picture]] = {
         Picture(
             "ladder",
             summaries.ladder,
-            "Which term each summary lowers: App, what the summary cannot tell, and Reg, what the learner loses; one "
-            "schedule, one ridge, one "
-            "exploration. Bars: 95 % intervals over matrices.",
+            "Which term each summary lowers: App, what the summary cannot tell, and Reg, what the learner loses; one schedule, one "
+            "ridge, one exploration. Diamonds: App and the price of the probes. Bars: 95 % intervals over matrices.",
         ),
     ],
     "beyond": [

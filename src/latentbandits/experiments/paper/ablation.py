@@ -21,6 +21,7 @@ from latentbandits.experiments.claims import (
     near,
     order,
     per_draw,
+    worst,
 )
 from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, fitted, stated
 from latentbandits.policies.table import policy
@@ -94,11 +95,10 @@ def _main_gain(results: pd.DataFrame, name: str, part: str, profile: str, case: 
 
 def _same(results: pd.DataFrame, name: str, variants: tuple[str, ...], profile: str, case: str, share: float) -> str:
     first = f"{name}|{profile}|{variants[0]}"
-    words = [
+    return worst(
         near(order(results, case, f"{name}|{profile}|{other}", first, len(variants) - 1), share)
         for other in variants[1:]
-    ]
-    return FAILS if FAILS in words else OPEN if OPEN in words else HOLDS
+    )
 
 
 def agreed(verdicts: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from latentbandits.experiments.claims import (
     FAILS,
     HOLDS,
     PAPER,
-    TARGET,
+    READING,
     Claim,
     all_of,
     compared,
@@ -226,5 +226,5 @@ def _nested(results: pd.DataFrame) -> Claim:
         f"{max(one.ratio for one in found.values()):.2f}",
         all_of(words),
         others,
-        TARGET,
+        READING,
     )

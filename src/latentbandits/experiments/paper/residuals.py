@@ -8,7 +8,16 @@ from scipy.stats import norm
 
 from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import ABOVE, FAILS, HOLDS, OPEN, Claim, Order, all_of, compared, near, per_draw
+from latentbandits.experiments.claims import (
+    ABOVE,
+    Claim,
+    Order,
+    all_of,
+    compared,
+    near,
+    per_draw,
+    worst,
+)
 from latentbandits.experiments.paper.worlds import stated
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
@@ -97,7 +106,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
                 text,
                 "approximately standard normal; 2 is a 95 % interval",
                 "; ".join(f"{x.case}: {x.share:.2%} ({max(x.low, 0):.2%} to {x.high:.2%})" for x in part.itertuples()),
-                FAILS if FAILS in words else OPEN if OPEN in words else HOLDS,
+                worst(words),
                 f"the threshold 1 is exceeded as by a normal of standard deviation {spreads.min():.2f} to {spreads.max():.2f}; the "
                 "variance of the estimate enters without the noise's factor, and the residual is taken after the update",
             )

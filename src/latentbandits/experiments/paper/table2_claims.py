@@ -25,6 +25,7 @@ from latentbandits.experiments.claims import (
     order,
     per_draw,
     printed,
+    worst,
 )
 from latentbandits.experiments.paper.worlds import (
     ADAPTIVE,
@@ -74,12 +75,6 @@ def over(results: pd.DataFrame, row: str, one: str, others: Sequence[str], among
     """Return whether a policy is below all others of a row, above at least one of them, or neither can be said."""
     words = [order(results, row, one, other, among).word for other in others]
     return ABOVE if ABOVE in words else TIED if TIED in words else BELOW
-
-
-def worst(words: Iterable[str]) -> str:
-    """Return the verdict on several things that must all hold: one that does not refutes, one that is open leaves it open."""
-    found = list(words)
-    return FAILS if FAILS in found else OPEN if OPEN in found else HOLDS
 
 
 def score(results: pd.DataFrame) -> list[Claim]:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pandas as pd
 
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, Claim, all_of, mean, order
+from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, Claim, all_of, mean, order, worst
 from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, rows, same_features
 from latentbandits.policies.table import policy
 
@@ -42,7 +42,7 @@ def _shorter(results: pd.DataFrame, one: str, other: str) -> tuple[str, str]:
         mine, theirs = best_intervals(results, one, name), best_intervals(results, other, name)
         words.append(HOLDS if max(mine) < min(theirs) else FAILS if min(mine) > max(theirs) else OPEN)
         told.append(f"{name}: {_span(mine)} and {_span(theirs)}")
-    return FAILS if FAILS in words else OPEN if OPEN in words else HOLDS, "; ".join(told)
+    return worst(words), "; ".join(told)
 
 
 def _span(values: list[int]) -> str:
