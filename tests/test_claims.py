@@ -214,6 +214,13 @@ SENSITIVITY: list[tuple[str, str, Change]] = [
     ("min-gap", OPEN, setting("min_gap", {4: 60, 8: 50})),
     ("frequency", TIED, Change()),
     ("frequency", HOLDS, Change({**setting("staleness", {12: 50}).regret, **setting("min_gap", {4: 50}).regret})),
+    (
+        "frequency",
+        HOLDS,
+        Change(
+            {**setting("staleness", {12: 50}).regret, **setting("min_gap", {4: 50}, pairs=sensitivity.PAIRS[:1]).regret}
+        ),
+    ),
     ("frequency", FAILS, setting("residual_threshold", {2.5: 20})),
     *(
         (f"fewer-probes-{name.replace('_', '-')}", verdict, change)
@@ -338,6 +345,7 @@ MANY_ARMS: list[tuple[str, str, Change]] = [
     ("probe-cost", TIED, Change({}, _doubt, spent(100, 100))),
     ("one-round", HOLDS, Change({}, (), spent(900, 50))),
     ("one-round", FAILS, Change({}, (), spent(900, 200))),
+    ("one-round", HOLDS, Change({}, (), spent(900, 100))),
     ("one-round", TIED, Change({}, _doubt, spent(100, 100))),
 ]
 

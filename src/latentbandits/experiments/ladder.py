@@ -15,9 +15,6 @@ from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import (
     ABOVE,
     BELOW,
-    FAILS,
-    HOLDS,
-    OPEN,
     TARGET,
     TIED,
     Claim,
@@ -26,6 +23,7 @@ from latentbandits.experiments.claims import (
     mean,
     near,
     per_draw,
+    worst,
 )
 from latentbandits.experiments.paper.decomposition import split
 from latentbandits.experiments.representation import (
@@ -274,7 +272,7 @@ def _paid(results: pd.DataFrame) -> Claim:
         f"With the filter's belief, Reg is the price of the probes to within {100 * HARDLY:.0f} %",
         "our target",
         "; ".join(f"{case} {one.text}" for case, one in found.items()),
-        FAILS if FAILS in words else OPEN if OPEN in words else HOLDS,
+        worst(words),
         kind=TARGET,
     )
 

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, PAPER, READING, TARGET, TIED, VERDICTS, Claim
+from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, OPEN, PAPER, READING, TARGET, TIED, VERDICTS, Claim
 from latentbandits.experiments.paper.sentences import SENTENCES
 
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
+MANY: Mapping[str, str] = {HOLDS: "hold", FAILS: "do not hold", TIED: "are tied", OPEN: "cannot be judged"}
 MARKS: Mapping[str, str] = {HOLDS: "holds", FAILS: "not", TIED: "tied"}
 WORDS: Mapping[str, str] = {
     PAPER: "What the paper says in words or prints as a number. Orders are judged by paired 95 % intervals over reward "
@@ -39,7 +40,7 @@ def counts(claims: Sequence[Claim]) -> str:
     >>> from latentbandits.experiments.claims import Claim
     >>> from latentbandits.report.verdicts import counts
     >>> counts([Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied"), Claim("a/d", "", "", "", "holds")])
-    'Of 3: 2 holds, 1 tied.'
+    'Of 3: 2 hold, 1 are tied.'
     """
     found = [claim.verdict for claim in claims]
     hints = [claim.points_to for claim in claims if claim.points_to]
@@ -48,7 +49,7 @@ def counts(claims: Sequence[Claim]) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    return ", ".join(f"{words.count(word)} {word}" for word in VERDICTS if word in words)
+    return ", ".join(f"{words.count(word)} {MANY[word]}" for word in VERDICTS if word in words)
 
 
 def tables(judged: Judged) -> str:
