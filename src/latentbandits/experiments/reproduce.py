@@ -6,16 +6,22 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from latentbandits.experiments import beyond
+from latentbandits.experiments import beyond, ladder
 from latentbandits.experiments.claims import Claim, tempered
-from latentbandits.experiments.paper import table2
+from latentbandits.experiments.paper import bounds, decomposition, table2
 from latentbandits.experiments.store import Store
 from latentbandits.experiments.table import Experiment, experiments
 from latentbandits.files import write_whole
 from latentbandits.settings import whole
 
 # Experiments that leave a table for people too
-TABLES = {"table2": table2.summary, "beyond": beyond.summary}
+TABLES = {
+    "table2": table2.summary,
+    "decomposition": decomposition.table,
+    "theory": bounds.points,
+    "ladder": ladder.table,
+    "beyond": beyond.summary,
+}
 
 
 class Outcome(NamedTuple):

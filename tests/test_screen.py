@@ -1,0 +1,91 @@
+"""Long work says how far it is: on a terminal in one line, elsewhere in a new line at least every thirty seconds."""
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from latentbandits import cli
+from latentbandits.cli import screen
+from latentbandits.experiments import fit
+
+Clock = Callable[[float], None]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    now = [1000.0]
+    monkeypatch.setattr(screen, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    return lambda seconds: now.__setitem__(0, 1000.0 + seconds)
+
+
+def show(kind: str) -> Callable[[int], None]:
+    if kind == "progress":
+        progress = screen.Progress("table2")
+        return lambda second: progress(second, 600)
+    if kind == "counter":
+        counter = screen.Counter("fit")
+        return lambda second: counter(1_000_000)
+    steps = screen.Steps("drawing")
+    return lambda second: steps(f"figure {second}")
+
+
+@pytest.mark.parametrize("kind", ["progress", "counter", "steps"])
+def test_off_a_terminal_there_is_a_line_at_least_every_thirty_seconds(
+    kind: str, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step, silent = show(kind), 0
+    for second in range(1, 601):
+        clock(second)
+        step(second)
+        silent = 0 if capsys.readouterr().err else silent + 1
+        assert silent < 30
+
+
+def test_off_a_terminal_short_work_is_silent(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = screen.Progress("table2")
+    for second in range(1, 6):
+        clock(second)
+        progress(second, 5)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = screen.Progress("table2")
+    clock(40)
+    progress(100_000_000, 400_000_000)
+    assert capsys.readouterr().err == "table2   25%    2.5 M rounds/s   120 s left\n"
+
+
+def test_on_a_terminal_the_line_changes_and_is_wiped(
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    progress = screen.Progress("table2")
+    clock(1)
+    progress(1, 2)
+    clock(2)
+    progress(2, 2)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 0
+    assert said.startswith("\r\x1b[Ktable2   50%")
+    assert said.endswith("\r\x1b[K")
+
+
+def test_the_search_for_settings_is_part_of_reproduce(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def search(*given: Any) -> Any:
+        asked.append(given[:3])
+        return SimpleNamespace(text=lambda: "the profile")
+
+    monkeypatch.setattr(fit, "search", search)
+    assert cli.main(["reproduce", "fit", "--quick", "--out", str(tmp_path)]) == 0
+    assert asked == [(tmp_path / "results", True, None)]
+    assert "the profile" in capsys.readouterr().out
+    assert cli.main(["reproduce", "fit", "table2", "--out", str(tmp_path)]) == 2
+    assert "fit alone, or experiments without it" in capsys.readouterr().err
