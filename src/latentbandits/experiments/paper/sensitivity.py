@@ -120,27 +120,29 @@ def at_least(words: list[str], wanted: int) -> str:
     return FAILS if len(words) - words.count(FAILS) < wanted else OPEN
 
 
-def _preferred(results: pd.DataFrame, setting: str, value: float, wanted: int) -> tuple[str, str, str]:
-    """Return the verdict on a best value, what was counted, and a remark on the grid."""
+def _preferred(results: pd.DataFrame, name: str, text: str, setting: str, value: float, wanted: int) -> Claim:
+    """Judge that a value is the best of its threshold in so many pairs."""
     inside, whole = (best(results, setting, value, grid[setting]) for grid in (PAPER_GRID, SWEEPS))
     verdict = at_least(inside, wanted)
     # A value that is best only because the grid ends there proves nothing: the paper's grid is not known.
     if verdict == HOLDS and at_least(whole, wanted) != HOLDS:
         verdict = OPEN
-    found = {min(SWEEPS[setting], key=lambda v: mean(results, row, _label(name, setting, v))) for row, name in PAIRS}
+    found = {min(SWEEPS[setting], key=lambda v: mean(results, row, _label(one, setting, v))) for row, one in PAIRS}
     listed = ", ".join(f"{v:g}" for v in sorted(found))
-    told = f"best or tied for it among values up to {max(PAPER_GRID[setting]):g}: {counted(inside)}; among all: {counted(whole)}"
-    return verdict, told, f"the paper's grid is not known; over our whole sweep the lowest mean is at {listed}"
+    return Claim(
+        f"sensitivity/{name}",
+        text,
+        f"{wanted} of {len(PAIRS)}",
+        f"best or tied for it among values up to {max(PAPER_GRID[setting]):g}: {counted(inside)}; among all: {counted(whole)}",
+        verdict,
+        f"the paper's grid is not known; over our whole sweep the lowest mean is at {listed}",
+    )
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge the paper's claims over its eight pairs of environment and policy."""
     margin = within(results, "margin", 0.05, 0.05, SWEEPS["margin"])
     near = within(results, "residual_threshold", 2.0, 0.1, PAPER_GRID["residual_threshold"])
-    preferred = {
-        setting: _preferred(results, setting, value, wanted)
-        for setting, value, wanted in (("residual_threshold", 2.5, 8), ("staleness", 12, 8), ("min_gap", 4, 7))
-    }
     return [
         Claim(
             "sensitivity/margin",
@@ -149,13 +151,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             counted(margin),
             at_least(margin, 8),
         ),
-        Claim(
-            "sensitivity/residual",
-            "The residual gate prefers z = 2.5 in all eight pairs",
-            "8 of 8",
-            preferred["residual_threshold"][1],
-            preferred["residual_threshold"][0],
-            preferred["residual_threshold"][2],
+        _preferred(
+            results, "residual", "The residual gate prefers z = 2.5 in all eight pairs", "residual_threshold", 2.5, 8
         ),
         Claim(
             "sensitivity/residual-default",
@@ -164,22 +161,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             f"{counted(near)} among values up to 2.5",
             at_least(near, 7),
         ),
-        Claim(
-            "sensitivity/age-cap",
-            "An age cap of 12 is best in all eight pairs",
-            "8 of 8",
-            preferred["staleness"][1],
-            preferred["staleness"][0],
-            preferred["staleness"][2],
-        ),
-        Claim(
-            "sensitivity/min-gap",
-            "A minimum gap of 4 is best in seven pairs",
-            "7 of 8",
-            preferred["min_gap"][1],
-            preferred["min_gap"][0],
-            preferred["min_gap"][2],
-        ),
+        _preferred(results, "age-cap", "An age cap of 12 is best in all eight pairs", "staleness", 12, 8),
+        _preferred(results, "min-gap", "A minimum gap of 4 is best in seven pairs", "min_gap", 4, 7),
         Claim(
             "sensitivity/hazard",
             "A hazard rate of 0.1 with a threshold of 0.5 is an age cap of 7",
