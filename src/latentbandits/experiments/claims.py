@@ -188,6 +188,23 @@ def worst(verdicts: Iterable[str]) -> str:
     return FAILS if FAILS in found else OPEN if OPEN in found else HOLDS
 
 
+def agreed(verdicts: Iterable[str]) -> str:
+    """Return the verdict under all readings that the paper leaves open, if they agree.
+
+    Where they differ and one confirms, or cannot be judged itself, the claim cannot be judged; where none does, one that refutes is enough.
+
+    Examples
+    --------
+    >>> from latentbandits.experiments.claims import agreed
+    >>> agreed(["holds", "holds"]), agreed(["holds", "does not hold"]), agreed(["tied", "does not hold"])
+    ('holds', 'cannot be judged', 'does not hold')
+    """
+    found = set(verdicts)
+    if len(found) == 1:
+        return found.pop()
+    return OPEN if found & {HOLDS, OPEN} else FAILS
+
+
 def matches(published: Sequence[float], measured: Sequence[tuple[float, float, float]], share: float = 0.15) -> str:
     """Judge that published figures come out: each mean (with its interval) within a share of the figure.
 

@@ -210,10 +210,15 @@ def parts(results: pd.DataFrame) -> Figure:
     cases = list(dict.fromkeys(results["case"]))
     figure = Figure(figsize=(9.4, 10.2))
     grid = figure.subplots(len(cases), len(titles), sharey="row", squeeze=False)
-    names = [(policy, variant) for policy in ("adarp-ucb", "adasp-ucb") for variant in ablation.VARIANTS]
+    names = [(policy, variant) for policy in ("adarp-ucb", "adasp-ucb") for variant in ablation.variants(policy)]
     for row, (line, case) in enumerate(zip(grid, cases, strict=True)):
         for axes, (profile, title) in zip(line, titles.items(), strict=True):
-            known = [ablation.PUBLISHED[policy].get(variant) if "0.95" in case else None for policy, variant in names]
+            known = [
+                ablation.PUBLISHED[policy].get("fixed schedule" if variant.startswith("fixed") else variant)
+                if "0.95" in case
+                else None
+                for policy, variant in names
+            ]
             labels = [f"{policy}|{profile}|{variant}" for policy, variant in names]
             texts = (
                 [f"{label(policy)[:5]} {variant}" for policy, variant in names]
