@@ -241,17 +241,8 @@ def mismatch(results: pd.DataFrame) -> Figure:
         known: list[float | None] = [*misspecification.PUBLISHED.get(case, (None,) * 4), None, None]
         if case == "stay 0.5":
             known[4:] = misspecification.SEQUENTIAL
-        discounted = fitted if case in misspecification.PUBLISHED else "d-ucb"
-        names = [
-            misspecification.MATCHED,
-            misspecification.BLIND,
-            "sw-ucb",
-            discounted,
-            "adasp-ucb matched",
-            "adasp-ucb",
-        ]
-        shown = texts if discounted == fitted else [*texts[:3], "D-UCB (main table)", *texts[4:]]
-        bars(axes, results, case, names, shown, known)
+        names = [misspecification.MATCHED, misspecification.BLIND, "sw-ucb", fitted, "adasp-ucb matched", "adasp-ucb"]
+        bars(axes, results, case, names, texts, known)
     for axes in figure.axes[::4]:
         axes.set_ylabel("regret per unit")
     return figure
@@ -285,5 +276,6 @@ def arms(results: pd.DataFrame) -> Figure:
         axes.set_xlabel("number of arms")
     left.set_ylabel("regret per unit")
     right.set_ylabel("rounds spent on probes")
-    left.legend(fontsize=7.5)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=8)
     return figure

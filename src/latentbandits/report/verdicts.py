@@ -18,7 +18,8 @@ WORDS: Mapping[str, str] = {
     "unsaid decides, or the interval is too wide for what is claimed.",
     READING: "The paper shows figures without a sentence on them, or an example without a simulation. These are ours, and count "
     "for or against nobody.",
-    TARGET: "What we wanted of this reproduction and of policies that are not the paper's.",
+    TARGET: "What we wanted of this reproduction and of policies that are not the paper's. <em>Tied</em>: the target lies "
+    "within the interval.",
 }
 
 
@@ -80,6 +81,11 @@ def _table(claims: Sequence[tuple[str, Claim]], beside: str) -> str:
     )
 
 
+def _kind(claim: Claim) -> str:
+    """Return a word where a claim beside one of the paper's sentences is not the paper's."""
+    return "" if claim.kind == PAPER else f" (our {claim.kind})"
+
+
 def _hint(claim: Claim) -> str:
     return f"<small>points to: {claim.points_to}</small>" if claim.points_to else ""
 
@@ -90,8 +96,8 @@ def sentences(judged: Judged) -> str:
     lines = []
     for sentence in SENTENCES:
         links = "".join(
-            f'<div><a href="#{name}">{name}</a>: <span class="{MARKS.get(found[name].verdict, "")}">{found[name].verdict}</span>'
-            f"{_hint(found[name])}</div>"
+            f'<div><a href="#{name}">{name}</a>{_kind(found[name])}: '
+            f'<span class="{MARKS.get(found[name].verdict, "")}">{found[name].verdict}</span>{_hint(found[name])}</div>'
             if name in found
             else f"<div>{name}: not run</div>"
             for name in sentence.claims
@@ -116,8 +122,9 @@ def markdown(judged: Judged) -> str:
     for sentence in SENTENCES:
         for i, name in enumerate(sentence.claims):
             verdict = found[name].verdict if name in found else "not run"
+            whose = _kind(found[name]) if name in found else ""
             head = (sentence.place, sentence.text) if i == 0 else ("", "")
-            lines.append(f"| {_cell(head[0])} | {_cell(head[1])} | `{name}` | {verdict} |")
+            lines.append(f"| {_cell(head[0])} | {_cell(head[1])} | `{name}`{whose} | {verdict} |")
     for kind, title in KINDS.items():
         chosen = [claim for _, claim in of_kind(judged, kind)]
         beside = "target" if kind == TARGET else "paper"
@@ -127,11 +134,12 @@ def markdown(judged: Judged) -> str:
             "",
             counts(chosen),
             "",
-            f"| claim | {beside} | here | verdict |",
-            "|---|---|---|---|",
+            f"| claim | {beside} | here | verdict | remark |",
+            "|---|---|---|---|---|",
         ]
         lines += [
-            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.verdict} |" for x in chosen
+            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.verdict} | {_cell(x.why)} |"
+            for x in chosen
         ]
     return "\n".join(lines) + "\n"
 

@@ -51,7 +51,7 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "1.2",
         "Gains are largest where the best arm changes often enough to make timely updates worth it",
-        ("table2/volatile-absolute", "table2/volatile-relative"),
+        ("table2/gains",),
     ),
     Sentence(
         "2",
@@ -106,20 +106,21 @@ SENTENCES: tuple[Sentence, ...] = (
         "With a correct model and no change of state the Studentized residual is about standard normal, so that 2 is a 95 % interval",
         ("residuals/normal", "residuals/normal-text"),
     ),
+    Sentence("5.1", "The floor within the residual keeps the gate from opening too often", ("residuals/floor",)),
     Sentence("5.1", "Large residuals tell of a wrong model or a change of state", ("residuals/drift",)),
+    Sentence("5.1", "A minimum gap keeps probes from following upon each other", ("sensitivity/fewer-probes-min-gap",)),
     Sentence("5.1", "A hazard rate of 0.1 and a threshold of 0.5 are an age cap of about 7", ("sensitivity/hazard",)),
     Sentence(
         "5.1",
         "Unless stated otherwise the experiments use these gates, with a residual floor equal to the noise",
         ("table2/stated-gates", "table2/floor"),
     ),
-    Sentence("6", "Regret is reported per unit", ("table2/scale",)),
-    Sentence("6, main table", "The cells that the table marks as best of their group", ("table2/winners",)),
+    Sentence("6", "Regret is reported per unit, with means in [0, 1]", ("table2/scale",)),
     Sentence("6", "AdaRP-UCB is the best randomized method in 12 of 13 configurations", ("table2/adarp-over-rp",)),
     Sentence(
         "6",
         "It improves most over RP-UCB in volatile environments",
-        ("table2/volatile-absolute", "table2/volatile-relative", "table2/gates-alone"),
+        ("table2/volatile", "table2/gates-alone"),
     ),
     Sentence(
         "6",
@@ -147,7 +148,12 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "6.1",
         "Probe frequency matters more: an age cap of 12 is best in all eight pairs, a gap of 4 in seven",
-        ("sensitivity/frequency", "sensitivity/age-cap", "sensitivity/min-gap"),
+        (
+            "sensitivity/frequency-staleness",
+            "sensitivity/frequency-min-gap",
+            "sensitivity/age-cap",
+            "sensitivity/min-gap",
+        ),
     ),
     Sentence(
         "6.1",
@@ -179,7 +185,7 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence(
         "6.3",
         "Sequential probing fails faster under switching: 189 matched, 738 misspecified",
-        ("misspecification/sequential",),
+        ("misspecification/sequential", "misspecification/sequential-figures"),
     ),
     Sentence(
         "6.3",
