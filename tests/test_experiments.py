@@ -174,7 +174,7 @@ def test_reproduce_leaves_rows_and_a_manifest(tmp_path: Path) -> None:
     assert about["cases"][0]["world"]["stickiness"] == 0.95
     assert about["cases"][0]["policies"]["adasp-ucb|pair|no lag"]["lag"] == "none"
     again = reproduce(["ablation"], tmp_path, quick=True)[0]
-    assert (again.computed, again.found) == (0, 108)
+    assert (again.computed, again.found) == (0, 156)
 
 
 def test_seconds_are_those_of_all_cells(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_seconds_are_those_of_all_cells(tmp_path: Path) -> None:
     outcome = reproduce(
         ["ablation"], tmp_path, quick=True, progress=lambda _: lambda done, total: seen.append((done, total))
     )[0]
-    assert (outcome.computed, outcome.found) == (1, 107)
+    assert (outcome.computed, outcome.found) == (1, 155)
     assert seen[-1] == (16 * 3000, 16 * 3000)  # one policy on 16 matrices
     assert Store(tmp_path).manifest["experiments"]["ablation"]["seconds"] > 0.5 * whole
 

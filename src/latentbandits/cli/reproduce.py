@@ -30,7 +30,9 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.cli.screen import Progress, Steps
     from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, OPEN, TIED, VERDICTS, Claim
     from latentbandits.experiments.reproduce import Outcome, reproduce
+    from latentbandits.experiments.table import experiments
     from latentbandits.report.page import write_report
+    from latentbandits.settings import whole
     from latentbandits.text import table
 
     begin = time.perf_counter()
@@ -50,6 +52,9 @@ def run(options: argparse.Namespace) -> int:
             if said(claim) == FAILS:
                 print(f"  - {claim.text}")
 
+    experiments(options.experiments)  # refused before any folder is made
+    if options.workers is not None:
+        whole("reproduce", "workers", options.workers, least=1)
     try:
         (options.out / "report" / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:

@@ -100,12 +100,16 @@ def _file(thing: Any) -> Path:
     return Path(sys.modules[type(thing).__module__].__file__ or "")
 
 
-@cache  # what runs is what was imported, whatever happens to the file meanwhile
+# What runs is what was imported, whatever happens to the files meanwhile
+_SOURCES = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
+
+
+@cache
 def _digest(*parts: Path) -> str:
     made = hashlib.sha256()
     for part in parts:
-        for file in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
-            made.update(file.read_bytes())
+        for file in [file for file in _SOURCES if file.is_relative_to(part)] or [part]:
+            made.update(_SOURCES[file] if file in _SOURCES else file.read_bytes())
     return made.hexdigest()
 
 

@@ -128,6 +128,8 @@ def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
     >>> compared(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0])).word
     'below'
     """
+    if len(mine) != len(theirs) or not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
+        raise ValueError("claims: samples are not paired, allowed is one finite number of each for every draw")
     if theirs.mean() == 0:  # counts of something that never happens
         return Order(1.0, 1.0, 1.0) if mine.mean() == 0 else Order(np.inf, np.inf, np.inf)
     return Order(*ratio(mine, theirs, 1 - 0.05 / among))
@@ -176,7 +178,7 @@ def near(found: Order, share: float) -> str:
 
 
 def worst(verdicts: Iterable[str]) -> str:
-    """Judge several things that must all hold: one that does not refutes, one that is open leaves it open.
+    """Judge several things that must all hold: one that does not refutes, one that is open or tied leaves it so.
 
     Examples
     --------
@@ -185,7 +187,7 @@ def worst(verdicts: Iterable[str]) -> str:
     ('holds', 'cannot be judged', 'does not hold')
     """
     found = set(verdicts)
-    return FAILS if FAILS in found else OPEN if OPEN in found else HOLDS
+    return next((word for word in (FAILS, OPEN, TIED, HOLDS) if word in found), OPEN)
 
 
 def agreed(verdicts: Iterable[str]) -> str:

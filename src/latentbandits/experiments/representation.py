@@ -9,6 +9,7 @@ the same world, its rehearsals.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -97,6 +98,7 @@ class Run(NamedTuple):
 
 
 _kept: dict[object, list[Run]] = {}
+_keeping = Lock()  # runs are spread over threads
 
 
 def rehearse(base: Any, table: Table) -> list[Run]:
@@ -114,13 +116,15 @@ def rehearse(base: Any, table: Table) -> list[Run]:
         truth.means.tobytes(),
         truth.noise.tobytes(),
     )
-    found = _kept.get(key)
+    with _keeping:
+        found = _kept.get(key)
     if found is None:
         world = HiddenMarkov(transition=truth.transition, means=truth.means, unit_noise=tuple(truth.noise))
         found = [Run.of(base, world.realise(rounds, units, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
-        while len(_kept) >= KEPT:
-            _kept.pop(next(iter(_kept)), None)
-        _kept[key] = found
+        with _keeping:
+            while len(_kept) >= KEPT:
+                _kept.pop(next(iter(_kept)))
+            _kept[key] = found
     return found
 
 
@@ -378,6 +382,8 @@ class Representation(NamedTuple):
         truth = table.truth
         if self.statistic not in STATISTICS:
             raise refuse("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
+        if self.decoded and self.statistic == HISTORY:
+            raise refuse("Representation", "decoded", True, "False for the whole history")
         if truth is None or truth.bernoulli or truth.memory > 0:
             raise refuse(
                 "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no memory"

@@ -1,5 +1,6 @@
 """Results on disk: found again by content, written whole or not at all, checked when read."""
 
+import hashlib
 import json
 import platform
 import time
@@ -19,6 +20,13 @@ from latentbandits.simulation.batch import cores, simulate
 from latentbandits.simulation.loop import COUNTS
 
 Progress = Callable[[int, int], None]
+
+
+def code_of(cases: Sequence[Case]) -> str:
+    """Return a digest of all that the results of some cases depend on: settings, sizes, seeds and code."""
+    return hashlib.sha256("".join(case.key(label) for case in cases for label in case.policies).encode()).hexdigest()[
+        :24
+    ]
 
 
 class Store:
@@ -127,6 +135,7 @@ class Store:
             "finished": time.strftime("%Y-%m-%d %H:%M", time.gmtime()) + " UTC",
             "seconds": round(sum(float(cell["seconds"]) for cell in cells if cell is not None), 2),
             "rounds": sum(case.rounds for case in cases),
+            "code": code_of(cases),
             "cases": [case.about() for case in cases],
         }
         write_whole(self.folder / "manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())

@@ -51,7 +51,9 @@ class Experiment(NamedTuple):
 def experiment(name: str) -> Experiment:
     """Return the experiment of a name, or refuse it with the nearest."""
     if name not in IDS:
-        raise refuse("reproduce", "experiment", name, f"one of {', '.join(IDS)}{nearest(name, IDS)}")
+        raise refuse(
+            "reproduce", "experiment", name, f"one of {', '.join(IDS)}, or fit alone{nearest(name, (*IDS, 'fit'))}"
+        )
     room = "experiments" if name in OWN else "experiments.paper"
     module = importlib.import_module(f"latentbandits.{room}.{name.replace('-', '_')}")
     return Experiment(name, module.SUMMARY, module.cases, module.score)

@@ -9,7 +9,7 @@ import pandas as pd
 from latentbandits.experiments.claims import TARGET, Claim, tempered
 from latentbandits.experiments.paper import table2
 from latentbandits.experiments.paper.worlds import BEYOND, LIBRARY_TWO, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
-from latentbandits.experiments.store import Store
+from latentbandits.experiments.store import Store, code_of
 from latentbandits.experiments.table import IDS, experiment
 from latentbandits.files import write_whole
 from latentbandits.report import beyond, verdicts
@@ -64,19 +64,40 @@ def write_report(results: Path, folder: Path, step: Callable[[str], None] | None
         if step is not None:
             step(name)
         frame = store.load(name)
-        quick[name] = bool(frame["quick"].any())
-        judged[name] = tempered(experiment(name).score(frame), quick[name])
-        sections.append(section(name, frame, folder, judged[name]))
+        try:
+            quick[name] = bool(frame["quick"].any())
+            claims = tempered(experiment(name).score(frame), quick[name])
+            sections.append(section(name, frame, folder, claims) + _stale(store, name, quick[name]))
+            judged[name] = claims
+        except (LookupError, ValueError):  # a case, policy or column that this version does not know
+            quick.pop(name, None)
+            sections.append(f'<h2 id="{name}">{name}</h2><p class="quick">{_OTHER.format(name=name)}</p>')
     body = "\n".join([head(store, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, unsaid()])
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>Latent-state bandits, reproduced</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
     )
-    write_whole(folder / "index.html", page.encode())
-    write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
-    write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
+    try:
+        write_whole(folder / "index.html", page.encode())
+        write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
+        write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
+    except OSError as problem:
+        raise ValueError(f"report: out is {str(folder)!r}, allowed is a folder that can be written to") from problem
     return folder / "index.html"
+
+
+_OTHER = "These results are of another version of the code: <code>latentbandits reproduce {name}</code> computes what has changed."
+
+
+def _stale(store: Store, name: str, quick: bool) -> str:
+    """Return a warning if the rows of an experiment were not computed by this code."""
+    known = store.manifest["experiments"].get(name, {}).get("code")
+    return (
+        ""
+        if known in (None, code_of(experiment(name).cases(quick)))
+        else f'<p class="quick">{_OTHER.format(name=name)}</p>'
+    )
 
 
 def section(name: str, frame: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:

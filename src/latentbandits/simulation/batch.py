@@ -10,7 +10,7 @@ import numpy as np
 from latentbandits.compiled import entry, fast, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Table, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import refuse, whole
+from latentbandits.settings import Vector, array, refuse, whole
 from latentbandits.simulation.loop import COUNTS, follow, play, record
 from latentbandits.simulation.results import Results
 from latentbandits.specs import policy
@@ -193,6 +193,12 @@ def prepare(contestant: Contestant, table: Table) -> tuple[Any, np.ndarray]:
     return chosen, table.context if needed else np.zeros((len(table.means), 0))
 
 
+def _refuse_wrong(policy: Any, wrong: int) -> None:
+    """Refuse a policy that chose no arm in some round."""
+    if wrong >= 0:
+        raise refuse(type(policy).__name__, "choice", f"no arm in round {wrong}", f"arms from 0 to {policy.arms - 1}")
+
+
 class Player:
     """One contestant, ready to play table after table: its machine code is looked up once."""
 
@@ -209,11 +215,7 @@ class Player:
         args = (chosen, Choice.blank(chosen), table.means, table.rewards, context, random, regret, optimal, counts)
         if self._run is None:
             self._run = entry(play, *args)
-        wrong = self._run(*args)
-        if wrong >= 0:
-            raise refuse(
-                type(chosen).__name__, "choice", f"no arm in round {wrong}", f"arms from 0 to {chosen.arms - 1}"
-            )
+        _refuse_wrong(chosen, self._run(*args))
 
 
 def record_one(
@@ -236,7 +238,7 @@ def record_one(
     table = sound(table, rounds, chosen.arms, chosen.units)
     arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
-    run(chosen, chosen.init(), Choice.blank(chosen), table.rewards, context, random, arms, why)
+    _refuse_wrong(chosen, run(chosen, chosen.init(), Choice.blank(chosen), table.rewards, context, random, arms, why))
     return arms, why
 
 
@@ -257,9 +259,13 @@ def follow_one(
     """
     chosen, context = prepare(contestant, table)
     table = sound(table, len(table.means), chosen.arms, chosen.units)
-    arms = np.empty_like(played)
+    seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
+    if seen.shape != (len(table.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
+        wanted = f"{len(table.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
+        raise refuse("follow_one", "played", f"of shape {seen.shape}", wanted)
+    arms = np.zeros_like(seen)
     run = plain(follow) if interpreted else fast(follow, chosen)
-    run(chosen, Choice.blank(chosen), table.rewards, context, random, played, arms)
+    _refuse_wrong(chosen, run(chosen, Choice.blank(chosen), table.rewards, context, random, seen, arms))
     return arms
 
 
