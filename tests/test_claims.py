@@ -539,14 +539,34 @@ def test_the_expected_gap_is_judged() -> None:
         assert table2_claims.gap_claim(*gaps).verdict == verdict
 
 
+def test_closed_forms_are_judged() -> None:
+    for cap, verdict in ((7, HOLDS), (12, FAILS)):
+        assert sensitivity.hazard_claim(cap).verdict == verdict
+    for share, verdict in ((0.5, HOLDS), (0.1, FAILS)):
+        assert ablation.window_claim(share).verdict == verdict
+    assert [claim.verdict for claim in example.told_apart(0.5, 0.0)] == [HOLDS, HOLDS]
+    assert [claim.verdict for claim in example.told_apart(0.1, 0.2)] == [FAILS, FAILS]
+    rising = {count: np.full(8, count / 100) for count in (2, 10, 20)}
+    assert table2_claims.harder_claim(rising).verdict == HOLDS
+    assert table2_claims.harder_claim(rising | {20: np.full(8, 0.01)}).verdict == FAILS
+    assert table2_claims.harder_claim(rising | {20: 0.1 + 0.05 * np.linspace(-1, 1, 8)}).verdict == TIED
+
+
 def test_closed_forms_are_what_they_are() -> None:
-    assert verdicts(example.score, EXAMPLE_BASE, Change()) == {
-        "example/ambiguous": HOLDS,
-        "example/unique": HOLDS,
-        "example/rescued": HOLDS,
-    }
-    assert verdicts(sensitivity.score, EVEN, Change())["sensitivity/hazard"] == HOLDS
-    assert verdicts(ablation.score, ABLATED, Change())["ablation/half-of-windows"] == HOLDS
+    for score, base, names in (
+        (example.score, EXAMPLE_BASE, ("example/ambiguous", "example/unique")),
+        (sensitivity.score, EVEN, ("sensitivity/hazard",)),
+        (ablation.score, ABLATED, ("ablation/half-of-windows",)),
+        (table2_claims.score, PRINTED, ("table2/harder",)),
+    ):
+        found = verdicts(score, base, Change())
+        assert all(found[name] == HOLDS for name in names)
+
+
+def test_samples_that_are_not_paired_are_refused() -> None:
+    for mine in (np.array([1.0]), np.array([1.0, np.nan])):
+        with pytest.raises(ValueError, match="samples are not paired"):
+            compared(mine, np.array([1.0, 2.0]))
 
 
 def test_d_ucb_is_fitted_to_its_own_figures() -> None:

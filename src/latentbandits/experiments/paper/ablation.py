@@ -117,6 +117,17 @@ def _listed(verdicts: Sequence[str]) -> str:
     return verdicts[0] if len(set(verdicts)) == 1 else ", ".join(verdicts) + " for the three intervals"
 
 
+def window_claim(share: float) -> Claim:
+    """Judge how many sequential probes see two states."""
+    return Claim(
+        "ablation/half-of-windows",
+        "Stay 0.5: a change of state falls into about half of the two-round probes",
+        "roughly half",
+        f"{share:.2f}, in closed form",
+        HOLDS if abs(share - 0.5) <= 0.05 else FAILS,
+    )
+
+
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge the paper's figures and its reading of them, with the stated gates; the fitted ones are told beside."""
     sp, rp = "adasp-ucb", "adarp-ucb"
@@ -136,7 +147,6 @@ def score(results: pd.DataFrame) -> list[Claim]:
         return Claim(f"ablation/{name}", text, known, "; ".join(told), verdict, "; ".join(filter(None, [why, other])))
 
     table = {name: mean(results, STICKY, name) for name in ("rp-ucb", "sp-ucb")}
-    half = theory.window_change(HiddenMarkov(stickiness=0.5).chain, 2)
     return [
         claim(
             "adasp-fingerprint",
@@ -190,11 +200,5 @@ def score(results: pd.DataFrame) -> list[Claim]:
             FAST,
             lambda profile, case, tau: _same(results, sp, ("full", "no fingerprint", fixed(tau)), profile, case, 0.1),
         ),
-        Claim(
-            "ablation/half-of-windows",
-            "Stay 0.5: a change of state falls into about half of the two-round probes",
-            "roughly half",
-            f"{half:.2f}, in closed form",
-            HOLDS if abs(half - 0.5) <= 0.05 else FAILS,
-        ),
+        window_claim(theory.window_change(HiddenMarkov(stickiness=0.5).chain, 2)),
     ]

@@ -168,17 +168,22 @@ def score(results: pd.DataFrame) -> list[Claim]:
         ),
         _preferred(results, "age-cap", "An age cap of 12 is best in all eight pairs", "staleness", 12, 8),
         _preferred(results, "min-gap", "A minimum gap of 4 is best in seven pairs", "min_gap", 4, 7),
-        Claim(
-            "sensitivity/hazard",
-            "A hazard rate of 0.1 with a threshold of 0.5 is an age cap of 7",
-            "about 7",
-            f"{theory.age_cap(0.1, 0.5)}, in closed form",
-            HOLDS if theory.age_cap(0.1, 0.5) == BASE["staleness"] else FAILS,
-        ),
+        hazard_claim(theory.age_cap(0.1, 0.5)),
         *(_frequency(results, *move) for move in (("staleness", 12), ("min_gap", 4))),
         *(_less_probing(results, *move) for move in (("residual_threshold", 2.5), ("staleness", 12), ("min_gap", 4))),
         _stale(results),
     ]
+
+
+def hazard_claim(cap: int) -> Claim:
+    """Judge the age cap that the stated hazard amounts to."""
+    return Claim(
+        "sensitivity/hazard",
+        "A hazard rate of 0.1 with a threshold of 0.5 is an age cap of 7",
+        "about 7",
+        f"{cap}, in closed form",
+        HOLDS if cap == BASE["staleness"] else FAILS,
+    )
 
 
 def _frequency(results: pd.DataFrame, setting: str, value: float) -> Claim:
