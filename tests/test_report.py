@@ -1,4 +1,5 @@
 import html.parser
+import json
 import os
 import re
 import shutil
@@ -86,6 +87,25 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
     assert "Quick run of many-arms:" in content
     assert "manifest of these results is missing" in content
     assert "None" not in re.sub(r"base64,[^\"]*", "", content)
+
+
+def test_rows_of_another_version_are_said_to_be_so(site: Path, tmp_path: Path) -> None:
+    """Cases, policies or columns that this version does not know, or rows that other code computed."""
+    warning = "These results are of another version of the code"
+    for name in ("ablation", "many-arms"):
+        shutil.copy(site / "results" / f"{name}.parquet", tmp_path)
+    shutil.copy(site / "results" / "manifest.json", tmp_path)
+    assert warning not in write_report(tmp_path, tmp_path / "report").read_text()
+    rows = pd.read_parquet(tmp_path / "ablation.parquet")
+    for changed in (rows.assign(case=rows["case"] + "!"), rows.drop(columns="quick"), rows.iloc[:0]):
+        changed.to_parquet(tmp_path / "ablation.parquet")
+        content = write_report(tmp_path, tmp_path / "report").read_text()
+        assert content.count(warning) == 1
+        assert "many-arms/one-round" in content  # the others are judged all the same
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["experiments"]["many-arms"]["code"] = "other"
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    assert write_report(tmp_path, tmp_path / "report").read_text().count(warning) == 2
 
 
 def test_a_damaged_table_is_named(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,8 +70,7 @@ PICTURES: dict[str, list[Picture]] = {
             "misspecification",
             figures.mismatch,
             "Matched learners are given the true statistic; the others have gates and lag as the text states them. "
-            "D-UCB is fitted to its published "
-            "figures where there are any. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
+            "D-UCB is fitted to its published figures. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
         ),
     ],
     "many-arms": [
