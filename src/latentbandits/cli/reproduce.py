@@ -47,7 +47,8 @@ def run(options: argparse.Namespace) -> int:
         found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
         words = [said(claim) for claim in outcome.claims]
         counts = ", ".join(f"{words.count(word)} {mark}" for word, mark in marks.items() if word in words)
-        print(f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(words)} claims: {counts}", flush=True)
+        noun = "claim" if len(words) == 1 else "claims"
+        print(f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(words)} {noun}: {counts}", flush=True)
         for claim in outcome.claims:
             if said(claim) == FAILS:
                 print(f"  - {claim.text}")

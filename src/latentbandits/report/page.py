@@ -32,7 +32,7 @@ table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem 
 .holds { color: #00694c; } .not { color: #a33c00; } .tied { color: #6b5500; }
 table.claims { table-layout: fixed; width: 100%; min-width: 44rem; }
 .claims td { overflow-wrap: anywhere; } .claims th:first-child { width: 7.5rem; }
-.claims th:nth-child(2) { width: 36%; } .claims th:nth-child(3) { width: 18%; }
+.claims th:nth-child(2) { width: 36%; } .claims th:nth-child(3) { width: 18%; } .sentences th:nth-child(3) { width: 45%; }
 .quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
 @media print { body { font-size: 9pt; max-width: none; } .scroll { overflow: visible; } table.wide { font-size: 5.5pt; }
   h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }

@@ -105,7 +105,7 @@ def sentences(judged: Judged) -> str:
         lines.append(f"<tr><td>{text(sentence.place)}</td><td>{text(sentence.text)}</td><td>{links}</td></tr>")
     return (
         '<h2 id="sentences">The paper, sentence by sentence</h2><p>Everything that it says and that can be measured, in our words.</p>'
-        '<div class="scroll"><table class="text claims"><tr><th>where</th><th>what it says</th><th>judged by</th></tr>'
+        '<div class="scroll"><table class="text claims sentences"><tr><th>where</th><th>what it says</th><th>judged by</th></tr>'
         f"{''.join(lines)}</table></div>"
     )
 
