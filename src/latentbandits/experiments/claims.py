@@ -19,8 +19,8 @@ KINDS: Mapping[str, str] = {
     READING: "our reading of its figures",
     TARGET: "our own targets",
 }
-# Two published cells that are nearer than this are called a tie in print, a convention: *Optimal single arm* is the same quantity in eight rows of the main
-# table and scatters there by 2 % (standard deviation) and 7 % (range).
+# Two published cells that are nearer than this are called a tie in print, a convention: *Optimal single arm* is the same quantity
+# in eight rows of the main table and scatters there by 2 % (standard deviation) and 7 % (range).
 PRINT_TIE = 0.05
 BELOW, ABOVE = "below", "above"
 
