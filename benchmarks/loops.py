@@ -12,7 +12,7 @@ import latentbandits as lb
 from benchmarks import yardstick
 from benchmarks.figures import Figure, say, seconds
 from latentbandits.compiled import fast
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from latentbandits.simulation.batch import Contestant, prepare
@@ -49,7 +49,7 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
     jobs: dict[tuple[str, int], Job] = {}
     for draw, table in enumerate(tables):  # all on one table, then on the next, as `simulate` plays them
         jobs[_C, draw] = partial(kernel, table[2])
-        for name in TABLE:
+        for name in REGISTRY:
             policy = lb.policy(name)
             jobs[name, draw] = _ready(policy, table[policy.units]).start
         jobs[_NOISY, draw] = _ready(lb.policy("state-library"), _realise(draw, 1, noise=0.5)).start
@@ -66,11 +66,11 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
     return figures, ns
 
 
-def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Table:
+def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Realisation:
     return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
 
 
-def _ready(contestant: Contestant, table: lb.Table) -> Run:
+def _ready(contestant: Contestant, table: lb.Realisation) -> Run:
     """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
     policy, context = prepare(contestant, table)
     loop, blank, random = fast(play, policy), Choice.blank(policy), stream(0)
@@ -82,7 +82,7 @@ def _ready(contestant: Contestant, table: lb.Table) -> Run:
     )
 
 
-def _verify(kernel: yardstick.Kernel, tables: list[lb.Table]) -> None:
+def _verify(kernel: yardstick.Kernel, tables: list[lb.Realisation]) -> None:
     """Refuse to compare two programs that do not do the same."""
     for draw, table in enumerate(tables):
         regret, probes = kernel(table)

@@ -18,7 +18,7 @@ assert "numba" not in sys.modules, "importing latentbandits has imported numba"
 """
 _ALL_POLICIES = """
 import latentbandits as lb
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import TABLE
 lb.simulate(lb.HiddenMarkov(), TABLE.keys(), horizon=20, draws=1, repeats=1)
 """
 _MEMORY = """

@@ -9,7 +9,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """What it remembers. Arrays only: they are changed in place, saved and restored."""
 
     arm: np.ndarray  # the arm it stays with
@@ -37,21 +37,21 @@ class WinStayLoseShift(NamedTuple):
     tolerance: Annotated[float, AtLeast(0)] = 0.1
     rate: Annotated[float, Within(0, 1)] = 0.1
 
-    def init(self) -> State:
-        """Return the state before the first round; the only place that allocates."""
-        return State(np.zeros(1, np.int64), np.zeros(self.arms))
+    def init(self) -> Memory:
+        """Return the memory before the first round; the only place that allocates."""
+        return Memory(np.zeros(1, np.int64), np.zeros(self.arms))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Write one arm per unit into the choice."""
         for unit in range(self.units):
-            choice.arms[unit] = state.arm[0]
+            choice.arms[unit] = memory.arm[0]
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per unit. The choice may be an old one: rewards can come late."""
         arm = choice.arms[0]
         reward = 0.0
         for unit in range(self.units):
             reward += rewards[unit] / self.units
-        if reward < state.usual[arm] - self.tolerance:
-            state.arm[0] = (arm + 1) % self.arms
-        state.usual[arm] += self.rate * (reward - state.usual[arm])
+        if reward < memory.usual[arm] - self.tolerance:
+            memory.arm[0] = (arm + 1) % self.arms
+        memory.usual[arm] += self.rate * (reward - memory.usual[arm])

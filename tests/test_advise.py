@@ -18,7 +18,7 @@ from latentbandits.advice.problem import Range
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.words import unconfirmed
 from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT, published
-from latentbandits.policies.table import RECORDS, TABLE
+from latentbandits.policies.registry import RECORDS, REGISTRY
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
 # regime -> what differs from the default, row of the paper's main table, and who may play
@@ -46,7 +46,7 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
     advice = lb.advise(lb.Problem(states="5 to 20", dwell=100, noise=0.1, horizon=4000, runs=24), sweep=False)
     assert advice.winner == "state-library"
     assert advice.policy == lb.policy("state-library")
-    assert set(advice.index) >= set(TABLE) - {
+    assert set(advice.index) >= set(REGISTRY) - {
         *RECORDS, "adarp-ucb", "rp-ucb", "random", "ab-test", "bayes-limit", "state-oracle", "best-single-arm"
     }  # fmt: skip
 
@@ -188,9 +188,9 @@ def test_a_flip_inside_the_range_is_told_as_such() -> None:
 
 
 def test_too_few_worlds_and_places_that_cannot_be_written_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="advise: runs is 3, allowed is an integer at least 8"):
+    with pytest.raises(ValueError, match="advise: runs is 3 but must be an integer at least 8"):
         lb.advise(SMALL, runs=3)
-    with pytest.raises(ValueError, match="allowed is a file that can be written"):
+    with pytest.raises(ValueError, match="must be a file that can be written"):
         lb.advise(SMALL, ["ucb1", "ts"], sweep=False).save(tmp_path / "no" / "where.html")
 
 
@@ -260,7 +260,7 @@ def test_advice_is_a_data_frame_with_a_figure_and_python() -> None:
         lb.Problem(kind="seasons", states=3, dwell=30, horizon=300, runs=8),
         lb.Problem(rewards="bernoulli", means="0.1 to 0.6", horizon=300, runs=8),
         lb.Problem(means=[[0.9, 0.1], [0.2, 0.6]], transition=[[0.98, 0.02], [0.05, 0.95]], horizon=300, runs=8),
-        lb.Problem(stickiness=(0.9, 0.99), memory="0 to 0.5", arms=3, units=2, horizon=300, runs=8),
+        lb.Problem(stickiness=(0.9, 0.99), carryover="0 to 0.5", arms=3, units=2, horizon=300, runs=8),
         lb.Problem(stickiness=1.0, noise=0.0, states=2, horizon=300, runs=8),
     ],
 )

@@ -22,8 +22,8 @@ from latentbandits.experiments.paper.worlds import (
     rows,
 )
 from latentbandits.experiments.rescaled import Rescaled
+from latentbandits.presentation.palette import label, style
 from latentbandits.report import page
-from latentbandits.report.palette import label, style
 from latentbandits.report.pictures import PICTURES
 from latentbandits.simulation.results import ratio
 
@@ -114,7 +114,7 @@ def test_a_rescaled_world_is_the_same_world_in_another_unit() -> None:
     assert Case("a", other, policies, 100, 1).key(LIMIT) != Case(
         "a", Rescaled(world, -3.0, 999.0), policies, 100, 1
     ).key(LIMIT)
-    with pytest.raises(ValueError, match="allowed is a positive scale"):
+    with pytest.raises(ValueError, match="must be a positive scale"):
         Rescaled(world, 0.0, 0.0)
     with pytest.raises(ValueError, match="of gaussian rewards"):
         Rescaled(lb.HiddenMarkov(rewards="bernoulli"), 0.0, 1.0)

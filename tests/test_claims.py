@@ -38,7 +38,7 @@ from latentbandits.experiments.paper import (
 )
 from latentbandits.experiments.paper.sentences import SENTENCES
 from latentbandits.experiments.paper.worlds import BASELINES, COLUMNS, LIMIT, TITLES, published, rows
-from latentbandits.experiments.table import IDS, OWN
+from latentbandits.experiments.registry import IDS, OWN
 from tests.constructed import DRAWS, runs
 
 Key = tuple[str, str]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from latentbandits.experiments.claims import VERDICTS
 from latentbandits.experiments.paper.sentences import SENTENCES
-from latentbandits.experiments.table import IDS
+from latentbandits.experiments.registry import IDS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "claims.md").read_text()
 

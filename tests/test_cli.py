@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from latentbandits import cli
-from latentbandits.cli.screen import Progress
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.presentation.progress import Progress
 
 ROOT = Path(__file__).parent.parent
 
@@ -14,18 +14,18 @@ def test_demo_prints_a_row_for_every_policy(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["demo", "--draws", "2", "--horizon", "300"]) == 0
     lines = capsys.readouterr().out.splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("policy"))
-    rows = [line.split()[0] for line in lines[head + 1 : head + 1 + len(TABLE)]]
-    assert sorted(rows) == sorted(TABLE)
+    rows = [line.split()[0] for line in lines[head + 1 : head + 1 + len(REGISTRY)]]
+    assert sorted(rows) == sorted(REGISTRY)
     assert rows[0] == "state-oracle"
     assert lines[-1].startswith("Next:")
-    assert len({len(line) for line in lines[head : head + 1 + len(TABLE)]}) == 1  # aligned to the last column
+    assert len({len(line) for line in lines[head : head + 1 + len(REGISTRY)]}) == 1  # aligned to the last column
 
 
 def test_policies_lists_all_and_shows_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["policies"]) == 0
     listed = capsys.readouterr().out
-    assert all(re.search(rf"^{name} +\S", listed, re.MULTILINE) for name in TABLE)
-    for name in TABLE:
+    assert all(re.search(rf"^{name} +\S", listed, re.MULTILINE) for name in REGISTRY)
+    for name in REGISTRY:
         assert cli.main(["policies", name]) == 0
         assert re.search(r"^arms +2 ", capsys.readouterr().out, re.MULTILINE)
 
@@ -34,7 +34,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture
     for arguments in (["policies", "ucb2"], ["demo", "--draws", "0"], ["demo", "--seed", "-1"]):
         assert cli.main(arguments) == 2
         said = capsys.readouterr().err.strip()
-        assert "allowed is" in said
+        assert "must be" in said
         assert "\n" not in said
 
 

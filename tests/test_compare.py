@@ -78,18 +78,18 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(pd.DataFrame(given), pd.DataFrame(expected))
     assert list(lb.compare(SMALL.but(runs=2, horizon=50)).ranked) != []
     assert len(lb.compare(SMALL.but(runs=2, horizon=50)).ranked) == len(DEFAULT)
-    with pytest.raises(ValueError, match="world is 7, allowed is"):
+    with pytest.raises(ValueError, match="world is 7 but must be"):
         lb.compare(7)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="key is 'sates'"):
         lb.compare({"sates": 3})
 
 
 def test_units_of_the_problem_are_a_limit() -> None:
-    with pytest.raises(ValueError, match="units of adarp-ucb is 2, allowed is at most the problem's 1"):
+    with pytest.raises(ValueError, match="units of adarp-ucb is 2 but must be at most the problem's 1"):
         lb.compare(SMALL, ["adarp-ucb"])
     ranking = lb.compare(SMALL, ["adarp-ucb", "ucb1"], units=2)
     assert ranking.loc["adarp-ucb", "units"] == 2
-    with pytest.raises(ValueError, match="allowed is at most the problem's 1"):
+    with pytest.raises(ValueError, match="must be at most the problem's 1"):
         lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], units=1)
     assert lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], runs=2, horizon=50).ranked == ["adarp-ucb"]
 
@@ -177,7 +177,7 @@ def test_one_recorded_world_has_no_interval(tmp_path: Path) -> None:
     ranking = lb.compare({"kind": "recorded", "file": str(tmp_path / "r.csv"), "runs": 5}, ["ucb1", "ts"])
     assert ranking[["low", "high"]].isna().all().all()
     assert "on this one world" in ranking.text()
-    with pytest.raises(ValueError, match="advise: kind is 'recorded', allowed is a problem whose worlds differ"):
+    with pytest.raises(ValueError, match="advise: kind is 'recorded' but must be a problem whose worlds differ"):
         lb.advise({"kind": "recorded", "file": str(tmp_path / "r.csv")})
 
 

@@ -118,7 +118,7 @@ class Memory(NamedTuple):
 
 
 def test_a_policy_that_does_not_compile_is_told_why() -> None:
-    with pytest.raises(TypeError, match=r"^Careless: the code does not compile, allowed is .* that allocate nothing"):
+    with pytest.raises(TypeError, match=r"^Careless: the code does not compile but must be .* that allocate nothing"):
         lb.Agent(Careless()).ask()
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
 from latentbandits.testing import PolicyChecks
 
-VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in TABLE} | {
+VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} | {
     "adarp, five arms, two units": lb.policy("adarp-ucb", arms=5),
     "rp, five arms, five units": lb.policy("rp-ucb", arms=5, units=5),
     "adasp, some arms": lb.policy("adasp-ucb", arms=4, probe_set=[3, 1]),

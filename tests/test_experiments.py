@@ -19,10 +19,10 @@ from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
 from latentbandits.experiments.paper import table2, winning_rates
 from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
+from latentbandits.experiments.registry import IDS, experiment, experiments
 from latentbandits.experiments.reproduce import reproduce
 from latentbandits.experiments.store import Store
-from latentbandits.experiments.table import IDS, experiment, experiments
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -69,11 +69,11 @@ def test_golden_numbers() -> None:
         "default": lb.HiddenMarkov(),
         "noisy, three arms": lb.HiddenMarkov(arms=3, noise=0.5, stickiness=0.8),
         "clicks": lb.HiddenMarkov(rewards="bernoulli", states=3),
-        "memory": lb.HiddenMarkov(memory=0.3, states=3),
+        "memory": lb.HiddenMarkov(carryover=0.3, states=3),
     }
     found = {}
     for name, world in worlds.items():
-        results = lb.simulate(world, list(TABLE), horizon=500, draws=2, repeats=1, seed=7)
+        results = lb.simulate(world, list(REGISTRY), horizon=500, draws=2, repeats=1, seed=7)
         found[name] = {label: results.regret[i].tolist() for i, label in enumerate(results.labels)}
     known = json.loads((GOLDEN / "regret.json").read_text())
     assert found.keys() == known.keys()
@@ -202,7 +202,7 @@ def test_a_damaged_manifest_is_written_anew(tmp_path: Path, content: str) -> Non
 
 def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(tmp_path: Path) -> None:
     reproduce(["ablation"], tmp_path, quick=True)
-    with pytest.raises(ValueError, match="reproduce: workers is 0, allowed is an integer at least 1"):
+    with pytest.raises(ValueError, match="reproduce: workers is 0 but must be an integer at least 1"):
         reproduce(["ablation"], tmp_path, quick=True, workers=0)
 
 
@@ -238,10 +238,10 @@ def test_unknown_experiments_get_the_right_ones(capsys: pytest.CaptureFixture[st
 def test_an_unwritable_folder_is_refused_before_any_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.main(["reproduce", "table2", "--out", str(tmp_path / "file")]) == 2
-    assert "allowed is a folder that can be written to" in capsys.readouterr().err
+    assert "must be a folder that can be written to" in capsys.readouterr().err
     (tmp_path / "report").write_text("")
     assert cli.main(["reproduce", "table2", "--out", str(tmp_path)]) == 2
-    assert "allowed is a folder that can be written to" in capsys.readouterr().err
+    assert "must be a folder that can be written to" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
 
 

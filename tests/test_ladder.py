@@ -24,10 +24,10 @@ from latentbandits.experiments.ladder import (
     WITH_AGE,
 )
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner, summarise
+from latentbandits.presentation.palette import drawing
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from latentbandits.report import summaries as figures
-from latentbandits.report.palette import drawing
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing import PolicyChecks
 from tests.test_representation import constructed as constructed_decomposition

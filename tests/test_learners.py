@@ -10,7 +10,7 @@ from scipy.special import ndtr
 import latentbandits as lb
 from latentbandits import theory
 from latentbandits.policies.decode_commit import DecodeCommit
-from latentbandits.protocols import SCHEDULED, Table
+from latentbandits.protocols import SCHEDULED, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing import PolicyChecks
@@ -64,7 +64,7 @@ def test_plays_are_those_against_the_worst_estimates(alpha: float, penalty: floa
         assert np.delete(counts, best).tolist() == np.delete(most, best).tolist()
 
 
-def table_learner(table: Table, alpha: float, penalty: float) -> list[int]:
+def table_learner(table: Realisation, alpha: float, penalty: float) -> list[int]:
     """Play a table of shrunken means with confidence widths: what LinUCB on a one-hot state is."""
     counts, sums = np.zeros(MEANS.shape), np.zeros(MEANS.shape)
     played = []
@@ -173,7 +173,7 @@ def test_decoded_bound_lies_above_simulation(sigma: float, tau: int) -> None:
 # --- the policy ---
 
 
-def naive_play(table: Table, policy: DecodeCommit) -> tuple[list[list[int]], list[int]]:
+def naive_play(table: Realisation, policy: DecodeCommit) -> tuple[list[list[int]], list[int]]:
     """Play as the policy should, from lists of all probes."""
     prints = np.asarray(policy.fingerprints)
     chosen = np.asarray(policy.decoding).tolist() or list(range(policy.arms))
@@ -228,5 +228,5 @@ class TestDecodeCommit(PolicyChecks):
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], field: str) -> None:
-    with pytest.raises(ValueError, match=f"DecodeCommit: {field} is .*, allowed is "):
+    with pytest.raises(ValueError, match=f"DecodeCommit: {field} is .* but must be "):
         DecodeCommit(**{"arms": 3, "units": 3, "interval": 5, "fingerprints": MEANS, **settings})

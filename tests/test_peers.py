@@ -26,7 +26,7 @@ def restarts(name: str, rewards: np.ndarray, **settings: Any) -> list[int]:
     for t, told in enumerate(rewards):
         decision = agent.ask()
         agent.tell(decision, told[range(len(told)), list(decision.arms)])
-        now = int(agent.state.counts.sum())
+        now = int(agent.memory.counts.sum())
         if now <= before:
             found.append(t)
         before = now
@@ -70,7 +70,7 @@ def test_a_restart_of_one_arm_keeps_the_others() -> None:
         for rewards in told:
             decision = agent.ask()
             agent.tell(decision, rewards[0, decision.arm])
-        kept[together] = int(agent.state.counts.sum())
+        kept[together] = int(agent.memory.counts.sum())
     assert kept == {False: 10, True: 9}
 
 
@@ -81,8 +81,8 @@ def test_hazard_is_learned(stay: float, rate: float) -> None:
     for rewards in table.rewards:
         decision = agent.ask()
         agent.tell(decision, rewards[0, decision.arm])
-    assert agent.state.hazard[0] == pytest.approx(rate, rel=0.2, abs=0.001)
-    assert agent.state.noise[0] == pytest.approx(0.01, rel=0.1)
+    assert agent.memory.hazard[0] == pytest.approx(rate, rel=0.2, abs=0.001)
+    assert agent.memory.noise[0] == pytest.approx(0.01, rel=0.1)
 
 
 def test_weights_are_a_distribution_and_surprise_is_survived() -> None:
@@ -90,8 +90,8 @@ def test_weights_are_a_distribution_and_surprise_is_survived() -> None:
     for reward in (0.5, 0.5, 1e6, -1e6, 0.5, 1e50):
         for _ in range(20):
             agent.tell(agent.ask(), reward)
-            assert agent.state.weights.sum() == pytest.approx(1.0)
-            assert (agent.state.weights >= 0).all()
+            assert agent.memory.weights.sum() == pytest.approx(1.0)
+            assert (agent.memory.weights >= 0).all()
 
 
 def test_rewards_far_from_the_prior_are_survived() -> None:
@@ -99,7 +99,7 @@ def test_rewards_far_from_the_prior_are_survived() -> None:
     agent = Agent(lb.ChangePointThompson(arms=2, noise=1.0, hazard=1e-9), seed=1)
     for reward in np.random.default_rng(0).choice([-1e4, 0.0, 1e4], 3000):
         agent.tell(agent.ask(), reward)
-    assert agent.state.weights.sum() == pytest.approx(1.0)
+    assert agent.memory.weights.sum() == pytest.approx(1.0)
 
 
 def test_splits_are_dense_in_the_recent_past_and_never_far_from_a_change() -> None:
@@ -110,9 +110,9 @@ def test_splits_are_dense_in_the_recent_past_and_never_far_from_a_change() -> No
         decision = agent.ask()
         agent.tell(decision, generator.normal((0.9, 0.1)[decision.arm], 0.1))
         if n in (100, 1000, 20_000):
-            arm = int(agent.state.counts.argmax())
-            count = int(agent.state.counts[arm])
-            splits = agent.state.split_counts[arm, : agent.state.splits[arm]]
+            arm = int(agent.memory.counts.argmax())
+            count = int(agent.memory.counts[arm])
+            splits = agent.memory.split_counts[arm, : agent.memory.splits[arm]]
             assert len(splits) == policy.splits
             assert splits[-4:].tolist() == [count - 4, count - 3, count - 2, count - 1]
             gaps, ages = np.diff([0, *splits]), count - np.array([0, *splits[:-1]])
@@ -123,11 +123,11 @@ def test_splits_are_dense_in_the_recent_past_and_never_far_from_a_change() -> No
 def test_memory_does_not_grow(name: str) -> None:
     policy = lb.policy(name)
     agent = Agent(policy, seed=1)
-    size = sum(part.nbytes for part in agent.state)
+    size = sum(part.nbytes for part in agent.memory)
     for rewards in steady((0.4, 0.5), 2000, 0.1, 0):
         decision = agent.ask()
         agent.tell(decision, rewards[0, decision.arm])
-    assert sum(part.nbytes for part in agent.state) == size < 20_000
+    assert sum(part.nbytes for part in agent.memory) == size < 20_000
 
 
 def test_presets() -> None:
@@ -138,7 +138,7 @@ def test_presets() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: lb.MonitoredUCB(arms=2, window=7), "window is 7, allowed is an even number"),
+        (lambda: lb.MonitoredUCB(arms=2, window=7), "window is 7 but must be an even number"),
         (lambda: lb.GLRUCB(arms=2, risk=1.5), "risk is 1.5"),
         (lambda: lb.CUSUMUCB(arms=2, warm_up=0), "warm_up is 0"),
         (lambda: lb.ChangePointThompson(arms=2, hypotheses=1), "hypotheses is 1"),

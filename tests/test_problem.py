@@ -24,7 +24,7 @@ CHAIN = [[0.98, 0.02], [0.05, 0.95]]
     [
         ({}, lb.HiddenMarkov()),
         ({"states": 3, "dwell": 50, "noise": 0.2}, lb.HiddenMarkov(states=3, stickiness=0.98, noise=0.2)),
-        ({"arms": 4, "stickiness": 0.9, "memory": 0.3}, lb.HiddenMarkov(arms=4, stickiness=0.9, memory=0.3)),
+        ({"arms": 4, "stickiness": 0.9, "carryover": 0.3}, lb.HiddenMarkov(arms=4, stickiness=0.9, carryover=0.3)),
         ({"means": MATRIX, "transition": CHAIN}, lb.HiddenMarkov(means=MATRIX, transition=CHAIN)),
         ({"rewards": "bernoulli", "means": "0.1 to 0.3"}, lb.HiddenMarkov(rewards="bernoulli", span=(0.1, 0.3))),
         ({"separation": 0.2, "states": 3}, lb.HiddenMarkov(separation=0.2, states=3)),
@@ -51,7 +51,7 @@ def test_a_recorded_problem_reads_its_file(tmp_path: Path) -> None:
 
 
 def test_ranges_are_drawn_evenly_on_their_scale() -> None:
-    problem = Problem(states="3 to 6", dwell=(10, 1000), noise=[0.1, 0.4], memory="0.2 to 0.4")
+    problem = Problem(states="3 to 6", dwell=(10, 1000), noise=[0.1, 0.4], carryover="0.2 to 0.4")
     drawn = [problem.drawn(7, draw) for draw in range(4000)]
     states = np.bincount([int(one["states"]) for one in drawn], minlength=7)
     shares = np.diff(np.log([3, 4, 5, 6, 7])) / np.log(7 / 3)
@@ -60,7 +60,7 @@ def test_ranges_are_drawn_evenly_on_their_scale() -> None:
     for field, low, high in (("dwell", 10, 1000), ("noise", 0.1, 0.4)):
         level = np.log(np.array([one[field] for one in drawn]) / low) / np.log(high / low)
         assert kstest(level, "uniform").pvalue > 0.001
-    level = (np.array([one["memory"] for one in drawn]) - 0.2) / 0.2
+    level = (np.array([one["carryover"] for one in drawn]) - 0.2) / 0.2
     assert kstest(level, "uniform").pvalue > 0.001
 
 
@@ -103,47 +103,47 @@ def test_but_changes_words_and_keeps_the_others() -> None:
 
 
 BAD = {
-    "states=1": "states is 1, allowed is an integer from 2 to 1000",
-    "states='20 to 3'": "states is '20 to 3', allowed is a range with the lower end first",
+    "states=1": "states is 1 but must be an integer from 2 to 1000",
+    "states='20 to 3'": "states is '20 to 3' but must be a range with the lower end first",
     "states=(20, 3)": "lower end first",
-    "states=2.5": "allowed is an integer",
-    "states='few'": "allowed is an integer",
-    "states=True": "allowed is an integer",
-    "states=[2, 3, 4]": "allowed is an integer",
-    "stickiness=1.5": "stickiness is 1.5, allowed is a finite number from 0 to 1",
-    "memory=-0.1": "memory is -0.1, allowed is a finite number from 0 to 1",
-    "dwell='0 to 10'": "dwell is '0 to 10', allowed is a finite number at least 1",
-    "dwell=10, stickiness=0.9": "stickiness is 0.9, allowed is none when dwell is given",
-    "noise=-1": "noise is -1, allowed is a finite number at least 0",
-    "noise=float('nan')": "allowed is a finite number",
+    "states=2.5": "must be an integer",
+    "states='few'": "must be an integer",
+    "states=True": "must be an integer",
+    "states=[2, 3, 4]": "must be an integer",
+    "stickiness=1.5": "stickiness is 1.5 but must be a finite number from 0 to 1",
+    "carryover=-0.1": "carryover is -0.1 but must be a finite number from 0 to 1",
+    "dwell='0 to 10'": "dwell is '0 to 10' but must be a finite number at least 1",
+    "dwell=10, stickiness=0.9": "stickiness is 0.9 but must be none when dwell is given",
+    "noise=-1": "noise is -1 but must be a finite number at least 0",
+    "noise=float('nan')": "must be a finite number",
     "noise=0.1, rewards='bernoulli'": "none when rewards are bernoulli",
     "means='0 to 2', rewards='bernoulli'": "probabilities from 0 to 1",
     "means=[[0.1, 1.2], [0.3, 0.4]], rewards='bernoulli'": "probabilities from 0 to 1",
     "means='1 to 0'": "lower end first",
     "means=[[0.1, 0.2]]": "at least two states",
     "means=[[0.1, 0.2], [0.3]]": "a matrix with a row per state",
-    "means=[[0.1, 0.2], [0.3, 0.4]], arms=3": "arms is 3, allowed is 2",
-    "means=[[0.1, 0.2], [0.3, 0.4]], states=3": "states is 3, allowed is 2",
+    "means=[[0.1, 0.2], [0.3, 0.4]], arms=3": "arms is 3 but must be 2",
+    "means=[[0.1, 0.2], [0.3, 0.4]], states=3": "states is 3 but must be 2",
     "transition=[[0.5, 0.6], [0.1, 0.9]]": "probabilities that sum to one",
     "transition=[[1.5, -0.5], [0.1, 0.9]]": "probabilities that sum to one",
     "transition=[[1]]": "at least two states",
-    "transition=[[0.5, 0.5], [0.1, 0.9]], states=3": "states is 3, allowed is 2",
+    "transition=[[0.5, 0.5], [0.1, 0.9]], states=3": "states is 3 but must be 2",
     "separation=9": "separation is 9",
     "kind='seasns'": "did you mean seasons?",
-    "kind='drift', states=3": "states is 3, allowed is none for kind drift",
+    "kind='drift', states=3": "states is 3 but must be none for kind drift",
     "kind='recorded'": "file is None",
-    "kind='seasons', dwell=2.5": "dwell is 2.5, allowed is a whole number of rounds for seasons",
+    "kind='seasons', dwell=2.5": "dwell is 2.5 but must be a whole number of rounds for seasons",
     "kind='recorded', file='missing.csv'": "file is 'missing.csv'",
     "rewards='poisson'": "one of gaussian, bernoulli",
-    "arms=1": "arms is 1, allowed is an integer at least 2",
-    "units=0": "units is 0, allowed is an integer at least 1",
+    "arms=1": "arms is 1 but must be an integer at least 2",
+    "units=0": "units is 0 but must be an integer at least 1",
     "horizon=0": "horizon is 0",
-    "horizon=10**9": "horizon is 1000000000, allowed is at most",
+    "horizon=10**9": "horizon is 1000000000 but must be at most",
     "runs=0": "runs is 0",
-    "runs=10**9": "runs is 1000000000, allowed is at most 100000",
-    "arms=10**9": "arms is 1000000000, allowed is at most 1000",
+    "runs=10**9": "runs is 1000000000 but must be at most 100000",
+    "arms=10**9": "arms is 1000000000 but must be at most 1000",
     "noise=1e160": "noise is 1e+160",
-    "means=(0, 1e200)": "allowed is numbers of size at most 1e+50",
+    "means=(0, 1e200)": "must be numbers of size at most 1e+50",
     "seed=-1": "seed is -1",
 }
 
@@ -174,19 +174,19 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('arms = 4\nstate = "3 to 20"\n', "line 2: key is 'state', allowed is one of .* \\(did you mean states\\?\\)"),
+        ('arms = 4\nstate = "3 to 20"\n', "line 2: key is 'state' but must be one of .* \\(did you mean states\\?\\)"),
         ("# dwel = 3\n\ndwel = 3\n", "line 3: key is 'dwel', .* \\(did you mean dwell\\?\\)"),
         ("arms = 2\n[world]\nstates = 3\n", "line 2: key is 'world'"),
         ("arms = 2\n  'polices' = ['ucb1']\n", "line 2: key is 'polices', .* \\(did you mean policies\\?\\)"),
-        ("states = 1\n", "line 1: states is 1, allowed is an integer from 2 to 1000"),
-        ('arms = 2\nstates = "20 to 3"\n', "line 2: states is '20 to 3', allowed is a range with the lower end first"),
-        ("\n\nmemory = 1.5\n", "line 3: memory is 1.5, allowed is a finite number from 0 to 1"),
+        ("states = 1\n", "line 1: states is 1 but must be an integer from 2 to 1000"),
+        ('arms = 2\nstates = "20 to 3"\n', "line 2: states is '20 to 3' but must be a range with the lower end first"),
+        ("\n\nmemory = 1.5\n", "line 3: carryover is 1.5 but must be a finite number from 0 to 1"),
         ("transition = [[0.5, 0.6], [0.1, 0.9]]\n", "line 1: transition\\[0\\] is .* probabilities that sum to one"),
         ("arms = \n", "at line 1"),
         ("arms = 2\narms = 3\n", "at line 2"),
         ('arms = 2\npolicies = ["ucb1:explration=2"]\n', "line 2: .*did you mean exploration"),
-        ("policies = 3\n", "line 1: policies is 3, allowed is a list of names in quotes"),
-        ("policies = []\n", "line 1: policies is \\[\\], allowed is a list of names in quotes"),
+        ("policies = 3\n", "line 1: policies is 3 but must be a list of names in quotes"),
+        ("policies = []\n", "line 1: policies is \\[\\] but must be a list of names in quotes"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
@@ -226,7 +226,7 @@ def test_options_go_before_the_file(tmp_path: Path) -> None:
         ("--states 1", "states is 1"),
         ("--states '20 to 3'", "lower end first"),
         ("--stickiness 1.01", "from 0 to 1"),
-        ("--memory -1", "from 0 to 1"),
+        ("--carryover -1", "from 0 to 1"),
         ("--arms two", "arms is 'two'"),
         ("--means '0.1 0.2'", "at least two states"),
         ("--transition '0.5 0.6; 0.2 0.8'", "sum to one"),
@@ -257,22 +257,22 @@ def test_bad_input_writes_nothing(
 
 
 POLICIES_REFUSED = {
-    "adarp-ucb": "units of adarp-ucb is 2, allowed is at most the problem's 1",
+    "adarp-ucb": "units of adarp-ucb is 2 but must be at most the problem's 1",
     "state-library:units=2": "units of state-library:units=2 is 2",
-    "adasp-ucb:probe_set=0,1,2": "probe_set is [0, 1, 2], allowed is different arms from 0 to 1",
+    "adasp-ucb:probe_set=0,1,2": "probe_set is [0, 1, 2] but must be different arms from 0 to 1",
     "adasp-ucb:stalenes=3": "did you mean staleness?",
-    "adasp-ucb:staleness": "setting of adasp-ucb is 'staleness', allowed is KEY=VALUE",
+    "adasp-ucb:staleness": "setting of adasp-ucb is 'staleness' but must be KEY=VALUE",
     "adasp-ucb:": "name is 'adasp-ucb:'",
-    "ucb1:arms=5": "setting is 'arms=5', allowed is a setting other than arms",
-    "adasp-ucb:staleness=0": "staleness is 0, allowed is an integer at least 1",
+    "ucb1:arms=5": "setting is 'arms=5' but must be a setting other than arms",
+    "adasp-ucb:staleness=0": "staleness is 0 but must be an integer at least 1",
     "adasp-ucb:staleness=1,staleness=2": "each setting once",
     "adasq-ucb": "did you mean adasp-ucb?",
     "no_such_module:Policy": "no_such_module:Policy cannot be imported (ModuleNotFoundError",
     "latentbandits.policies.ucb1:UCB7": "cannot be imported (AttributeError",
     "latentbandits.policies.ucb1:UCB1:explore=1": "did you mean exploration?",
     "latentbandits.agent:Agent": "Agent cannot be made",
-    "collections:OrderedDict": "allowed is a NamedTuple class with arms, units and its settings",
-    "math:pi": "allowed is a class with init, choose and learn",
+    "collections:OrderedDict": "must be a NamedTuple class with arms, units and its settings",
+    "math:pi": "must be a class with init, choose and learn",
     "missing.toml": "missing.toml cannot be read",
 }
 

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 
 from latentbandits import cli
+from latentbandits.experiments.registry import IDS
 from latentbandits.experiments.reproduce import reproduce
-from latentbandits.experiments.table import IDS
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.presentation.palette import STYLES
 from latentbandits.report.page import write_report
-from latentbandits.report.palette import STYLES
 from latentbandits.report.pictures import PICTURES
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -129,7 +129,7 @@ def test_report_draws_anew(site: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_every_policy_has_its_own_look() -> None:
-    assert set(STYLES) == set(TABLE)
+    assert set(STYLES) == set(REGISTRY)
     looks = [(style.color, str(style.line)) for style in STYLES.values()]
     assert len(set(looks)) == len(looks)
 

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import norm
 
 import latentbandits as lb
-from latentbandits.environments.hidden_markov import stationary
 from latentbandits.experiments import representation as rep
 from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
 from latentbandits.experiments.paper import decomposition
@@ -25,9 +24,10 @@ from latentbandits.experiments.representation import (
     Representation,
     Run,
 )
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Table
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import follow_one, record_one
+from latentbandits.worlds.hidden_markov import stationary
 
 MEANS = np.array([[0.1, 0.5], [0.4, 0.45], [0.7, 0.2]])
 CHAIN = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.25, 0.15, 0.6]])
@@ -69,11 +69,11 @@ class Peeker(NamedTuple):
     arms: int = 2
     units: int = 1
 
-    def informed(self, table: Table) -> Metronome:
+    def informed(self, table: Realisation) -> Metronome:
         return Metronome(script=table.means.argmax(axis=1))
 
 
-def small(rounds: int, noise: float = 0.2, draw: int = 0) -> Table:
+def small(rounds: int, noise: float = 0.2, draw: int = 0) -> Realisation:
     return lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=noise).realise(rounds, 1, seed=3, draw=draw, repeat=0)
 
 
@@ -285,7 +285,7 @@ def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pyt
         ("lc-ucb", BOTH, {}, "for a policy without probes"),
         ("lc-ucb", "everything", {}, "one of lag"),
         ("lc-ucb", LAG, {"rewards": "bernoulli"}, "Gaussian rewards"),
-        ("lc-ucb", LAG, {"memory": 0.3}, "no memory"),
+        ("lc-ucb", LAG, {"carryover": 0.3}, "no carryover"),
         ("adarp-ucb", LAGS, {}, "1 for three lags"),
     ],
 )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from latentbandits import cli
-from latentbandits.cli import screen
 from latentbandits.experiments import fit
+from latentbandits.presentation import progress as screen
 
 Clock = Callable[[float], None]
 

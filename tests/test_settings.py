@@ -5,40 +5,40 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.table import CLASSES, TABLE
+from latentbandits.policies.registry import CLASSES, REGISTRY
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
-    (lb.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1, allowed is an integer at least 2"),
-    (lb.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5, allowed is an integer at least 2"),
-    (lb.TraceLearner, {"arms": True}, "TraceLearner: arms is True, allowed is an integer at least 2"),
-    (lb.TraceLearner, {"arms": 2, "units": 0}, "units is 0, allowed is an integer at least 1"),
+    (lb.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1 but must be an integer at least 2"),
+    (lb.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5 but must be an integer at least 2"),
+    (lb.TraceLearner, {"arms": True}, "TraceLearner: arms is True but must be an integer at least 2"),
+    (lb.TraceLearner, {"arms": 2, "units": 0}, "units is 0 but must be an integer at least 1"),
     (
         lb.TraceLearner,
         {"arms": 2, "lag": "both"},
-        "lag is 'both', allowed is one of none, pair, one-hot, slopes, curves",
+        "lag is 'both' but must be one of none, pair, one-hot, slopes, curves",
     ),
-    (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1, allowed is True or False"),
-    (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1, allowed is a finite number at least 0"),
-    (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is nan, allowed is a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1 but must be True or False"),
+    (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1 but must be a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is nan but must be a finite number at least 0"),
     (
         lb.TraceLearner,
         {"arms": 2, "regularization": 0},
-        "regularization is 0, allowed is a finite number at least 1e-12",
+        "regularization is 0 but must be a finite number at least 1e-12",
     ),
     (lb.TraceLearner, {"arms": 2, "regularization": np.inf}, "regularization is inf"),
-    (lb.TraceLearner, {"arms": 2, "margin": "wide"}, "margin is 'wide', allowed is a finite number at least 0"),
-    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 2]}, "probe_set is [0, 2], allowed is different arms from 0 to 1"),
-    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 0]}, "probe_set is [0, 0], allowed is different arms from 0 to 1"),
-    (lb.TraceLearner, {"arms": 2, "probe_set": [0.5]}, "probe_set is [0.5], allowed is a 1-axis array of integers"),
-    (lb.TraceLearner, {"arms": 2, "lag": "none"}, "lag is 'none', allowed is another"),
-    (lb.TraceLearner, {"arms": 5, "interval": 3}, "interval is 3, allowed is 0, or at least the 5 rounds of a probe"),
-    (lb.TraceLearner, {"arms": 2, "interval": 9, "gated": True}, "interval is 9, allowed is 0 when gated"),
-    (lb.TraceLearner, {"arms": 2, "staleness": 0}, "staleness is 0, allowed is an integer at least 1"),
-    (lb.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale', allowed is one of arms, units,"),
-    (lb.EXP3, {"arms": 2, "mixing": 1.5}, "mixing is 1.5, allowed is a finite number from 1e-09 to 1"),
-    (lb.SlidingWindowUCB, {"arms": 2, "window": 1}, "window is 1, allowed is an integer at least 2"),
-    (lb.EpsilonGreedy, {"arms": 2, "epsilon": -0.1}, "epsilon is -0.1, allowed is a finite number from 0 to 1"),
-    (lb.Scripted, {"arms": 2, "script": [2]}, "script is [2], allowed is at least one arm, each from 0 to 1"),
+    (lb.TraceLearner, {"arms": 2, "margin": "wide"}, "margin is 'wide' but must be a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 2]}, "probe_set is [0, 2] but must be different arms from 0 to 1"),
+    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 0]}, "probe_set is [0, 0] but must be different arms from 0 to 1"),
+    (lb.TraceLearner, {"arms": 2, "probe_set": [0.5]}, "probe_set is [0.5] but must be a 1-axis array of integers"),
+    (lb.TraceLearner, {"arms": 2, "lag": "none"}, "lag is 'none' but must be another"),
+    (lb.TraceLearner, {"arms": 5, "interval": 3}, "interval is 3 but must be 0, or at least the 5 rounds of a probe"),
+    (lb.TraceLearner, {"arms": 2, "interval": 9, "gated": True}, "interval is 9 but must be 0 when gated"),
+    (lb.TraceLearner, {"arms": 2, "staleness": 0}, "staleness is 0 but must be an integer at least 1"),
+    (lb.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale' but must be one of arms, units,"),
+    (lb.EXP3, {"arms": 2, "mixing": 1.5}, "mixing is 1.5 but must be a finite number from 1e-09 to 1"),
+    (lb.SlidingWindowUCB, {"arms": 2, "window": 1}, "window is 1 but must be an integer at least 2"),
+    (lb.EpsilonGreedy, {"arms": 2, "epsilon": -0.1}, "epsilon is -0.1 but must be a finite number from 0 to 1"),
+    (lb.Scripted, {"arms": 2, "script": [2]}, "script is [2] but must be at least one arm, each from 0 to 1"),
     (lb.BayesFilter, {"transition": [[1, 0.1], [0, 1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "sum to one"),
     (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "transition is [[1.0]]"),
     (lb.BayesFilter, {"transition": np.eye(2), "means": [[0, 1], [1, 0]], "start": [1]}, "start is [1.0]"),
@@ -52,7 +52,7 @@ def test_bad_settings_are_refused_in_one_sentence(kind: Any, settings: dict[str,
     with pytest.raises(ValueError, match=re.escape(sentence)) as refusal:
         kind(**settings)
     assert "\n" not in str(refusal.value)
-    assert "allowed is" in str(refusal.value)
+    assert "must be" in str(refusal.value)
 
 
 def test_a_changed_copy_is_checked_too() -> None:
@@ -65,7 +65,7 @@ def test_a_changed_copy_is_checked_too() -> None:
 
 def test_one_policy_has_one_type_of_each_field() -> None:
     """An integer given for a float would be another compiled form."""
-    for name in TABLE:
+    for name in REGISTRY:
         made, again = lb.policy(name), lb.policy(name, arms=np.int64(2))  # type: ignore[arg-type]
         assert [type(x) for x in made] == [type(x) for x in again]
     assert type(lb.UCB1(2, exploration=1).exploration) is float
@@ -73,7 +73,7 @@ def test_one_policy_has_one_type_of_each_field() -> None:
 
 
 def test_names_and_settings_round_trip() -> None:
-    for name in TABLE:
+    for name in REGISTRY:
         made = lb.policy(name, arms=3)
         again = type(made)(**lb.describe(made))
         assert lb.describe(again) == lb.describe(made)
@@ -87,5 +87,5 @@ def test_every_class_documents_every_setting() -> None:
 
 
 def test_unknown_names_get_the_nearest() -> None:
-    with pytest.raises(ValueError, match=r"name is 'adasp', allowed is one of state-library, .*did you mean adasp-ucb"):
+    with pytest.raises(ValueError, match=r"name is 'adasp' but must be one of state-library, .*did you mean adasp-ucb"):
         lb.policy("adasp")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.table import TABLE
-from latentbandits.protocols import Table
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import record_one
 
@@ -26,7 +26,7 @@ def same(a: lb.Results, b: lb.Results, label: str) -> None:
 
 
 def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = list(TABLE)
+    names = list(REGISTRY)
     whole = lb.simulate(lb.HiddenMarkov(), names, workers=1, **SMALL)
     backwards = lb.simulate(lb.HiddenMarkov(), names[::-1], workers=2, **SMALL)
     monkeypatch.setattr("latentbandits.simulation.batch._TASK_ROUNDS", 1)
@@ -38,7 +38,7 @@ def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.Monkey
 
 
 def test_compiled_and_interpreted_agree_to_the_bit() -> None:
-    names = list(TABLE)
+    names = list(REGISTRY)
     sizes = {**SMALL, "horizon": 150, "draws": 2, "repeats": 1}
     compiled = lb.simulate(lb.HiddenMarkov(), names, **sizes)
     interpreted = lb.simulate(lb.HiddenMarkov(), names, interpreted=True, **sizes)
@@ -116,22 +116,22 @@ def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"horizon": 0}, "simulate: horizon is 0, allowed is an integer at least 1"),
-        ({"draws": 1.5}, "simulate: draws is 1.5, allowed is an integer at least 1"),
+        ({"horizon": 0}, "simulate: horizon is 0 but must be an integer at least 1"),
+        ({"draws": 1.5}, "simulate: draws is 1.5 but must be an integer at least 1"),
         ({"workers": 0}, "simulate: workers is 0"),
-        ({"seed": -1}, "simulate: seed is -1, allowed is an integer at least 0"),
-        ({"policies": []}, r"simulate: policies is \[\], allowed is at least one policy"),
+        ({"seed": -1}, "simulate: seed is -1 but must be an integer at least 0"),
+        ({"policies": []}, r"simulate: policies is \[\] but must be at least one policy"),
         ({"policies": ["ucb"]}, "policy: name is 'ucb'"),
-        ({"policies": [3]}, "allowed is a policy or the name of one"),
-        ({"policies": [lb.UCB1(3)]}, "arms is 3, allowed is the world's 2"),
-        ({"policies": ["ucb1", "ucb1"]}, "allowed is each once"),
+        ({"policies": [3]}, "must be a policy or the name of one"),
+        ({"policies": [lb.UCB1(3)]}, "arms is 3 but must be the world's 2"),
+        ({"policies": ["ucb1", "ucb1"]}, "must be each once"),
         (
             {"policies": [lb.TraceLearner(2, covariates=3)]},
-            "covariates is 3, allowed is 0, or the 0 that the world reveals",
+            "covariates is 3 but must be 0, or the 0 that the world reveals",
         ),
-        ({"world": None}, "simulate: world is None, allowed is a world"),
-        ({"world": lb.HiddenMarkov}, "allowed is a world, such as HiddenMarkov"),
-        ({"policies": None}, "policies is None, allowed is policies or names"),
+        ({"world": None}, "simulate: world is None but must be a world"),
+        ({"world": lb.HiddenMarkov}, "must be a world, such as HiddenMarkov"),
+        ({"policies": None}, "policies is None but must be policies or names"),
         ({"draws": 2**40}, "draws is 1099511627776"),
         ({"world": lb.Drift(), "policies": ["bayes-limit"]}, "the world has no hidden Markov chain"),
     ],
@@ -166,12 +166,12 @@ class Rounds(NamedTuple):
 
 @pytest.mark.parametrize("wrong", [-(10**9), -1, 2, 10**9])
 def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
-    with pytest.raises(ValueError, match="Broken: choice is 'no arm in round 3', allowed is arms from 0 to 1"):
+    with pytest.raises(ValueError, match="Broken: choice is 'no arm in round 3' but must be arms from 0 to 1"):
         lb.simulate(lb.HiddenMarkov(), Broken(wrong=wrong), **SMALL)
     agent = lb.Agent(Broken(wrong=wrong))
     for _ in range(3):
         agent.ask()
-    with pytest.raises(ValueError, match=r"choice is .* allowed is arms from 0 to 1"):
+    with pytest.raises(ValueError, match=r"choice is .* must be arms from 0 to 1"):
         agent.ask()
 
 
@@ -179,10 +179,10 @@ def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
 class Liar:
     """A stranger's world that breaks its promise."""
 
-    change: Callable[[Table], Table]
+    change: Callable[[Realisation], Realisation]
     arms: int = 2
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         return self.change(lb.HiddenMarkov().realise(horizon, units, seed, draw, repeat))
 
 
@@ -196,8 +196,8 @@ class Liar:
         lambda table: table._replace(rewards=np.where(table.rewards > 0.5, np.nan, table.rewards)),
     ],
 )
-def test_worlds_that_break_their_promise_are_refused(change: Callable[[Table], Table]) -> None:
-    with pytest.raises(ValueError, match=r"world: (rewards|means) is .*, allowed is (shape|finite)"):
+def test_worlds_that_break_their_promise_are_refused(change: Callable[[Realisation], Realisation]) -> None:
+    with pytest.raises(ValueError, match=r"world: (rewards|means) is .* but must be (shape|finite)"):
         lb.simulate(Liar(change), ["ucb1"], **SMALL)
 
 
@@ -209,7 +209,7 @@ def test_an_odd_layout_is_no_lie() -> None:
 
 def test_presets_work_for_many_arms() -> None:
     """All names play with any number of arms, and adaptive probing stays worth its while."""
-    lb.simulate(lb.HiddenMarkov(arms=30), list(TABLE), horizon=60, draws=1, repeats=1)
+    lb.simulate(lb.HiddenMarkov(arms=30), list(REGISTRY), horizon=60, draws=1, repeats=1)
     results = lb.simulate(
         lb.HiddenMarkov(arms=5), ["adarp-ucb", "adasp-ucb", "ucb1"], horizon=10_000, draws=8, repeats=1
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.policies import stories
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 
@@ -140,12 +140,12 @@ def test_nothing_pruned_is_exact_bayes(noise: float, units: int, rounds: int, ur
         told: list[tuple[Sequence[int], Sequence[float]]] = []
         for t in range(rounds):
             decision = agent.ask()
-            assert agent.state.value == pytest.approx(values_by_paths(policy, told), abs=1e-9)
+            assert agent.memory.value == pytest.approx(values_by_paths(policy, told), abs=1e-9)
             told.append((decision.arms, [float(rewards[t, unit, arm]) for unit, arm in enumerate(decision.arms)]))
             agent.tell(decision, told[-1][1])
         agent.ask()
         assert agent.belief.stories == sum(1 for _ in paths(rounds))
-        assert agent.state.value == pytest.approx(values_by_paths(policy, told), abs=1e-9)
+        assert agent.memory.value == pytest.approx(values_by_paths(policy, told), abs=1e-9)
         apart += sum(len(set(arms)) > 1 for arms, _ in told)
     assert (apart > 0) == (units > 1)
 
@@ -202,7 +202,7 @@ def test_pruning_is_unbiased_for_random_numbers() -> None:
 
 def check(agent: Agent, told: int) -> None:
     """Check all books of all stories after some rounds of fewer than 256."""
-    policy, state = agent.policy, agent.state
+    policy, state = agent.policy, agent.memory
     assert isinstance(policy, lb.StateLibrary)
     about = state.about
     live = state.slots[: int(about[stories.LIVE])]
@@ -310,7 +310,7 @@ class Shifted(NamedTuple):
     def arms(self) -> int:
         return self.world.arms
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         table = self.world.realise(horizon, units, seed, draw, repeat)
         means, rewards = self.zero + self.unit * table.means, self.zero + self.unit * table.rewards
         return table._replace(means=means, rewards=rewards, truth=None)
@@ -351,14 +351,14 @@ def test_regret_does_not_depend_on_zero_and_unit() -> None:
 def test_memory_is_constant_and_a_saved_agent_goes_on_alike(units: int, tmp_path: Path) -> None:
     rewards = lb.HiddenMarkov(stickiness=0.97, noise=0.1).realise(20_000, units, seed=4, draw=0, repeat=0).rewards
     agent = Agent(lb.StateLibrary(arms=2, units=units), seed=1)
-    size = sum(part.nbytes for part in agent.state)
+    size = sum(part.nbytes for part in agent.memory)
     play(agent, rewards[:500])
     agent.save(tmp_path / "early")
     restored = Agent.load(tmp_path / "early")
     assert play(restored, rewards[500:1500]) == play(agent, rewards[500:1500])
     assert restored.belief == agent.belief
     play(agent, rewards[1500:])
-    assert sum(part.nbytes for part in agent.state) == size < 700_000
+    assert sum(part.nbytes for part in agent.memory) == size < 700_000
     agent.save(tmp_path / "late")
     assert (tmp_path / "late").stat().st_size < 150_000
 
@@ -385,9 +385,9 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], unit
         if reward is not None:
             decision = agent.ask()
             agent.tell(decision, [reward * (1 - 0.2 * arm) for arm in decision.arms])
-        before = [part.copy() for part in agent.state]
+        before = [part.copy() for part in agent.memory]
         belief = agent.belief
-        for old, part in zip(before, agent.state, strict=True):
+        for old, part in zip(before, agent.memory, strict=True):
             assert (old == part).all()
         assert sum(known.probability for known in belief.states) + belief.elsewhere == pytest.approx(1.0)
         assert all(0 <= known.probability <= 1 + 1e-9 for known in belief.states)
@@ -425,7 +425,7 @@ def test_belief_of_a_world_of_two_states(units: int) -> None:
 
 
 def test_policies_without_a_belief_say_so() -> None:
-    with pytest.raises(AttributeError, match="allowed is one that does, such as StateLibrary"):
+    with pytest.raises(AttributeError, match="must be one that does, such as StateLibrary"):
         _ = Agent("ucb1").belief
     assert not hasattr(Agent("ucb1"), "belief")
 
@@ -436,7 +436,7 @@ def test_policies_without_a_belief_say_so() -> None:
 @pytest.mark.parametrize(
     ("chosen", "sentence"),
     [
-        ({"low": 1.0, "high": 0.0}, "high is 0.*, allowed is at least low, which is 1"),
+        ({"low": 1.0, "high": 0.0}, "high is 0.* but must be at least low, which is 1"),
         ({"novelty": 0.0}, "novelty is 0"),
         ({"stories": 1}, "stories is 1"),
         ({"states": 1}, "states is 1"),

@@ -14,10 +14,20 @@ from matplotlib.figure import Figure
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.cli import trace
-from latentbandits.policies.table import TABLE
-from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, RIVAL, SCHEDULED, STALENESS, UNTRIED, Table
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.presentation.palette import drawing
+from latentbandits.protocols import (
+    CONTINUED,
+    MARGIN,
+    REASONS,
+    RESIDUAL,
+    RIVAL,
+    SCHEDULED,
+    STALENESS,
+    UNTRIED,
+    Realisation,
+)
 from latentbandits.random import stream
-from latentbandits.report.palette import drawing
 from latentbandits.report.trace import MARKS, Shown, believed_changes, draw
 from latentbandits.settings import describe
 from latentbandits.simulation.batch import believe_one, record_one
@@ -27,7 +37,7 @@ PAGES = ROOT / "docs" / "policies"
 START, END = 301, 600
 
 
-def recorded(policy: Any, world: Any = None, seed: int = 6) -> tuple[Table, np.ndarray, np.ndarray]:
+def recorded(policy: Any, world: Any = None, seed: int = 6) -> tuple[Realisation, np.ndarray, np.ndarray]:
     world = world or lb.HiddenMarkov(arms=policy.arms)
     table = world.realise(END, policy.units, seed, 0, 0)
     return table, *record_one(policy, table, stream(seed))
@@ -58,7 +68,7 @@ def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_the_picture_shows_what_happened(name: str) -> None:
     policy = lb.policy(name, arms=3)
     figure, shown = drawn(name, policy)
@@ -80,7 +90,7 @@ def test_the_picture_shows_what_happened(name: str) -> None:
     # regret adds up
     assert points(figure, "regret")[1, -1] == pytest.approx(shown.regret.sum())
     assert points(figure, "random")[1, -1] == pytest.approx(shown.gaps.mean(axis=1).sum())
-    assert TABLE[name].label in figure.axes[0].get_title(loc="left")
+    assert REGISTRY[name].label in figure.axes[0].get_title(loc="left")
     assert all(axes.get_ylabel() for axes in figure.axes)
     assert figure.axes[-1].get_xlabel() == "round"
     assert figure.axes[-1].get_xlim() == (START - 0.5, END + 0.5)
@@ -197,7 +207,7 @@ def test_the_legend_covers_no_data() -> None:
 SHORT = ["--start", "50", "--rounds", "40"]
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_the_command_draws_every_policy(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -277,7 +287,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert cli.main(["trace", arguments[0], *SHORT, *arguments[1:]]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert "allowed is" in said.err
+    assert "must be" in said.err
     assert said.err.count("\n") == 1
     assert [path.name for path in tmp_path.rglob("*")] == ["folder.svg"]
 
@@ -296,7 +306,7 @@ def test_too_little_memory_is_one_sentence(
 def test_without_matplotlib_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for module in ("latentbandits.report.palette", "latentbandits.report.trace"):
+    for module in ("latentbandits.presentation.palette", "latentbandits.report.trace"):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert cli.main(["trace", "ucb1", "--out", str(tmp_path / "a.svg")]) == 2
@@ -318,7 +328,7 @@ def index() -> dict[str, Path]:
 
 
 def test_every_policy_has_a_page() -> None:
-    assert sorted(index()) == sorted(TABLE)
+    assert sorted(index()) == sorted(REGISTRY)
     background = (ROOT / "docs" / "background.md").read_text()
     for name, page in index().items():
         assert f"`{name}`" in page.read_text().splitlines()[0]
@@ -341,7 +351,7 @@ def settings(page: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_every_setting_is_explained_with_its_value(name: str) -> None:
     page = index()[name]
     further = re.findall(r"\[[^]]*settings[^]]*\]\(([\w-]+\.md)", page.read_text())
@@ -387,7 +397,7 @@ def test_links_lead_somewhere() -> None:
 @pytest.mark.parametrize(
     ("world", "extra"),
     [
-        ("hidden-markov", ["--world-set", "memory=0.3", "--world-set", "separation=0.2", "--states", "4"]),
+        ("hidden-markov", ["--world-set", "carryover=0.3", "--world-set", "separation=0.2", "--states", "4"]),
         ("drift", ["--world-set", "timescale=80"]),
         ("seasons", ["--world-set", "dwell=20", "--states", "3"]),
         ("recorded", ["--world-set", "file={record}"]),
@@ -416,10 +426,10 @@ def test_any_world_can_be_traced(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--world", "mars"], "--world is 'mars', allowed is one of hidden-markov, drift, seasons, recorded"),
-        (["--world", "drift", "--world-set", "states=3"], "--world-set is 'states', allowed is one of arms, timescale"),
+        (["--world", "mars"], "--world is 'mars' but must be one of hidden-markov, drift, seasons, recorded"),
+        (["--world", "drift", "--world-set", "states=3"], "--world-set is 'states' but must be one of arms, timescale"),
         (["--world", "recorded"], "--world-set file cannot be read"),
-        (["--world-set", "memory=2"], "memory is 2, allowed is a finite number from 0 to 1"),
+        (["--world-set", "carryover=2"], "carryover is 2 but must be a finite number from 0 to 1"),
     ],
 )
 def test_bad_worlds_are_refused_by_trace(capsys: pytest.CaptureFixture[str], options: list[str], sentence: str) -> None:

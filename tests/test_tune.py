@@ -18,8 +18,8 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice import tune as module
 from latentbandits.advice.space import Axis, space
-from latentbandits.policies.table import TABLE
-from latentbandits.protocols import Choice, Table
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import Purpose, Stream, below, stream, uniform
 from latentbandits.settings import AtLeast, Within, checked, describe
 from latentbandits.simulation.results import interval
@@ -62,10 +62,10 @@ class Treacherous:
 
     arms = 2
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat)).normal(0, 0.1, (horizon, units, 2))
         means = np.tile([0.0, 1.0] if draw >= module.TUNED_ON else [1.0, 0.0], (horizon, 1))
-        return Table(means, means[:, None, :] + noise, np.zeros((horizon, 0)), np.zeros(horizon, np.int64), None)
+        return Realisation(means, means[:, None, :] + noise, np.zeros((horizon, 0)), np.zeros(horizon, np.int64), None)
 
     def __repr__(self) -> str:
         return "Treacherous()"
@@ -335,7 +335,7 @@ def test_a_study_in_use_is_refused(tmp_path: Path) -> None:
     before = path.read_bytes()
     with open(path, "rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(ValueError, match="allowed is a file that no other process is tuning with"):
+        with pytest.raises(ValueError, match="must be a file that no other process is tuning with"):
             slow(trials=3, study=path)
     assert path.read_bytes() == before
 
@@ -356,7 +356,7 @@ def test_a_study_of_something_else_is_refused(changes: dict[str, Any], word: str
     path = tmp_path / "a.study"
     slow(trials=1, study=path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=f"^tune: study is .*allowed is a new file, or one about the same {word} "):
+    with pytest.raises(ValueError, match=f"^tune: study is .*must be a new file, or one about the same {word} "):
         slow(study=path, **changes)
     assert path.read_bytes() == before
 
@@ -371,11 +371,11 @@ def test_a_file_that_is_no_study_is_refused_and_kept(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     contents["another.study"] = journal.read_bytes()
     for name, content in contents.items():
-        with pytest.raises(ValueError, match="allowed is a new file, or one that `tune` wrote"):
+        with pytest.raises(ValueError, match="must be a new file, or one that `tune` wrote"):
             slow(study=tmp_path / name)
         assert (tmp_path / name).read_bytes() == content
     for name in ("", "no/folder.study"):
-        with pytest.raises(ValueError, match=r"^tune: study is .*allowed is a file that can be written \("):
+        with pytest.raises(ValueError, match=r"^tune: study is .*must be a file that can be written \("):
             slow(study=tmp_path / name)
     (tmp_path / "empty.study").touch()
     slow(trials=1, study=tmp_path / "empty.study")
@@ -384,11 +384,11 @@ def test_a_file_that_is_no_study_is_refused_and_kept(tmp_path: Path) -> None:
 # Where it looks
 
 
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_the_usual_space_is_around_the_defaults_and_accepted(name: str) -> None:
     policy = lb.policy(name, arms=3)
     if not set(describe(policy)) - {"arms", "units"}:
-        with pytest.raises(ValueError, match=r"^tune: policy is .* allowed is one with settings to search"):
+        with pytest.raises(ValueError, match=r"^tune: policy is .* must be one with settings to search"):
             space(policy)
         return
     axes = space(policy)
@@ -466,21 +466,21 @@ def test_search_takes_ranges_and_choices() -> None:
 @pytest.mark.parametrize(
     ("search", "said"),
     [
-        ({"stalenes": "5 to 200"}, r"search is 'stalenes', allowed is one of .* \(did you mean staleness\?\)"),
-        ({"arms": [2, 3]}, "search is 'arms', allowed is one of"),
-        ({"staleness": "0 to 5"}, "search of staleness is 0, allowed is an integer at least 1"),
-        ({"staleness": "1.5 to 5"}, "search of staleness is 1.5, allowed is an integer"),
-        ({"staleness": "9 to 5"}, "search of staleness is '9 to 5', allowed is a range with the lower end first"),
-        ({"staleness": 7}, "search of staleness is 7, allowed is a range with the lower end first"),
-        ({"staleness": "many"}, "search of staleness is 'many', allowed is a range such as"),
-        ({"staleness": [7]}, r"search of staleness is \[7\], allowed is .*several values"),
-        ({"staleness": [7, 7]}, r"search of staleness is \[7, 7\], allowed is"),
-        ({"lag": "pair"}, "search of lag is 'pair', allowed is several values"),
-        ({"lag": ["pair", "pears"]}, "search of lag is 'pears', allowed is one of none, pair"),
-        ({"gated": ["yes", "no"]}, "search of gated is 'yes', allowed is true or false"),
+        ({"stalenes": "5 to 200"}, r"search is 'stalenes' but must be one of .* \(did you mean staleness\?\)"),
+        ({"arms": [2, 3]}, "search is 'arms' but must be one of"),
+        ({"staleness": "0 to 5"}, "search of staleness is 0 but must be an integer at least 1"),
+        ({"staleness": "1.5 to 5"}, "search of staleness is 1.5 but must be an integer"),
+        ({"staleness": "9 to 5"}, "search of staleness is '9 to 5' but must be a range with the lower end first"),
+        ({"staleness": 7}, "search of staleness is 7 but must be a range with the lower end first"),
+        ({"staleness": "many"}, "search of staleness is 'many' but must be a range such as"),
+        ({"staleness": [7]}, r"search of staleness is \[7\] but must be .*several values"),
+        ({"staleness": [7, 7]}, r"search of staleness is \[7, 7\] but must be"),
+        ({"lag": "pair"}, "search of lag is 'pair' but must be several values"),
+        ({"lag": ["pair", "pears"]}, "search of lag is 'pears' but must be one of none, pair"),
+        ({"gated": ["yes", "no"]}, "search of gated is 'yes' but must be true or false"),
         ({"probe_set": [[0], [1]]}, "search of probe_set is"),
-        ({}, "search is {}, allowed is"),
-        ({"interval": "5 to 20"}, "search is {'interval': '5 to 20'}, allowed is settings that adasp-ucb accepts"),
+        ({}, "search is {} but must be"),
+        ({"interval": "5 to 20"}, "search is {'interval': '5 to 20'} but must be settings that adasp-ucb accepts"),
     ],
 )
 def test_bad_searches_are_refused(search: dict[str, Any], said: str, tmp_path: Path) -> None:
@@ -501,17 +501,17 @@ def test_settings_that_the_policy_refuses_are_trials_that_failed() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"trials": 0}, "tune: trials is 0, allowed is an integer at least 1"),
+        ({"trials": 0}, "tune: trials is 0 but must be an integer at least 1"),
         ({"trials": 2.5}, "tune: trials is 2.5"),
-        ({"runs": 1}, "tune: runs is 1, allowed is an integer at least 2"),
+        ({"runs": 1}, "tune: runs is 1 but must be an integer at least 2"),
         ({"workers": 0}, "tune: workers is 0"),
         ({"policy": "d-ubc"}, r"policy: name is 'd-ubc', .*did you mean d-ucb"),
-        ({"policy": "random", "search": None}, "tune: policy is 'UniformRandom', allowed is one with settings"),
-        ({"policy": "state-oracle", "search": None}, "tune: policy is 'StateOracle', allowed is one with settings"),
+        ({"policy": "random", "search": None}, "tune: policy is 'UniformRandom' but must be one with settings"),
+        ({"policy": "state-oracle", "search": None}, "tune: policy is 'StateOracle' but must be one with settings"),
         ({"policy": 7}, "tune: policies"),
-        ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2, allowed is at most the problem's 1"),
-        ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3, allowed is the world's 2"),
-        ({"world": lb.Recorded(np.eye(2))}, r"tune: world is Recorded\(.*allowed is one whose draws differ"),
+        ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2 but must be at most the problem's 1"),
+        ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
+        ({"world": lb.Recorded(np.eye(2))}, r"tune: world is Recorded\(.*must be one whose draws differ"),
         ({"world": "nowhere.toml"}, "problem: nowhere.toml cannot be read"),
         ({"world": 3}, "tune: world is 3"),
     ],
@@ -604,7 +604,7 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
     [
         (["tune", "d-ubc"], "did you mean d-ucb"),
         (["tune", "d-ucb:discont=0.9"], "did you mean discount"),
-        (["tune", "random"], "allowed is one with settings to search"),
+        (["tune", "random"], "must be one with settings to search"),
         (["tune", "adarp-ucb"], "units of adarp-ucb is 2"),
         (["tune", "d-ucb", "--trials", "0"], "trials is 0"),
         (["tune", "d-ucb", "--workers", "0"], "workers is 0"),
@@ -612,13 +612,13 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
         (["tune", "d-ucb", "--noise", "-1"], "noise is -1"),
         (["tune", "d-ucb", "none.toml"], "none.toml cannot be read"),
         (["tune", "d-ucb", "--search", "discont=0.9 to 0.99"], "did you mean discount"),
-        (["tune", "d-ucb", "--search", "discount"], "--search: setting is 'discount', allowed is KEY=VALUE"),
+        (["tune", "d-ucb", "--search", "discount"], "--search: setting is 'discount' but must be KEY=VALUE"),
         (["tune", "d-ucb", "--search", "discount=0.9,0.99", "discount=0.5,0.6"], "each setting once"),
-        (["tune", "d-ucb", "--out", "a.yaml"], "--out is 'a.yaml', allowed is a file name that ends in .toml"),
-        (["tune", "d-ucb", "--out", "no/a.toml"], "--out is 'no/a.toml', allowed is a file in a folder that exists"),
-        (["tune", "d-ucb", "--figure", "a.gif"], "--figure is 'a.gif', allowed is a file name that ends in .svg"),
-        (["tune", "d-ucb", "--study", "no/a.study"], "study is 'no/a.study', allowed is a file that can be written"),
-        (["tune", "d-ucb", "--out", "a.toml", "--study", "a.toml"], "allowed is a file that has no other part"),
+        (["tune", "d-ucb", "--out", "a.yaml"], "--out is 'a.yaml' but must be a file name that ends in .toml"),
+        (["tune", "d-ucb", "--out", "no/a.toml"], "--out is 'no/a.toml' but must be a file in a folder that exists"),
+        (["tune", "d-ucb", "--figure", "a.gif"], "--figure is 'a.gif' but must be a file name that ends in .svg"),
+        (["tune", "d-ucb", "--study", "no/a.study"], "study is 'no/a.study' but must be a file that can be written"),
+        (["tune", "d-ucb", "--out", "a.toml", "--study", "a.toml"], "must be a file that has no other part"),
     ],
 )
 def test_bad_commands_are_one_sentence_and_write_nothing(
@@ -637,7 +637,7 @@ def test_a_study_of_another_problem_is_refused_by_the_command(here: Path, capsys
     before = {name: (here / name).read_bytes() for name in os.listdir(here)}
     capsys.readouterr()
     assert cli.main(command("--noise", "0.2", "--study", "one.study")) == 2
-    assert "allowed is a new file, or one about the same problem" in capsys.readouterr().err
+    assert "must be a new file, or one about the same problem" in capsys.readouterr().err
     assert {name: (here / name).read_bytes() for name in os.listdir(here)} == before
     # without a name every problem has its own
     assert cli.main(command("--trials", "1")) == 0

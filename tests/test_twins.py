@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import (
     CONTINUED,
     MARGIN,
@@ -20,7 +20,7 @@ from latentbandits.protocols import (
     STALENESS,
     UNTRIED,
     Choice,
-    Table,
+    Realisation,
 )
 from latentbandits.random import below, normal, stream, uniform
 from latentbandits.simulation.batch import record_one
@@ -75,7 +75,7 @@ class StreamDraws:
             return int(below(self.stream, n))
 
 
-def realise(policy: Any, world: Settings, rounds: int, seed: int) -> Table:
+def realise(policy: Any, world: Settings, rounds: int, seed: int) -> Realisation:
     return lb.HiddenMarkov(arms=policy.arms, **world).realise(
         horizon=rounds, units=policy.units, seed=seed, draw=seed, repeat=0
     )
@@ -85,7 +85,7 @@ def stationary(transition: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.matrix_power(transition, 2**20)[0])
 
 
-def twin_of(policy: Any, table: Table, seed: int) -> naive.Twin:
+def twin_of(policy: Any, table: Realisation, seed: int) -> naive.Twin:
     if type(policy) in TWINS:
         return TWINS[type(policy)](StreamDraws(seed), **lb.describe(policy))
     if isinstance(policy, lb.StateOracle):
@@ -102,7 +102,7 @@ def twin_of(policy: Any, table: Table, seed: int) -> naive.Twin:
     return naive.NaiveFilter(*naive.pairs_of(table.truth), units=policy.units)
 
 
-def play(twin: naive.Twin, table: Table) -> Played:
+def play(twin: naive.Twin, table: Realisation) -> Played:
     """Play a twin on a table, and return its arms and reasons as `record_one` returns those of a policy."""
     played, reasons = [], []
     for context, rewards in zip(table.context, table.rewards, strict=True):
@@ -138,12 +138,12 @@ def assert_compiles_alike(policy: Any, world: Settings, seed: int) -> None:
 
 
 def is_linear(name: str) -> bool:
-    return TABLE[name].make is lb.TraceLearner
+    return REGISTRY[name].make is lb.TraceLearner
 
 
 NAMED = [
     pytest.param(name, world, id=f"{name}-{world}")
-    for name in TABLE
+    for name in REGISTRY
     for world in (GAUSSIAN if is_linear(name) else WORLDS)
 ]
 
@@ -154,13 +154,13 @@ def test_named_policy_plays_like_its_twin(name: str, world: str) -> None:
 
 
 @pytest.mark.parametrize("arms", [3, 5])
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_named_policy_with_more_arms_plays_like_its_twin(name: str, arms: int) -> None:
     assert_like_twin(lb.policy(name, arms=arms), {}, seed=arms)
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("name", TABLE)
+@pytest.mark.parametrize("name", REGISTRY)
 def test_named_policy_interpreted(name: str, world: str) -> None:
     for arms in (2, 5):
         assert_compiles_alike(lb.policy(name, arms=arms), WORLDS[world], seed=2)
@@ -365,7 +365,7 @@ CORNERS: Mapping[str, tuple[Settings, Settings]] = {
     "noisy-adarp": ({**GATED, "arms": 2, "units": 2}, {"noise": 0.5}),
     "switching-adasp": ({**GATED, "arms": 3}, {"stickiness": 0.3}),
     "unequal-units": ({**GATED, "arms": 2, "units": 2}, {"unit_noise": (0.01, 0.4)}),
-    "memory": ({**GATED, "arms": 2, "units": 2}, {"memory": 0.5}),
+    "memory": ({**GATED, "arms": 2, "units": 2}, {"carryover": 0.5}),
 }
 TRACES = {**GRID, **CORNERS}
 
@@ -396,8 +396,8 @@ TINY: Mapping[str, Settings] = {
     "gaussian": {"noise": 0.3},
     "bernoulli": {"rewards": "bernoulli"},
     "cycle": {"transition": CYCLE, "noise": 0.3},
-    "memory": {"memory": 0.4, "noise": 0.3},
-    "memory-bernoulli": {"memory": 0.4, "rewards": "bernoulli"},
+    "memory": {"carryover": 0.4, "noise": 0.3},
+    "memory-bernoulli": {"carryover": 0.4, "rewards": "bernoulli"},
 }
 
 

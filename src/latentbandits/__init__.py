@@ -25,22 +25,22 @@ _HOMES = {
     "Choice": "protocols",
     "Decision": "agent",
     "DiscountedUCB": "policies.discounted_ucb",
-    "Drift": "environments.drift",
+    "Drift": "worlds.drift",
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
     "GLRUCB": "policies.glr_ucb",
-    "HiddenMarkov": "environments.hidden_markov",
+    "HiddenMarkov": "worlds.hidden_markov",
     "MonitoredUCB": "policies.monitored_ucb",
     "ProbeCommit": "policies.probe_commit",
     "Problem": "advice.problem",
-    "Recorded": "environments.recorded",
+    "Recorded": "worlds.recorded",
     "Results": "simulation.results",
     "Scripted": "policies.oracles",
-    "Seasons": "environments.seasons",
+    "Seasons": "worlds.seasons",
     "SlidingWindowUCB": "policies.sliding_window_ucb",
     "StateLibrary": "policies.state_library",
     "StateOracle": "policies.oracles",
-    "Table": "protocols",
+    "Realisation": "protocols",
     "ThompsonSampling": "policies.thompson",
     "TraceLearner": "policies.traces",
     "UCB1": "policies.ucb1",
@@ -63,10 +63,6 @@ if TYPE_CHECKING:
     from latentbandits.agent import Agent as Agent
     from latentbandits.agent import Decision as Decision
     from latentbandits.compiled import kernel as kernel
-    from latentbandits.environments.drift import Drift as Drift
-    from latentbandits.environments.hidden_markov import HiddenMarkov as HiddenMarkov
-    from latentbandits.environments.recorded import Recorded as Recorded
-    from latentbandits.environments.seasons import Seasons as Seasons
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
@@ -88,11 +84,15 @@ if TYPE_CHECKING:
     from latentbandits.policies.ucb1 import UCB1 as UCB1
     from latentbandits.policies.uniform import UniformRandom as UniformRandom
     from latentbandits.protocols import Choice as Choice
-    from latentbandits.protocols import Table as Table
+    from latentbandits.protocols import Realisation as Realisation
     from latentbandits.settings import describe as describe
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
     from latentbandits.specs import policy as policy
+    from latentbandits.worlds.drift import Drift as Drift
+    from latentbandits.worlds.hidden_markov import HiddenMarkov as HiddenMarkov
+    from latentbandits.worlds.recorded import Recorded as Recorded
+    from latentbandits.worlds.seasons import Seasons as Seasons
 
 
 def __getattr__(name: str) -> Any:

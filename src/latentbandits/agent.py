@@ -13,7 +13,7 @@ import numpy as np
 from latentbandits import __version__, specs
 from latentbandits.compiled import entry
 from latentbandits.files import write_whole
-from latentbandits.policies import table
+from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, NOTES, REASONS, WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
 from latentbandits.settings import describe, refuse, whole
@@ -46,14 +46,14 @@ class Decision(NamedTuple):
         return self.arms[0]
 
 
-def choose(policy: Any, state: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+def choose(policy: Any, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
     """Make one choice (compiled)."""
-    policy.choose(state, context, random, choice)
+    policy.choose(memory, context, random, choice)
 
 
-def learn(policy: Any, state: Any, choice: Choice, rewards: np.ndarray) -> None:
+def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
     """Learn from one choice (compiled)."""
-    policy.learn(state, choice, rewards)
+    policy.learn(memory, choice, rewards)
 
 
 class Agent:
@@ -82,7 +82,7 @@ class Agent:
     >>> agent.tell(first, 0.9)
     >>> agent.tell(first, 0.9)
     Traceback (most recent call last):
-    ValueError: Agent: decision is 0, allowed is an open one (this one was told or forgotten)
+    ValueError: Agent: decision is 0 but must be an open one (this one was told or forgotten)
     """
 
     def __init__(self, policy: Policy | str, seed: int = 0, max_open: int = 10_000) -> None:
@@ -97,7 +97,7 @@ class Agent:
         self._policy = policy
         self._random = stream(whole("Agent", "seed", seed, least=0))
         self._max_open = whole("Agent", "max_open", max_open, least=1)
-        self._state = policy.init()
+        self._memory = policy.init()
         self._open: dict[int, Choice] = {}
         self._next = 0
         self._bind()
@@ -108,8 +108,8 @@ class Agent:
         self._units, self._width = self._policy.units, getattr(self._policy, "width", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         self._blank = Choice.blank(self._policy)
-        self._choose = entry(choose, self._policy, self._state, self._nothing, self._random, self._blank)
-        self._learn = entry(learn, self._policy, self._state, self._blank, self._rewards)
+        self._choose = entry(choose, self._policy, self._memory, self._nothing, self._random, self._blank)
+        self._learn = entry(learn, self._policy, self._memory, self._blank, self._rewards)
 
     @property
     def policy(self) -> Policy:
@@ -117,16 +117,16 @@ class Agent:
         return self._policy
 
     @property
-    def state(self) -> Any:
+    def memory(self) -> Any:
         """What the policy remembers; to be looked at, not changed."""
-        return self._state
+        return self._memory
 
     @property
     def belief(self) -> Any:
         """What the policy believes about the hidden state, if it is one that says so: see ``StateLibrary.belief``."""
         if not hasattr(self._policy, "belief"):
-            raise AttributeError("Agent: this policy tells no belief, allowed is one that does, such as StateLibrary")
-        return self._policy.belief(self._state)
+            raise AttributeError("Agent: this policy tells no belief but must be one that does, such as StateLibrary")
+        return self._policy.belief(self._memory)
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -143,7 +143,7 @@ class Agent:
         """
         observed = self._nothing if context is None and self._covariates == 0 else self._observe(context)
         choice = Choice(np.zeros(self._units, np.int64), np.zeros(self._width), np.zeros(NOTES, np.int64))
-        self._choose(self._policy, self._state, observed, self._random, choice)
+        self._choose(self._policy, self._memory, observed, self._random, choice)
         arms = tuple(choice.arms.tolist())
         if min(arms) < 0 or max(arms) >= self._arms:
             raise refuse("Agent", "choice", arms, f"arms from 0 to {self._arms - 1}; the policy is wrong")
@@ -163,7 +163,7 @@ class Agent:
             self._rewards[0] = rewards
         else:
             self._rewards[:] = self._received(rewards)
-        self._learn(self._policy, self._state, self._open.pop(known), self._rewards)
+        self._learn(self._policy, self._memory, self._open.pop(known), self._rewards)
 
     def _received(self, rewards: Any) -> list[float]:
         """Return one finite reward per unit, or refuse."""
@@ -211,7 +211,7 @@ class Agent:
         return observed
 
     def __getstate__(self) -> Any:
-        raise TypeError("Agent: it can be neither pickled nor copied, allowed is save and load")
+        raise TypeError("Agent: it can be neither pickled nor copied but must be save and load")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, whole or not at all.
@@ -228,7 +228,7 @@ class Agent:
             "max_open": self._max_open,
             "open": list(self._open),
         }
-        arrays = {f"state/{name}": value for name, value in zip(self._state._fields, self._state, strict=True)}
+        arrays = {f"memory/{name}": value for name, value in zip(self._memory._fields, self._memory, strict=True)}
         arrays["random"] = self._random
         for part, blank in zip(Choice._fields, self._blank, strict=True):
             rows = [getattr(choice, part) for choice in self._open.values()]
@@ -263,8 +263,8 @@ class Agent:
             raise damaged(path) from problem
         if version > FORMAT_VERSION:
             raise ValueError(
-                f"Agent: {os.fspath(path)} has format version {version} (written by {about.get('written_by')}), "
-                f"allowed is at most {FORMAT_VERSION}; update latentbandits"
+                f"Agent: {os.fspath(path)} has format version {version} (written by {about.get('written_by')}) "
+                f"but must be at most {FORMAT_VERSION}; update latentbandits"
             )
         made: Self = cls.__new__(cls)
         try:
@@ -284,9 +284,9 @@ class Agent:
         self._next, self._max_open = int(about["next_decision"]), int(about["max_open"])
         fresh = self._policy.init()
         if about["version"] == 1:  # a policy may have learned to remember more since: that begins afresh
-            arrays = {f"state/{name}": old for name, old in zip(fresh._fields, fresh, strict=True)} | arrays
-        parts = {name: fitting(arrays, f"state/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
-        self._state = type(fresh)(**parts)
+            arrays = {f"memory/{name}": old for name, old in zip(fresh._fields, fresh, strict=True)} | arrays
+        parts = {name: fitting(arrays, f"memory/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
+        self._memory = type(fresh)(**parts)
         self._random = fitting(arrays, "random", np.zeros(1, np.uint64))
         ids = [int(known) for known in about["open"]]
         if self._max_open < 1 or (ids and not 0 <= min(ids) <= max(ids) < self._next):
@@ -302,33 +302,33 @@ class Agent:
 
 def class_name(kind: type) -> str:
     """Return the name of a policy class in a file: short for the package's own, with its module for others."""
-    return kind.__name__ if table.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
+    return kind.__name__ if registry.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def damaged(path: str | os.PathLike[str]) -> ValueError:
     """Return the sentence for a file that cannot be read."""
-    return ValueError(f"Agent: {os.fspath(path)} is damaged or no agent file, allowed is a file written by save")
+    return ValueError(f"Agent: {os.fspath(path)} is damaged or no agent file but must be a file written by save")
 
 
 def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
     """Return the policy of a file, or refuse it."""
-    known: dict[str, Any] = dict(table.CLASSES)
+    known: dict[str, Any] = dict(registry.CLASSES)
     if isinstance(expected, str):
-        expected = table.entry(expected).make
+        expected = registry.entry(expected).make
     if expected is not None:
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
-            raise ValueError(f"Agent: the file holds a policy {name}, allowed is the expected {wanted}")
+            raise ValueError(f"Agent: the file holds a policy {name} but must be the expected {wanted}")
         known = {wanted: kind}
     if name not in known or not hasattr(known[name], "choose"):
         raise ValueError(
-            f"Agent: the file holds a policy {name} from outside the package, "
-            "allowed is Agent.load(path, policy=...) with its class"
+            f"Agent: the file holds a policy {name} from outside the package "
+            "but must be Agent.load(path, policy=...) with its class"
         )
     made = known[name](**settings)
     if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
-        raise ValueError(f"Agent: the file holds {made}, allowed is the expected {expected}")
+        raise ValueError(f"Agent: the file holds {made} but must be the expected {expected}")
     return made
 
 

@@ -72,10 +72,10 @@ def _register() -> None:
             lambda self: self.instance_class.init
         )
         overload_method(BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
-            lambda self, state, context, random, choice: self.instance_class.choose  # noqa: ARG005
+            lambda self, memory, context, random, choice: self.instance_class.choose  # noqa: ARG005
         )
         overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
-            lambda self, state, choice, rewards: self.instance_class.learn  # noqa: ARG005
+            lambda self, memory, choice, rewards: self.instance_class.learn  # noqa: ARG005
         )
     for function in [f for f in _kernels if f not in _registered]:
         _registered.add(function)
@@ -170,7 +170,7 @@ def _explained(names: list[str]) -> Iterator[None]:
         yield
     except (NumbaError, UnsupportedBytecodeError) as problem:
         raise CompileError(
-            f"{', '.join(names)}: the code does not compile, allowed is what numba can compile, "
+            f"{', '.join(names)}: the code does not compile but must be what numba can compile, "
             f"with choose, learn and kernels that allocate nothing ({_place(str(problem))})"
         ) from problem
 

@@ -1,7 +1,7 @@
-"""The three words that every room shares: a policy makes a choice, a world is realised as a table.
+"""The three words that every room shares: a policy makes a choice, a world is realised as a realisation.
 
 A policy is a NamedTuple of settings with three methods, ``init``, ``choose`` and ``learn``. The same methods run compiled, interpreted,
-in simulation and online. A state is a NamedTuple of arrays that the methods change in place.
+in simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
 """
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -69,12 +69,12 @@ class Policy(Protocol):
         """Number of units that receive an arm in every round."""
 
     def init(self) -> Any:
-        """Return a fresh state: a NamedTuple of arrays."""
+        """Return a fresh memory: a NamedTuple of arrays."""
 
-    def choose(self, state: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
+    def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Fill in a choice."""
 
-    def learn(self, state: Any, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per unit."""
 
 
@@ -88,7 +88,7 @@ class Truth(NamedTuple):
     start : array (states,), the distribution of the first state
     noise : array (units,), standard deviation of each unit's reward
     bernoulli : bool, whether rewards are 0 or 1
-    memory : float, weight of the previous state in the expected reward
+    carryover : float, weight of the previous state in the expected reward
     """
 
     transition: np.ndarray
@@ -96,10 +96,10 @@ class Truth(NamedTuple):
     start: np.ndarray
     noise: np.ndarray
     bernoulli: bool
-    memory: float = 0.0
+    carryover: float = 0.0
 
 
-class Table(NamedTuple):
+class Realisation(NamedTuple):
     """A realised world: everything that happens, for every arm, before anybody has chosen.
 
     Attributes
@@ -120,16 +120,16 @@ class Table(NamedTuple):
 
 @runtime_checkable
 class World(Protocol):
-    """Anything that can be realised as a table."""
+    """Anything that can be realised as a realisation."""
 
     @property
     def arms(self) -> int:
         """Number of arms."""
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
-        """Return a table; `draw` names what is drawn once (the reward matrix), `repeat` the path and noise on top of it.
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return a realisation; `draw` names what is drawn once (the reward matrix), `repeat` the path and noise on top of it.
 
-        The table depends on nothing but the arguments. Two tables that differ only in `units` share everything but the noise.
+        The realisation depends on nothing but the arguments. Two realisations that differ only in `units` share everything but the noise.
         """
 
 
@@ -137,5 +137,5 @@ class World(Protocol):
 class Oracle(Protocol):
     """A policy in the making: it must be told the truth about a world before it can play."""
 
-    def informed(self, table: Table) -> Policy:
-        """Return the policy for this very table."""
+    def informed(self, realisation: Realisation) -> Policy:
+        """Return the policy for this very realisation."""

@@ -74,7 +74,7 @@ def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError
     """Return the one sentence that says what was wrong, where, and what is allowed; it remembers the field."""
     shown = " ".join(repr(value).split())
     return refusal(
-        f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'}, allowed is {allowed}", field
+        f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'} but must be {allowed}", field
     )
 
 
@@ -201,7 +201,7 @@ def checked(cls: Cls) -> Cls:
     Greedy(arms=2, prior=1.0)
     >>> Greedy(1)
     Traceback (most recent call last):
-    ValueError: Greedy: arms is 1, allowed is an integer at least 2
+    ValueError: Greedy: arms is 1 but must be an integer at least 2
     """
     plain_new: Any = cls.__new__
     hints = get_type_hints(cls, include_extras=True)

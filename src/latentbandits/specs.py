@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from latentbandits.files import write_whole
-from latentbandits.policies import table
+from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import describe, refuse, whole
 
@@ -38,7 +38,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     True
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc', allowed is one of state-library, ... (did you mean sw-ucb?)
+    ValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     if not isinstance(spec, str):
         raise refuse("policy", "name", spec, FORMS)
@@ -69,7 +69,7 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     name, colon, rest = spec.partition(":")
     if colon and not rest:
         raise refuse("policy", "name", spec, FORMS)
-    if colon and name.lower() in table.TABLE and "=" not in rest:
+    if colon and name.lower() in registry.REGISTRY and "=" not in rest:
         raise refuse("policy", f"setting of {name}", rest, "KEY=VALUE")
     head, again, tail = rest.partition(":")
     if colon and "=" not in head:  # a class
@@ -150,7 +150,7 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     try:
         found = tomllib.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise ValueError(f"policy: {path} cannot be read ({problem}), allowed is a file that `tune` wrote") from None
+        raise ValueError(f"policy: {path} cannot be read ({problem}) but must be a file that `tune` wrote") from None
     known = {"policy": str, "arms": int, "settings": dict}
     for key in found:
         if key not in known:
@@ -159,7 +159,7 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
             )
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):
-            raise ValueError(f"policy: {path} has no {key}, allowed is a file that `tune` wrote")
+            raise ValueError(f"policy: {path} has no {key} but must be a file that `tune` wrote")
     if arms is not None and arms != found["arms"]:
         raise refuse(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
     return _make(found["policy"], found["arms"], {**found.get("settings", {}), **settings})
@@ -167,14 +167,14 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
 
 def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
     if ":" not in name:
-        return table.policy(name, arms, **settings)
+        return registry.policy(name, arms, **settings)
     whole("policy", "arms", arms, least=2)
     kind = _stranger(name)
     try:
         made = kind(arms=arms, **settings)
     except TypeError as problem:
         raise ValueError(
-            f"policy: {name} cannot be made ({problem}), allowed is a class that takes arms and its settings"
+            f"policy: {name} cannot be made ({problem}) but must be a class that takes arms and its settings"
         ) from None
     if not isinstance(made, Policy | Oracle):
         wanted = "a NamedTuple class with arms, units and its settings, and init, choose and learn"
@@ -193,7 +193,7 @@ def _stranger(name: str) -> Any:
     except Exception as problem:  # whatever a stranger's module does when it is imported
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise ValueError(
-            f"policy: {name} cannot be imported ({reason}), allowed is a module that can be imported from here and its class"
+            f"policy: {name} cannot be imported ({reason}) but must be a module that can be imported from here and its class"
         ) from None
     if not isinstance(kind, type):
         raise refuse("policy", "name", name, "a class with init, choose and learn")

@@ -22,7 +22,7 @@ from latentbandits.advice.compare import (
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, chance, race
 from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
-from latentbandits.policies.table import RECORDS, TABLE
+from latentbandits.policies.registry import RECORDS, REGISTRY
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
 from latentbandits.simulation.batch import enlist, labelled, simulate
@@ -234,7 +234,7 @@ def advise(
     if sweep and len(specs) > 1 and found.sure >= TOO_DOUBTFUL:
         # of many variants of the winner the best other will do, and those that are told nothing
         kin = [label for label in order[1:] if type(entrants[label]) is type(entrants[chosen.winner])]
-        spared = [label for label in kin[1:] if label not in TABLE]
+        spared = [label for label in kin[1:] if label not in REGISTRY]
         others = {label: spec for label, spec in specs.items() if label not in spared}
         doubt = flips.Doubt(
             problem, chosen.winner, lambda there: enlist(others, there), workers, progress or (lambda _: None)
@@ -267,7 +267,7 @@ def group(problem: Problem, name: str) -> dict[str, str]:
     pairs = [one if several == problem.arms else f"{one}:units={several}" for one in TWO_UNIT] if several > 1 else []
     if name == "paper":
         return {one: one for one in [*pairs, *SINGLE_UNIT]}
-    single = [one for one in TABLE if one not in (*TWO_UNIT, *RECORDS, CONTROL, "ab-test") and not _oracle(one)]
+    single = [one for one in REGISTRY if one not in (*TWO_UNIT, *RECORDS, CONTROL, "ab-test") and not _oracle(one)]
     libraries = [told(problem, units) for units in dict.fromkeys((1, problem.units))]
     shared = [f"state-library:units={problem.units}"] if problem.units > 1 else []
     return {one: one for one in [single[0], *shared, *filter(None, libraries), *pairs, *single[1:], ab_test(problem)]}
@@ -294,7 +294,7 @@ def told(problem: Problem, units: int) -> str | None:
 
 
 def _oracle(name: str) -> bool:
-    return hasattr(TABLE[name].make, "informed")
+    return hasattr(REGISTRY[name].make, "informed")
 
 
 def ab_test(problem: Problem) -> str:

@@ -7,8 +7,8 @@ import pandas as pd
 
 from latentbandits import theory
 from latentbandits.advice.problem import CHAIN, Problem
-from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.text import percent, short
+from latentbandits.presentation.numbers import percent, short
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 WORLDS = 64
 FINGERPRINTS = 2000

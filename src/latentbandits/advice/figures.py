@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
 from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.report.palette import BLACK, GREY, RED, drawing, label, style
+from latentbandits.presentation.numbers import figure as said
+from latentbandits.presentation.palette import BLACK, GREY, RED, drawing, label, style
 from latentbandits.simulation.results import Results, interval, ratio
-from latentbandits.text import figure as said
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -24,7 +24,7 @@ AXES = {
     "states": "number of hidden states",
     "noise": "noise (standard deviation of a reward)",
     "timescale": "timescale of the drift (rounds)",
-    "memory": "memory (weight of the previous state)",
+    "carryover": "carryover (weight of the previous state)",
     "horizon": "horizon (rounds)",
 }
 

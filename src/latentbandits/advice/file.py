@@ -29,7 +29,7 @@ means = "0 to 1"           # mean rewards are drawn from here, anew for every ru
 # separation = 0.2         # the two states most alike are this far apart (drawn means only)
 rewards = "gaussian"       # or "bernoulli": 0 and 1, the means are probabilities
 noise = 0.01               # standard deviation of a reward (gaussian only)
-memory = 0.0               # weight of the previous state in the expected reward
+carryover = 0.0               # weight of the previous state in the expected reward
 # timescale = 500          # kind "drift": rounds after which a mean has changed a lot
 # file = "rewards.csv"     # kind "recorded": a column per arm, a line per round
 
@@ -71,29 +71,29 @@ def read(path: str | Path, **changes: Any) -> Described:
     >>> _ = path.write_text('arms = 4\nstate = "3 to 20"\n')
     >>> read(path)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...world.toml, line 2: key is 'state', allowed is one of kind, ... (did you mean states?)
+    ValueError: ...world.toml, line 2: key is 'state' but must be one of kind, ... (did you mean states?)
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or "not a text"
-        raise ValueError(f"problem: {path} cannot be read ({reason.lower()}), allowed is a TOML file") from None
+        raise ValueError(f"problem: {path} cannot be read ({reason.lower()}) but must be a TOML file") from None
     try:
         words = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        raise ValueError(f"{path}: {problem}, allowed is TOML, as `compare --write-example` writes it") from None
+        raise ValueError(f"{path}: {problem} but must be TOML, as `compare --write-example` writes it") from None
     for key in words:
         if key not in KEYS:
             hint = nearest(key, KEYS)
             raise ValueError(
-                f"{path}, line {line(text, key)}: key is {key!r}, allowed is one of {', '.join(KEYS)}{hint}"
+                f"{path}, line {line(text, key)}: key is {key!r} but must be one of {', '.join(KEYS)}{hint}"
             )
     policies = words.pop("policies", None)
     if policies is not None and not (
         isinstance(policies, list) and all(isinstance(one, str) for one in policies) and policies
     ):
         raise ValueError(
-            f"{path}, line {line(text, 'policies')}: policies is {policies!r}, allowed is a list of names in quotes"
+            f"{path}, line {line(text, 'policies')}: policies is {policies!r} but must be a list of names in quotes"
         )
     if isinstance(words.get("file"), str):  # beside the description
         words["file"] = str(Path(path).parent / words["file"])

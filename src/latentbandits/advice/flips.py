@@ -204,7 +204,7 @@ def movable(problem: Problem) -> list[str]:
         found += ["dwell"] if problem.transition is None else []
         found += ["states"] if drawn and problem.transition is None else []
     found += ["noise"] if problem.rewards == "gaussian" else []
-    found += ["memory"] if problem.kind == CHAIN and "memory" in problem.vague else []
+    found += ["carryover"] if problem.kind == CHAIN and "carryover" in problem.vague else []
     return [*found, "horizon"]
 
 
@@ -232,7 +232,7 @@ def grid(problem: Problem, quantity: str) -> list[float]:
     points = POINTS_EXACT if low == high else POINTS
     if quantity == "horizon":
         return [float(n) for n in np.unique(np.geomspace(max(50, high / 64), high, 4).round().astype(int))]
-    if quantity == "memory":
+    if quantity == "carryover":
         return [float(value) for value in np.linspace(0, 1, points)]
     if quantity == "noise":
         low, high = max(low, 1e-3 * problem.scale), max(high, 1e-3 * problem.scale)

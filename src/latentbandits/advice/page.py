@@ -7,11 +7,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.advice import explain, figures, words
+from latentbandits.presentation.numbers import figure as number
+from latentbandits.presentation.numbers import percent, short
+from latentbandits.presentation.palette import saved
 from latentbandits.report.page import STYLE
-from latentbandits.report.palette import saved
 from latentbandits.report.verdicts import text as escaped
-from latentbandits.text import figure as number
-from latentbandits.text import percent, short
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice

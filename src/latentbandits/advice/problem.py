@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from latentbandits.environments.drift import Drift
-from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.environments.recorded import Recorded
-from latentbandits.environments.rewards import KINDS as REWARDS
-from latentbandits.environments.seasons import Seasons
-from latentbandits.protocols import LARGEST_REWARD, Table, World
+from latentbandits.protocols import LARGEST_REWARD, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Above, AtLeast, Within, field_of, finite, nearest, refusal, refuse, whole
+from latentbandits.worlds.drift import Drift
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.recorded import Recorded
+from latentbandits.worlds.rewards import KINDS as REWARDS
+from latentbandits.worlds.seasons import Seasons
 
 OWNER = "problem"
 Made = TypeVar("Made")
@@ -71,7 +71,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "stickiness": Quantity(Within(0, 1), None, None, (CHAIN,)),
     "timescale": Quantity(Above(0), 500, Range(100, 2000), (DRIFT,)),
     "noise": Quantity(AtLeast(0), 0.01, Range(0.01, 0.5), (CHAIN, SEASONS, DRIFT)),
-    "memory": Quantity(Within(0, 1), 0, None, (CHAIN,), even=True),
+    "carryover": Quantity(Within(0, 1), 0, None, (CHAIN,), even=True),
     "separation": Quantity(Above(0), None, None, (CHAIN,)),
 }
 # What else a kind of world can be told
@@ -97,7 +97,7 @@ class Problem(_Told):
     """A problem in its owner's words; whatever is left out is as in the paper's default world.
 
     Quantities that are not known exactly are ranges: ``"3 to 20"`` or ``(3, 20)``. Every run then draws them anew, on a logarithmic
-    scale (memory on a plain one). A problem is a world: `latentbandits.simulate` takes it, too.
+    scale (carryover on a plain one). A problem is a world: `latentbandits.simulate` takes it, too.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ class Problem(_Told):
         Numbers with noise, or 0 and 1 with the means as probabilities.
     noise : float or range
         Standard deviation of a reward; 0.01 if not given.
-    memory : float or range
+    carryover : float or range
         Weight of the previous state in the expected reward.
     timescale : float or range
         Rounds after which a drifting mean has changed a lot.
@@ -147,7 +147,7 @@ class Problem(_Told):
     (4, 0.989)
     >>> lb.Problem(states="20 to 3")
     Traceback (most recent call last):
-    ValueError: problem: states is '20 to 3', allowed is a range with the lower end first, such as "3 to 20"
+    ValueError: problem: states is '20 to 3' but must be a range with the lower end first, such as "3 to 20"
     """
 
     kind: str = CHAIN
@@ -160,7 +160,7 @@ class Problem(_Told):
     separation: Any = None
     rewards: str = None  # type: ignore[assignment]
     noise: Any = None
-    memory: Any = None
+    carryover: Any = None
     timescale: Any = None
     file: str | None = None
     units: int = 1
@@ -407,7 +407,7 @@ class Problem(_Told):
             return Seasons(seasons=int(at["states"]), dwell=max(1, round(at["dwell"])), **shared)
         if self.transition is None:
             shared["stickiness"] = at["stickiness"] if "stickiness" in at else 1.0 - 1.0 / at["dwell"]
-        shared |= {"memory": at["memory"], "separation": at.get("separation"), "transition": self.transition}
+        shared |= {"carryover": at["carryover"], "separation": at.get("separation"), "transition": self.transition}
         return HiddenMarkov(states=int(at["states"]), **shared)
 
     def _in_own_words(self, make: Callable[[], Made]) -> Made:
@@ -420,7 +420,7 @@ class Problem(_Told):
             said = str(problem).partition(": ")[2]
             raise refusal(f"{OWNER}: {said}", words.get(field, field)) from None
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         return self.draw(seed, draw).realise(horizon, units, seed, draw, repeat)
 

@@ -28,13 +28,13 @@ from latentbandits.advice.compare import (
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.space import Axis, space
 from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.policies.table import TABLE
-from latentbandits.policies.table import policy as named
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.policies.registry import policy as named
+from latentbandits.presentation.numbers import figure
 from latentbandits.protocols import World
 from latentbandits.settings import describe, refusal, refuse, whole
 from latentbandits.simulation.batch import enlist, simulate
 from latentbandits.simulation.results import interval
-from latentbandits.text import figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -326,7 +326,7 @@ def called(policy: Any, made: Any) -> tuple[str, dict[str, Any]]:
     """Return the name (or module:Class) of a policy, and the settings that its text fixes."""
     if not isinstance(policy, str):
         kind = type(made)
-        kin = [name for name, row in TABLE.items() if row.make is kind]
+        kin = [name for name, row in REGISTRY.items() if row.make is kind]
         return min(kin, key=lambda name: len(text(name, made)), default=f"{kind.__module__}:{kind.__qualname__}"), {}
     if policy.endswith(".toml"):
         name, fixed = tomllib.loads(Path(policy).read_text())["policy"], dict[str, Any]()
@@ -346,7 +346,7 @@ def text(name: str, policy: Any) -> str:
     'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
     """
     own, preset = describe(policy), {"arms": policy.arms}
-    if name in TABLE:
+    if name in REGISTRY:
         preset = {**describe(named(name, policy.arms, units=policy.units)), "units": named(name, policy.arms).units}
     changed = {setting: value for setting, value in own.items() if setting not in preset or value != preset[setting]}
     texts = [

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from latentbandits.advice import explain, flips
 from latentbandits.advice.problem import Problem, Range
 from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.presentation.numbers import aligned, figure, percent, short
 from latentbandits.settings import describe
-from latentbandits.text import figure, percent, short, table
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -53,7 +53,7 @@ def ranking_table(ranking: "Ranking") -> str:
         ]
         for name, row in ranking.iterrows()
     ]
-    return table(head, cells)
+    return aligned(head, cells)
 
 
 def duel(ranking: "Ranking") -> list[str]:
@@ -198,7 +198,7 @@ def weakest(advice: "Advice") -> str:
 
 def text(advice: "Advice") -> str:
     """Return the whole advice as plain text."""
-    costs = table(
+    costs = aligned(
         ["instead of it", "more regret", "95 % interval", "times", "worse in"],
         [
             [

@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     if options.write_example is not None:
         return problem.write_example(options.write_example, f"latentbandits advise {options.write_example}")
     from latentbandits.advice.advise import advise
-    from latentbandits.cli.screen import Counter
+    from latentbandits.presentation.progress import Counter
 
     described, named = problem.described(options)
     problem.ending(options.out, "advise", ".html")

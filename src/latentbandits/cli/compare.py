@@ -27,8 +27,8 @@ def run(options: argparse.Namespace) -> int:
     if options.write_example is not None:
         return problem.write_example(options.write_example, f"latentbandits compare {options.write_example}")
     from latentbandits.advice.compare import compare
-    from latentbandits.cli.screen import Progress
-    from latentbandits.report.palette import saved
+    from latentbandits.presentation.palette import saved
+    from latentbandits.presentation.progress import Progress
 
     described, named = problem.described(options)
     form = problem.ending(options.out, "compare", ".svg", ".png", ".pdf")

@@ -14,16 +14,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate and print the table."""
-    from latentbandits.cli.screen import Progress
-    from latentbandits.environments.hidden_markov import HiddenMarkov
-    from latentbandits.policies.table import TABLE, policy
+    from latentbandits.policies.registry import REGISTRY, policy
+    from latentbandits.presentation.numbers import aligned
+    from latentbandits.presentation.progress import Progress
     from latentbandits.simulation.batch import simulate
-    from latentbandits.text import table
+    from latentbandits.worlds.hidden_markov import HiddenMarkov
 
     world = HiddenMarkov()
     results = simulate(
         world,
-        list(TABLE),
+        list(REGISTRY),
         horizon=options.horizon,
         draws=options.draws,
         repeats=1,
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     rows = results.summary()
     limit = next(row.regret for row in rows if row.label == "bayes-limit")
     print(
-        table(
+        aligned(
             ["policy", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "units"],
             [
                 [

@@ -9,7 +9,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     """Print the list."""
-    from latentbandits.experiments.table import experiments
+    from latentbandits.experiments.registry import experiments
 
     listed = experiments()
     width = max(len(one.id) for one in listed)

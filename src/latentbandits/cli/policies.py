@@ -10,12 +10,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the settings."""
-    from latentbandits.policies.table import TABLE, entry, policy
+    from latentbandits.policies.registry import REGISTRY, entry, policy
     from latentbandits.settings import describe
 
     if options.name is None:
-        width = max(map(len, TABLE))
-        for name, row in TABLE.items():
+        width = max(map(len, REGISTRY))
+        for name, row in REGISTRY.items():
             print(f"{name.ljust(width)}  {row.summary}")
         print("\nNext: `latentbandits policies NAME` shows the settings of one.")
         return 0

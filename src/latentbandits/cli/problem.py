@@ -16,7 +16,7 @@ WORDS = {
     "separation": ("DISTANCE", "how far the two states most alike are apart"),
     "rewards": ("KIND", "gaussian or bernoulli"),
     "noise": ("SD", "standard deviation of a gaussian reward, of all units together"),
-    "memory": ("WEIGHT", "weight of the previous state in the expected reward"),
+    "carryover": ("WEIGHT", "weight of the previous state in the expected reward"),
     "timescale": ("ROUNDS", "kind drift: how soon a mean has changed a lot"),
     "file": ("CSV", "kind recorded: a column per arm, a line per round"),
     "units": ("N", "groups that can be treated differently at once"),
@@ -139,7 +139,7 @@ def as_options(described: Any) -> str:
     """
     import shlex
 
-    usual = {"kind": "hidden-markov", "means": "0 to 1", "rewards": "gaussian", "memory": 0}
+    usual = {"kind": "hidden-markov", "means": "0 to 1", "rewards": "gaussian", "carryover": 0}
     usual |= {"units": 1, "horizon": 10_000, "runs": 200, "seed": 0}
     options: list[str] = []
     for word, value in as_words(described).items():

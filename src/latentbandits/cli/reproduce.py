@@ -27,13 +27,13 @@ def run(options: argparse.Namespace) -> int:
         return fit(options)
     import time
 
-    from latentbandits.cli.screen import Progress, Steps
     from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, OPEN, TIED, VERDICTS, Claim
+    from latentbandits.experiments.registry import experiments
     from latentbandits.experiments.reproduce import Outcome, reproduce
-    from latentbandits.experiments.table import experiments
+    from latentbandits.presentation.numbers import aligned
+    from latentbandits.presentation.progress import Progress, Steps
     from latentbandits.report.page import write_report
     from latentbandits.settings import whole
-    from latentbandits.text import table
 
     begin = time.perf_counter()
     results = options.out / "results"
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
         (options.out / "report" / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise ValueError(
-            f"reproduce: out is {str(options.out)!r}, allowed is a folder that can be written to"
+            f"reproduce: out is {str(options.out)!r} but must be a folder that can be written to"
         ) from problem
     outcomes = reproduce(
         options.experiments, results, options.quick, options.workers, lambda name: Progress(f"{name:22}"), finished
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         for kind, title in KINDS.items()
         if any(claim.kind == kind for claim in claims)
     ]
-    print("\n" + table(["", *(f"{word} ({marks[word]})" for word in VERDICTS)], lines))
+    print("\n" + aligned(["", *(f"{word} ({marks[word]})" for word in VERDICTS)], lines))
     if options.quick:
         print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
     steps = Steps("drawing")
@@ -84,8 +84,8 @@ def run(options: argparse.Namespace) -> int:
 
 def fit(options: argparse.Namespace) -> int:
     """Search for the settings that fit the main table, and print what it pins down."""
-    from latentbandits.cli.screen import Counter
     from latentbandits.experiments.fit import search
+    from latentbandits.presentation.progress import Counter
     from latentbandits.settings import refuse
 
     if len(options.experiments) > 1:

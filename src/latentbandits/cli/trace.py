@@ -31,7 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         dest="world_settings",
-        help="a further option of the world: memory=0.3, timescale=200, dwell=50, file=rewards.csv (a column per arm), ...",
+        help="a further option of the world: carryover=0.3, timescale=200, dwell=50, file=rewards.csv (a column per arm), ...",
     )
     parser.add_argument("--rounds", type=int, default=300, help="rounds shown (default: %(default)s)")
     parser.add_argument(
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         content, told = picture(options, name, made, world, out.suffix[1:].lower())
     except MemoryError:
-        raise ValueError("trace: there is not enough memory for this run, allowed is a smaller one") from None
+        raise ValueError("trace: there is not enough memory for this run but must be a smaller one") from None
     except ModuleNotFoundError as missing:
         raise ValueError(
             f"trace: {missing.name} is not installed, `pip install 'latentbandits[report]'` brings it"
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
 
 def subjects(options: argparse.Namespace) -> tuple[Any, Any]:
     """Return the policy and the world, or refuse."""
-    from latentbandits.policies.table import policy
+    from latentbandits.policies.registry import policy
     from latentbandits.settings import refuse, whole
     from latentbandits.specs import setting
 
@@ -98,12 +98,12 @@ def surroundings(options: argparse.Namespace) -> Any:
 
     import numpy as np
 
-    from latentbandits.environments.drift import Drift
-    from latentbandits.environments.hidden_markov import HiddenMarkov
-    from latentbandits.environments.recorded import Recorded
-    from latentbandits.environments.seasons import Seasons
     from latentbandits.settings import refuse
     from latentbandits.specs import setting
+    from latentbandits.worlds.drift import Drift
+    from latentbandits.worlds.hidden_markov import HiddenMarkov
+    from latentbandits.worlds.recorded import Recorded
+    from latentbandits.worlds.seasons import Seasons
 
     given = dict(setting("trace: --world-set", given) for given in options.world_settings)
     shared = {"arms": options.arms, "noise": options.noise, "rewards": options.rewards}
@@ -121,7 +121,7 @@ def surroundings(options: argparse.Namespace) -> Any:
             known = {"rewards": np.loadtxt(str(given.pop("file", "")), delimiter=",", ndmin=2)}
         except (OSError, ValueError) as problem:
             raise ValueError(
-                f"trace: --world-set file cannot be read ({problem}), allowed is numbers, a column per arm"
+                f"trace: --world-set file cannot be read ({problem}) but must be numbers, a column per arm"
             ) from None
     allowed = [field.name for field in dataclasses.fields(kind)]
     for key in given:
@@ -135,8 +135,8 @@ def surroundings(options: argparse.Namespace) -> Any:
 
 def picture(options: argparse.Namespace, name: str, made: Any, world: Any, form: str) -> tuple[bytes, str]:
     """Return the picture as the content of a file, and one sentence about it."""
+    from latentbandits.presentation.palette import drawing, label, saved
     from latentbandits.random import Purpose, stream
-    from latentbandits.report.palette import drawing, label, saved
     from latentbandits.report.trace import Shown, draw
     from latentbandits.simulation.batch import believe_one, record_one
 

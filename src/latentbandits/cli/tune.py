@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     progress = Trials()
     try:
         from latentbandits.advice.tune import tune
-        from latentbandits.report.palette import saved
+        from latentbandits.presentation.palette import saved
 
         described, _ = problem.described(options)
         out, figure, study = places(options, described)
@@ -165,8 +165,8 @@ def told(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, stud
 
 def changes(tuning: Any) -> str:
     """Return the table of settings that were found."""
+    from latentbandits.presentation.numbers import aligned
     from latentbandits.settings import describe
-    from latentbandits.text import table
 
     before = describe(tuning.default)
     head = ["setting", "default", "tuned" if tuning.recommended else "found", "searched"]
@@ -174,7 +174,7 @@ def changes(tuning: Any) -> str:
         [axis.setting, str(before[axis.setting]), str(tuning.found.get(axis.setting, "same")), str(axis)]
         for axis in tuning.searched
     ]
-    return table(head, rows)
+    return aligned(head, rows)
 
 
 def following(tuning: Any, options: argparse.Namespace, out: Path) -> str:

@@ -6,9 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from latentbandits.environments.drift import Drift
-from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.environments.seasons import Seasons
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim
 from latentbandits.experiments.paper import table2
@@ -27,9 +24,12 @@ from latentbandits.experiments.paper.worlds import (
     rows,
 )
 from latentbandits.experiments.rescaled import Rescaled
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 from latentbandits.protocols import World
 from latentbandits.simulation.results import interval, ratio
+from latentbandits.worlds.drift import Drift
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.seasons import Seasons
 
 SUMMARY = (
     "a policy that is told nothing: multiples of the Bayes limit, other worlds, more arms, ablations, where it loses"

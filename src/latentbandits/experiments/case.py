@@ -27,7 +27,7 @@ _ENGINE = (
     "random.py",
     "simulation/loop.py",
     "simulation/batch.py",
-    "environments",
+    "worlds",
 )
 
 

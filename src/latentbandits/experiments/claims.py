@@ -129,7 +129,7 @@ def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
     'below'
     """
     if len(mine) != len(theirs) or not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
-        raise ValueError("claims: samples are not paired, allowed is one finite number of each for every draw")
+        raise ValueError("claims: samples are not paired but must be one finite number of each for every draw")
     if theirs.mean() == 0:  # counts of something that never happens
         return Order(1.0, 1.0, 1.0) if mine.mean() == 0 else Order(np.inf, np.inf, np.inf)
     return Order(*ratio(mine, theirs, 1 - 0.05 / among))

@@ -14,7 +14,7 @@ from latentbandits.experiments.bench import Bench, Shelf, word
 from latentbandits.experiments.paper.grids import COLUMNS, Column, Settings
 from latentbandits.experiments.paper.worlds import MATRICES, published
 from latentbandits.files import write_whole
-from latentbandits.text import percent, table
+from latentbandits.presentation.numbers import aligned, percent
 
 # What a search may ask: given settings, the table's quantity for each of them, row and draw
 Measure = Callable[[Sequence[Settings]], np.ndarray]
@@ -230,7 +230,7 @@ class Fit(NamedTuple):
                 spots = (one.column.start[name], one.found[name], one.end[name])
                 lines.append([f"{one.column.name} {name}", *map(word, spots), fitting, one.said(name)])
         head = ["setting", "start", "search", "end", "fit as well", "by the table"]
-        return table(head, lines)
+        return aligned(head, lines)
 
     def _halves(self) -> str:
         cut = len(FITTING)
@@ -246,7 +246,7 @@ class Fit(NamedTuple):
             shares = [percent(float(np.mean(np.abs(np.expm1(half)) <= within))) for half in halves]
             lines.append([f"cells within {percent(within)}", *shares])
         head = ["root mean square log ratio", *(f"{half} {at}" for half in ("fit:", "other:") for at in ratios)]
-        return table(head, lines)
+        return aligned(head, lines)
 
     def _ending(self) -> str:
         same = [one.column.name for one in self.columns if not one.moved]

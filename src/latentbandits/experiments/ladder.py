@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import (
     ABOVE,
@@ -39,8 +38,9 @@ from latentbandits.experiments.representation import (
 )
 from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner
-from latentbandits.protocols import Policy, Table
+from latentbandits.protocols import Policy, Realisation
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 SUMMARY = "a ladder of summaries for one linear learner: which of App and Reg each rung lowers"
 # Nothing was tuned on worlds of this seed
@@ -81,7 +81,7 @@ class Price(NamedTuple):
     interval: int
     units: int = 1
 
-    def informed(self, table: Table) -> Policy:
+    def informed(self, table: Realisation) -> Policy:
         """Return the arms for this very table."""
         phase = np.arange(1, len(table.means) + 1) % self.interval
         return Scripted(self.arms, self.units, np.where(phase < self.arms, phase, table.means.argmax(axis=1)))

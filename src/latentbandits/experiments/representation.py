@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.policies.bayes_filter import BayesLimit
 from latentbandits.policies.oracles import Scripted
-from latentbandits.protocols import CONTINUED, Policy, Table, Truth
+from latentbandits.protocols import CONTINUED, Policy, Realisation, Truth
 from latentbandits.random import stream
 from latentbandits.settings import describe, refuse
 from latentbandits.simulation.batch import follow_one, record_one
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 STATISTICS = ("lag", "three lags", "fingerprint", "both", "both and age", "both and the fingerprint before", "history")
 LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS, HISTORY = STATISTICS
@@ -48,7 +48,7 @@ class Run(NamedTuple):
     code : the arms of all units of a round as one number
     """
 
-    table: Table
+    table: Realisation
     arms: np.ndarray
     rewards: np.ndarray
     begins: np.ndarray
@@ -58,7 +58,7 @@ class Run(NamedTuple):
     code: np.ndarray
 
     @classmethod
-    def of(cls, base: Any, table: Table) -> "Run":
+    def of(cls, base: Any, table: Realisation) -> "Run":
         """Play a policy on a table; one that needs random numbers is refused, since it could not be met again."""
         random = stream(0)
         arms, why = record_one(base, table, random)
@@ -101,7 +101,7 @@ _kept: dict[object, list[Run]] = {}
 _keeping = Lock()  # runs are spread over threads
 
 
-def rehearse(base: Any, table: Table) -> list[Run]:
+def rehearse(base: Any, table: Realisation) -> list[Run]:
     """Return runs of a policy in the world of a table that have nothing but the world in common with it.
 
     Several statistics are computed for one policy and table in a row, so the last rehearsals are kept.
@@ -377,16 +377,16 @@ class Representation(NamedTuple):
         """Units per round."""
         return int(self.base.units)
 
-    def informed(self, table: Table) -> Policy:
+    def informed(self, table: Realisation) -> Policy:
         """Return the rule's arms on this very table."""
         truth = table.truth
         if self.statistic not in STATISTICS:
             raise refuse("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
         if self.decoded and self.statistic == HISTORY:
             raise refuse("Representation", "decoded", True, "False for the whole history")
-        if truth is None or truth.bernoulli or truth.memory > 0:
+        if truth is None or truth.bernoulli or truth.carryover > 0:
             raise refuse(
-                "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no memory"
+                "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no carryover"
             )
         run = Run.of(self.base, table)
         rehearsals = rehearse(self.base, table) if self.statistic != HISTORY else []

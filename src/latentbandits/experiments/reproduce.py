@@ -9,8 +9,8 @@ from typing import NamedTuple
 from latentbandits.experiments import beyond, ladder
 from latentbandits.experiments.claims import Claim, tempered
 from latentbandits.experiments.paper import bounds, decomposition, table2
+from latentbandits.experiments.registry import Experiment, experiments
 from latentbandits.experiments.store import Store
-from latentbandits.experiments.table import Experiment, experiments
 from latentbandits.files import write_whole
 from latentbandits.settings import whole
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Rescaled:
     def __post_init__(self) -> None:
         if self.world.rewards != "gaussian" or not self.scale > 0:
             raise ValueError(
-                f"Rescaled: scale is {self.scale} and rewards are {self.world.rewards}, allowed is a positive scale of gaussian rewards"
+                f"Rescaled: scale is {self.scale} and rewards are {self.world.rewards} but must be a positive scale of gaussian rewards"
             )
 
     @property
@@ -41,7 +41,7 @@ class Rescaled:
         """Number of arms."""
         return self.world.arms
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         table = self.world.realise(horizon, units, seed, draw, repeat)
         truth = table.truth

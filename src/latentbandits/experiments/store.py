@@ -50,7 +50,7 @@ class Store:
             probe.unlink()
         except OSError as problem:
             raise ValueError(
-                f"reproduce: out is {str(folder)!r}, allowed is a folder that can be written to"
+                f"reproduce: out is {str(folder)!r} but must be a folder that can be written to"
             ) from problem
 
     def missing(self, case: Case) -> list[str]:
@@ -100,13 +100,13 @@ class Store:
         path = self.folder / f"{experiment}.parquet"
         if not path.exists():
             raise ValueError(
-                f"report: {path} is missing, allowed is a folder that `latentbandits reproduce` has filled"
+                f"report: {path} is missing but must be a folder that `latentbandits reproduce` has filled"
             )
         try:
             return pd.read_parquet(path)
         except Exception as problem:
             raise ValueError(
-                f"report: {path} is damaged, allowed is one that `latentbandits reproduce` writes anew"
+                f"report: {path} is damaged but must be one that `latentbandits reproduce` writes anew"
             ) from problem
 
     @property
@@ -159,7 +159,7 @@ class Store:
         found = self._read(case, label)
         if found is None:
             raise ValueError(
-                f"reproduce: results of {label} on {case.name} are missing, allowed is to compute them first"
+                f"reproduce: results of {label} on {case.name} are missing but must be to compute them first"
             )
         runs = np.arange(case.draws * case.repeats)
         edges = np.arange(found["optimal"].shape[1] + 1) * case.horizon // found["optimal"].shape[1]

@@ -9,7 +9,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rounds begun, and the rewards of the test counted and summed per arm."""
 
     round: np.ndarray
@@ -50,26 +50,26 @@ class ABTest(NamedTuple):
     units: Annotated[int, AtLeast(1)] = 1
     test: Annotated[int, AtLeast(1)] = 1000
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(self.arms))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(self.arms))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with the test, or play the arm that was best in it."""
-        begun = state.round[0]
-        state.round[0] += 1
+        begun = memory.round[0]
+        memory.round[0] += 1
         testing = begun < self.test
         best, top = 0, -np.inf
         for arm in range(self.arms):
-            if state.counts[arm] > 0 and state.sums[arm] / state.counts[arm] > top:
-                best, top = arm, state.sums[arm] / state.counts[arm]
+            if memory.counts[arm] > 0 and memory.sums[arm] / memory.counts[arm] > top:
+                best, top = arm, memory.sums[arm] / memory.counts[arm]
         for unit in range(self.units):
             choice.arms[unit] = (begun * self.units + unit) % self.arms if testing else best
         choice.note[WHY] = 0 if not testing else SCHEDULED if begun == 0 else CONTINUED
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward of the test."""
         if choice.note[WHY] != 0:
             for unit in range(self.units):
-                state.counts[choice.arms[unit]] += 1
-                state.sums[choice.arms[unit]] += rewards[unit]
+                memory.counts[choice.arms[unit]] += 1
+                memory.sums[choice.arms[unit]] += rewards[unit]

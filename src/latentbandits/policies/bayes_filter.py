@@ -5,12 +5,12 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, Policy, Table
+from latentbandits.protocols import Choice, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """The belief over the hidden state, scratch space of the same size, and the number of rounds begun."""
 
     belief: np.ndarray
@@ -83,36 +83,36 @@ class BayesFilter(NamedTuple):
         if self.bernoulli and ((means < 0) | (means > 1)).any():
             raise refuse("BayesFilter", "means", means.tolist(), "probabilities from 0 to 1 when rewards are Bernoulli")
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, np.int64))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, np.int64))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Move the belief to this round, and play the arm with the highest expected reward under it."""
-        if state.round[0] > 0:
-            for s in range(len(state.belief)):
-                state.scratch[s] = state.belief[s]
-                state.belief[s] = 0.0
-            for s in range(len(state.belief)):
-                for to in range(len(state.belief)):
-                    state.belief[to] += state.scratch[s] * self.transition[s, to]
-        state.round[0] += 1
+        if memory.round[0] > 0:
+            for s in range(len(memory.belief)):
+                memory.scratch[s] = memory.belief[s]
+                memory.belief[s] = 0.0
+            for s in range(len(memory.belief)):
+                for to in range(len(memory.belief)):
+                    memory.belief[to] += memory.scratch[s] * self.transition[s, to]
+        memory.round[0] += 1
         best, top = 0, -np.inf
         for arm in range(self.means.shape[1]):
             value = 0.0
-            for s in range(len(state.belief)):
-                value += state.belief[s] * self.means[s, arm]
+            for s in range(len(memory.belief)):
+                value += memory.belief[s] * self.means[s, arm]
             if value > top:
                 best, top = arm, value
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
-        states = len(state.belief)
+        states = len(memory.belief)
         highest = -np.inf
         for s in range(states):
-            fit = -np.inf if state.belief[s] <= 0 else math.log(state.belief[s])
+            fit = -np.inf if memory.belief[s] <= 0 else math.log(memory.belief[s])
             for unit in range(self.units):
                 mean = self.means[s, choice.arms[unit]]
                 if self.bernoulli:
@@ -121,15 +121,15 @@ class BayesFilter(NamedTuple):
                 else:
                     away = (rewards[unit] - mean) / self.noise[unit % len(self.noise)]
                     fit -= 0.5 * away * away
-            state.scratch[s] = fit
+            memory.scratch[s] = fit
             highest = max(highest, fit)
         total = 0.0
         for s in range(states):
             # a reward that no state can give tells nothing: keep the belief
-            state.scratch[s] = math.exp(state.scratch[s] - highest) if highest > -np.inf else state.belief[s]
-            total += state.scratch[s]
+            memory.scratch[s] = math.exp(memory.scratch[s] - highest) if highest > -np.inf else memory.belief[s]
+            total += memory.scratch[s]
         for s in range(states):
-            state.belief[s] = state.scratch[s] / total
+            memory.belief[s] = memory.scratch[s] / total
 
 
 @checked
@@ -146,32 +146,32 @@ class BayesLimit(NamedTuple):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> table = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> len(lb.BayesLimit(arms=2).informed(table).means)
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> len(lb.BayesLimit(arms=2).informed(realisation).means)
     3
     """
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
 
-    def informed(self, table: Table) -> Policy:
+    def informed(self, realisation: Realisation) -> Policy:
         """Return the filter for this world."""
-        if table.truth is None:
-            raise ValueError("BayesLimit: the world has no hidden Markov chain, allowed is a HiddenMarkov world")
-        transition, means, start, noise, bernoulli, memory = table.truth
-        if memory > 0:
-            transition, means, start = paired(transition, means, start, memory)
+        if realisation.truth is None:
+            raise ValueError("BayesLimit: the world has no hidden Markov chain but must be a HiddenMarkov world")
+        transition, means, start, noise, bernoulli, carryover = realisation.truth
+        if carryover > 0:
+            transition, means, start = paired(transition, means, start, carryover)
         return BayesFilter(transition, means, start, noise, bernoulli, self.units)
 
 
 def paired(
-    transition: np.ndarray, means: np.ndarray, start: np.ndarray, memory: float
+    transition: np.ndarray, means: np.ndarray, start: np.ndarray, carryover: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the chain of pairs (previous, current) that a chain with reward memory is: its transitions, means and start."""
+    """Return the chain of pairs (previous, current) that a chain with reward carryover is: its transitions, means and start."""
     count, arms = means.shape
     pairs = np.zeros((count, count, count, count))
     for current in range(count):
         pairs[:, current, current, :] = transition[current]
-    mixed = memory * means[:, None, :] + (1 - memory) * means[None, :, :]
+    mixed = carryover * means[:, None, :] + (1 - carryover) * means[None, :, :]
     size = count * count
     return pairs.reshape(size, size), mixed.reshape(size, arms), (start[:, None] * transition).ravel()

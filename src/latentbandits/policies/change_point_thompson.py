@@ -16,7 +16,7 @@ _CHANGES, _ROUNDS = 1.0, 100.0
 _MISFIT, _PRIOR_WEIGHT, _NEGLIGIBLE = 1e300, 1e-12, 1e-100
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Hypotheses about the last change, each with its weight and the rewards since; and what is known of noise and hazard."""
 
     weights: np.ndarray  # of each hypothesis
@@ -75,11 +75,11 @@ class ChangePointThompson(NamedTuple):
     prior_mean: float = 0.5
     prior_sd: Annotated[float, Above(0)] = 0.29
 
-    def init(self) -> State:
-        """Return the state before the first round: one hypothesis, that there was no change."""
+    def init(self) -> Memory:
+        """Return the memory before the first round: one hypothesis, that there was no change."""
         weights = np.zeros(self.hypotheses)
         weights[0] = 1.0
-        return State(
+        return Memory(
             weights,
             np.zeros((self.hypotheses, self.arms)),
             np.zeros((self.hypotheses, self.arms)),
@@ -95,71 +95,71 @@ class ChangePointThompson(NamedTuple):
             np.zeros(1),
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Draw a hypothesis, then a mean of every arm, and play the highest."""
         left = uniform(random)
         drawn = 0
-        while drawn < state.used[0] - 1 and left >= state.weights[drawn]:
-            left -= state.weights[drawn]
+        while drawn < memory.used[0] - 1 and left >= memory.weights[drawn]:
+            left -= memory.weights[drawn]
             drawn += 1
-        noise = state.noise[0] / math.sqrt(self.units)
+        noise = memory.noise[0] / math.sqrt(self.units)
         # the prior is worth so many rounds
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
         best, top = 0, -np.inf
         for arm in range(self.arms):
-            weight = prior_weight + state.counts[drawn, arm]
-            mean = (prior_weight * self.prior_mean + state.sums[drawn, arm]) / weight
+            weight = prior_weight + memory.counts[drawn, arm]
+            mean = (prior_weight * self.prior_mean + memory.sums[drawn, arm]) / weight
             value = mean + noise / math.sqrt(weight) * normal(random)
             if value > top:
                 best, top = arm, value
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the hypotheses by how well they predicted the mean reward, and add a new one."""
         arm = choice.arms[0]
-        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = state.noise[0] / math.sqrt(self.units)
+        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0] / math.sqrt(self.units)
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
 
-        used = state.used[0]
+        used = memory.used[0]
         least = np.inf
         for i in range(used):
-            if state.weights[i] < _NEGLIGIBLE:
-                state.weights[i] = 0.0
+            if memory.weights[i] < _NEGLIGIBLE:
+                memory.weights[i] = 0.0
             else:
-                share = 1.0 / (prior_weight + state.counts[i, arm])
-                gap = (reward - (prior_weight * self.prior_mean + state.sums[i, arm]) * share) / noise
+                share = 1.0 / (prior_weight + memory.counts[i, arm])
+                gap = (reward - (prior_weight * self.prior_mean + memory.sums[i, arm]) * share) / noise
                 spread = share + 1.0
-                state.misfit[i] = min(gap * gap / spread, _MISFIT)
-                state.weights[i] /= math.sqrt(spread)
-                state.counts[i, arm] += 1
-                state.sums[i, arm] += reward
-                least = min(least, state.misfit[i])
+                memory.misfit[i] = min(gap * gap / spread, _MISFIT)
+                memory.weights[i] /= math.sqrt(spread)
+                memory.counts[i, arm] += 1
+                memory.sums[i, arm] += reward
+                least = min(least, memory.misfit[i])
         lightest = 0
         for i in range(used):
-            if state.weights[i] > 0.0:
-                state.weights[i] *= math.exp(-0.5 * (state.misfit[i] - least))
-            if state.weights[i] < state.weights[lightest]:
+            if memory.weights[i] > 0.0:
+                memory.weights[i] *= math.exp(-0.5 * (memory.misfit[i] - least))
+            if memory.weights[i] < memory.weights[lightest]:
                 lightest = i
         if used < self.hypotheses:
             lightest = used
-            state.used[0] += 1
-        state.weights[lightest] = 0.0
+            memory.used[0] += 1
+        memory.weights[lightest] = 0.0
 
         kept, changes = 0.0, 0.0
         for i in range(used):
-            kept += state.weights[i]
-            changes += state.weights[i] * state.changes[i]
+            kept += memory.weights[i]
+            changes += memory.weights[i] * memory.changes[i]
         changes /= kept
-        state.rounds[0] += 1
+        memory.rounds[0] += 1
         if self.hazard == 0.0:
-            state.hazard[0] = (_CHANGES + changes) / (_ROUNDS + state.rounds[0])
-        hazard = state.hazard[0]
+            memory.hazard[0] = (_CHANGES + changes) / (_ROUNDS + memory.rounds[0])
+        hazard = memory.hazard[0]
         for i in range(used):
-            state.weights[i] *= (1.0 - hazard) / kept
-        state.weights[lightest] = hazard
-        state.changes[lightest] = changes + 1.0
+            memory.weights[i] *= (1.0 - hazard) / kept
+        memory.weights[lightest] = hazard
+        memory.changes[lightest] = changes + 1.0
         for other in range(self.arms):
-            state.counts[lightest, other] = 0.0
-            state.sums[lightest, other] = 0.0
+            memory.counts[lightest, other] = 0.0
+            memory.sums[lightest, other] = 0.0

@@ -11,7 +11,7 @@ from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rewards since the restart and the two cumulative sums, per arm; and what is known of the noise."""
 
     counts: np.ndarray
@@ -77,9 +77,9 @@ class CUSUMUCB(NamedTuple):
     noise: Annotated[float, AtLeast(0)] = 0.0
     prior_sd: Annotated[float, Above(0)] = 0.29
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros(self.arms),
@@ -92,18 +92,18 @@ class CUSUMUCB(NamedTuple):
             np.zeros(1),
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play a random arm now and then, else the first untried one or the one with the highest index."""
         total = 0
         for arm in range(self.arms):
-            total += state.counts[arm]
+            total += memory.counts[arm]
         best, top = 0, -np.inf
-        noise = state.noise[0] / math.sqrt(self.units)
+        noise = memory.noise[0] / math.sqrt(self.units)
         log_n = math.log(max(total, 1))
         for arm in range(self.arms):
-            n, index = state.counts[arm], np.inf
+            n, index = memory.counts[arm], np.inf
             if n > 0:
-                index = state.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+                index = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
             if index > top:
                 best, top = arm, index
         if uniform(random) < self.forced:
@@ -111,23 +111,23 @@ class CUSUMUCB(NamedTuple):
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards and move the sums; start anew if one of them is too large."""
         arm = choice.arms[0]
-        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = state.noise[0] / math.sqrt(self.units)
-        state.counts[arm] += 1
-        state.sums[arm] += reward
-        if state.counts[arm] <= self.warm_up:
-            state.usual[arm] = state.sums[arm] / state.counts[arm]
+        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0] / math.sqrt(self.units)
+        memory.counts[arm] += 1
+        memory.sums[arm] += reward
+        if memory.counts[arm] <= self.warm_up:
+            memory.usual[arm] = memory.sums[arm] / memory.counts[arm]
             return
-        gap = reward - state.usual[arm]
-        state.above[arm] = max(0.0, state.above[arm] + gap - self.drift * noise)
-        state.under[arm] = max(0.0, state.under[arm] - gap - self.drift * noise)
-        if max(state.above[arm], state.under[arm]) >= self.threshold * noise:
+        gap = reward - memory.usual[arm]
+        memory.above[arm] = max(0.0, memory.above[arm] + gap - self.drift * noise)
+        memory.under[arm] = max(0.0, memory.under[arm] - gap - self.drift * noise)
+        if max(memory.above[arm], memory.under[arm]) >= self.threshold * noise:
             for other in range(self.arms):
                 if self.together or other == arm:
-                    state.counts[other] = 0
-                    state.sums[other] = 0.0
-                    state.above[other] = 0.0
-                    state.under[other] = 0.0
+                    memory.counts[other] = 0
+                    memory.sums[other] = 0.0
+                    memory.above[other] = 0.0
+                    memory.under[other] = 0.0

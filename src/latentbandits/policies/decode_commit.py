@@ -10,7 +10,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """What it remembers.
 
     Attributes
@@ -78,24 +78,24 @@ class DecodeCommit(NamedTuple):
             wanted = f"shape (states, {columns}), one column per decoding arm"
             raise refuse("DecodeCommit", "fingerprints", f"of shape {shape}", wanted)
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((len(self.fingerprints), self.arms)))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((len(self.fingerprints), self.arms)))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Probe, or play the arm with the highest mean in the table of the decoded state."""
-        probing = state.round[0] % self.interval == 0
-        state.round[0] += 1
-        now = state.decoded[0]
+        probing = memory.round[0] % self.interval == 0
+        memory.round[0] += 1
+        now = memory.decoded[0]
         best = 0
         for arm in range(1, self.arms):
-            if state.sums[now, arm] > state.sums[now, best]:
+            if memory.sums[now, arm] > memory.sums[now, best]:
                 best = arm
         for unit in range(self.units):
             choice.arms[unit] = unit % self.arms if probing else best
         choice.note[WHY] = SCHEDULED if probing else 0
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Name the state of a probe, and add the rewards to its table."""
         if choice.note[WHY] == 0:
             return
@@ -108,6 +108,6 @@ class DecodeCommit(NamedTuple):
                 distance += gap * gap
             if distance < nearest:
                 nearest = distance
-                state.decoded[0] = s
+                memory.decoded[0] = s
         for unit in range(self.arms):
-            state.sums[state.decoded[0], choice.arms[unit]] += rewards[unit]
+            memory.sums[memory.decoded[0], choice.arms[unit]] += rewards[unit]

@@ -10,7 +10,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Discounted counts and sums per arm."""
 
     counts: np.ndarray
@@ -47,30 +47,30 @@ class DiscountedUCB(NamedTuple):
     discount: Annotated[float, Within(0.01, 1)] = 0.99
     exploration: Annotated[float, AtLeast(0)] = 0.5
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(self.arms), np.zeros(self.arms))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
         total = 0.0
         for arm in range(self.arms):
-            total += state.counts[arm]
+            total += memory.counts[arm]
         log_n = math.log(max(total, 1.0))
         best, top = 0, -np.inf
         for arm in range(self.arms):
-            n = state.counts[arm]
-            index = np.inf if n == 0 else state.sums[arm] / n + math.sqrt(self.exploration * log_n / n)
+            n = memory.counts[arm]
+            index = np.inf if n == 0 else memory.sums[arm] / n + math.sqrt(self.exploration * log_n / n)
             if index > top:
                 best, top = arm, index
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Forget a little, then count every unit's reward."""
         for arm in range(self.arms):
-            state.counts[arm] *= self.discount
-            state.sums[arm] *= self.discount
+            memory.counts[arm] *= self.discount
+            memory.sums[arm] *= self.discount
         for unit in range(self.units):
-            state.counts[choice.arms[unit]] += 1
-            state.sums[choice.arms[unit]] += rewards[unit]
+            memory.counts[choice.arms[unit]] += 1
+            memory.sums[choice.arms[unit]] += rewards[unit]

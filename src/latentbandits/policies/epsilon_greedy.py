@@ -9,7 +9,7 @@ from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import AtLeast, Within, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rewards counted and summed per arm."""
 
     counts: np.ndarray
@@ -40,25 +40,25 @@ class EpsilonGreedy(NamedTuple):
     units: Annotated[int, AtLeast(1)] = 1
     epsilon: Annotated[float, Within(0, 1)] = 0.1
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(self.arms), np.zeros(self.arms))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Toss the coin, then explore or exploit."""
         best, top = 0, -np.inf
         if uniform(random) < self.epsilon:
             best = below(random, self.arms)
         else:
             for arm in range(self.arms):
-                mean = np.inf if state.counts[arm] == 0 else state.sums[arm] / state.counts[arm]
+                mean = np.inf if memory.counts[arm] == 0 else memory.sums[arm] / memory.counts[arm]
                 if mean > top:
                     best, top = arm, mean
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""
         for unit in range(self.units):
-            state.counts[choice.arms[unit]] += 1
-            state.sums[choice.arms[unit]] += rewards[unit]
+            memory.counts[choice.arms[unit]] += 1
+            memory.sums[choice.arms[unit]] += rewards[unit]

@@ -13,7 +13,7 @@ from latentbandits.settings import AtLeast, Within, checked
 _LEAST = 1e-250
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """The arms' weights, scaled so that they sum to one."""
 
     weights: np.ndarray
@@ -54,23 +54,23 @@ class EXP3(NamedTuple):
         """Number of features: the probability with which each unit's arm was drawn."""
         return self.units
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.full(self.arms, 1.0 / self.arms))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.full(self.arms, 1.0 / self.arms))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Draw each unit's arm and note its probability, which the estimate of a late reward needs."""
         for unit in range(self.units):
             left = uniform(random)
             for arm in range(self.arms):
-                probability = (1.0 - self.mixing) * state.weights[arm] + self.mixing / self.arms
+                probability = (1.0 - self.mixing) * memory.weights[arm] + self.mixing / self.arms
                 left -= probability
                 choice.arms[unit] = arm
                 choice.features[unit] = probability
                 if left < 0:
                     break
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Raise the weights of the drawn arms, share, and scale the sum back to one."""
         for unit in range(self.units):
             gain = self.mixing * rewards[unit] / (choice.features[unit] * self.arms)
@@ -80,8 +80,8 @@ class EXP3(NamedTuple):
             total = 0.0
             for arm in range(self.arms):
                 if (arm == choice.arms[unit]) == (gain < 0):
-                    state.weights[arm] = max(state.weights[arm] * fall, _LEAST)
-                state.weights[arm] += shared
-                total += state.weights[arm]
+                    memory.weights[arm] = max(memory.weights[arm] * fall, _LEAST)
+                memory.weights[arm] += shared
+                total += memory.weights[arm]
             for arm in range(self.arms):
-                state.weights[arm] /= total
+                memory.weights[arm] /= total

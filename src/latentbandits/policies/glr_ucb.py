@@ -12,7 +12,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rewards since the restart, in all and at some moments in between; and what is known of the noise."""
 
     counts: np.ndarray  # per arm
@@ -76,9 +76,9 @@ class GLRUCB(NamedTuple):
     noise: Annotated[float, AtLeast(0)] = 0.0
     prior_sd: Annotated[float, Above(0)] = 0.29
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros((self.arms, self.splits), np.int64),
@@ -92,68 +92,68 @@ class GLRUCB(NamedTuple):
             np.zeros(1),
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
         best, top = 0, -np.inf
-        noise = state.noise[0] / math.sqrt(self.units)
-        log_n = math.log(max(state.rounds[0], 1))
+        noise = memory.noise[0] / math.sqrt(self.units)
+        log_n = math.log(max(memory.rounds[0], 1))
         for arm in range(self.arms):
-            n, index = state.counts[arm], np.inf
+            n, index = memory.counts[arm], np.inf
             if n > 0:
-                index = state.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+                index = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
             if index > top:
                 best, top = arm, index
         if self.forced > 0.0:
-            turn = state.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
+            turn = memory.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
             if turn < self.arms:
                 best = turn
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards, and start anew if the arm seems to have changed."""
         arm = choice.arms[0]
-        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = state.noise[0] / math.sqrt(self.units)
-        if state.counts[arm] > 0:
-            if state.splits[arm] == self.splits:
-                _thin_out(state, arm)
-            newest = state.splits[arm]
-            state.split_counts[arm, newest] = state.counts[arm]
-            state.split_sums[arm, newest] = state.sums[arm]
-            state.splits[arm] += 1
-        state.counts[arm] += 1
-        state.sums[arm] += reward
-        state.rounds[0] += 1
+        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0] / math.sqrt(self.units)
+        if memory.counts[arm] > 0:
+            if memory.splits[arm] == self.splits:
+                _thin_out(memory, arm)
+            newest = memory.splits[arm]
+            memory.split_counts[arm, newest] = memory.counts[arm]
+            memory.split_sums[arm, newest] = memory.sums[arm]
+            memory.splits[arm] += 1
+        memory.counts[arm] += 1
+        memory.sums[arm] += reward
+        memory.rounds[0] += 1
 
-        n, total = state.counts[arm], state.sums[arm]
+        n, total = memory.counts[arm], memory.sums[arm]
         threshold = math.log(3.0 * n * math.sqrt(n) / self.risk) * 2.0 * noise * noise
         changed = False
-        for i in range(state.splits[arm]):
-            early = state.split_counts[arm, i]
+        for i in range(memory.splits[arm]):
+            early = memory.split_counts[arm, i]
             # the statistic with one division: the difference of the two means is n / (early * late) times this
-            gap = state.split_sums[arm, i] - total * early / n
+            gap = memory.split_sums[arm, i] - total * early / n
             if gap * gap * n >= threshold * early * (n - early) > 0.0:
                 changed = True
         if changed:
-            state.rounds[0] = 0
+            memory.rounds[0] = 0
             for other in range(self.arms):
-                state.counts[other] = 0
-                state.sums[other] = 0.0
-                state.splits[other] = 0
+                memory.counts[other] = 0
+                memory.sums[other] = 0.0
+                memory.splits[other] = 0
 
 
 @kernel
-def _thin_out(state: State, arm: int) -> None:
+def _thin_out(memory: Memory, arm: int) -> None:
     """Drop the split whose two neighbours are nearest to each other, for the older one's age; the newest stays."""
-    size, now = state.splits[arm], state.counts[arm]
+    size, now = memory.splits[arm], memory.counts[arm]
     least, place, before = np.inf, 0, 0
     for i in range(size - 1):
-        distance = (state.split_counts[arm, i + 1] - before) / (now - before)
+        distance = (memory.split_counts[arm, i + 1] - before) / (now - before)
         if distance < least:
             least, place = distance, i
-        before = state.split_counts[arm, i]
+        before = memory.split_counts[arm, i]
     for i in range(place, size - 1):
-        state.split_counts[arm, i] = state.split_counts[arm, i + 1]
-        state.split_sums[arm, i] = state.split_sums[arm, i + 1]
-    state.splits[arm] -= 1
+        memory.split_counts[arm, i] = memory.split_counts[arm, i + 1]
+        memory.split_sums[arm, i] = memory.split_sums[arm, i + 1]
+    memory.splits[arm] -= 1

@@ -21,7 +21,7 @@ from latentbandits.policies.stories import (
     LOW,
     NOISE,
     SPREAD,
-    State,
+    Memory,
 )
 
 PRIOR = 2.0  # rewards that an arm's overall mean is worth in every cell
@@ -34,42 +34,42 @@ _PACE = 0.01  # of the squared error's average
 
 
 @kernel
-def reset(policy: Any, state: State) -> None:
+def reset(policy: Any, memory: Memory) -> None:
     """Forget all levels and trust the library."""
-    about = state.about
+    about = memory.about
     about[LAG_ARM] = -1
     about[LAG_ERROR] = about[SPREAD] * about[SPREAD]
     for arm in range(policy.arms):
-        state.levels[arm] = 0
-        state.arm_mean[arm] = about[CENTRE]
-        state.arm_count[arm] = 0.0
+        memory.levels[arm] = 0
+        memory.arm_mean[arm] = about[CENTRE]
+        memory.arm_count[arm] = 0.0
     about[BLEND] = 1.0
     about[BLEND_XX] = about[BLEND_XY] = _TRUST * (about[HIGH] - about[LOW]) * (about[HIGH] - about[LOW])
 
 
 @kernel
-def evidence(state: State, arm: int) -> float:
+def evidence(memory: Memory, arm: int) -> float:
     """Return the number of rewards that an arm has given after a last reward like the present one."""
-    last = int(state.about[LAG_ARM])
-    return 0.0 if last < 0 else float(state.next_count[last, int(state.about[LAG_LEVEL]), arm])
+    last = int(memory.about[LAG_ARM])
+    return 0.0 if last < 0 else float(memory.next_count[last, int(memory.about[LAG_LEVEL]), arm])
 
 
 @kernel
-def expected(state: State, arm: int) -> float:
+def expected(memory: Memory, arm: int) -> float:
     """Return an arm's next reward, given the last one."""
-    last = int(state.about[LAG_ARM])
+    last = int(memory.about[LAG_ARM])
     if last < 0:
-        return float(state.arm_mean[arm])
-    n = evidence(state, arm)
-    mean = state.next_mean[last, int(state.about[LAG_LEVEL]), arm]
-    return float((n * mean + PRIOR * state.arm_mean[arm]) / (n + PRIOR))
+        return float(memory.arm_mean[arm])
+    n = evidence(memory, arm)
+    mean = memory.next_mean[last, int(memory.about[LAG_LEVEL]), arm]
+    return float((n * mean + PRIOR * memory.arm_mean[arm]) / (n + PRIOR))
 
 
 @kernel
-def weigh(state: State, arm: int, reward: float, by_library: float) -> None:
+def weigh(memory: Memory, arm: int, reward: float, by_library: float) -> None:
     """Learn the blend: regress the reward on what the library expected, both relative to the table's expectation."""
-    about = state.about
-    by_table = expected(state, arm)
+    about = memory.about
+    by_table = expected(memory, arm)
     x = by_library - by_table
     y = reward - by_table
     base = (1.0 - _MEMORY) * _TRUST * (about[HIGH] - about[LOW]) * (about[HIGH] - about[LOW])
@@ -81,35 +81,35 @@ def weigh(state: State, arm: int, reward: float, by_library: float) -> None:
 
 
 @kernel
-def learn(state: State, arm: int, reward: float) -> None:
+def learn(memory: Memory, arm: int, reward: float) -> None:
     """Learn the reward of an arm after the last one."""
-    state.arm_count[arm] += 1.0
-    state.arm_mean[arm] += (reward - state.arm_mean[arm]) / state.arm_count[arm]
-    last = int(state.about[LAG_ARM])
+    memory.arm_count[arm] += 1.0
+    memory.arm_mean[arm] += (reward - memory.arm_mean[arm]) / memory.arm_count[arm]
+    last = int(memory.about[LAG_ARM])
     if last >= 0:
-        level = int(state.about[LAG_LEVEL])
-        state.next_count[last, level, arm] += 1.0
-        step = (reward - state.next_mean[last, level, arm]) / state.next_count[last, level, arm]
-        state.next_mean[last, level, arm] += step
+        level = int(memory.about[LAG_LEVEL])
+        memory.next_count[last, level, arm] += 1.0
+        step = (reward - memory.next_mean[last, level, arm]) / memory.next_count[last, level, arm]
+        memory.next_mean[last, level, arm] += step
 
 
 @kernel
-def move(policy: Any, state: State, arm: int, reward: float) -> None:
+def move(policy: Any, memory: Memory, arm: int, reward: float) -> None:
     """Make an arm and the level nearest to its reward the last ones."""
     near, best = -1, np.inf
-    for i in range(state.levels[arm]):
-        far = abs(reward - state.level[arm, i])
+    for i in range(memory.levels[arm]):
+        far = abs(reward - memory.level[arm, i])
         if far < best:
             near, best = i, far
-    if state.levels[arm] < policy.levels and best > _RADIUS * state.about[NOISE]:
-        near = state.levels[arm]
-        state.levels[arm] += 1
-        state.level[arm, near] = reward
-        state.level_count[arm, near] = 0.0
+    if memory.levels[arm] < policy.levels and best > _RADIUS * memory.about[NOISE]:
+        near = memory.levels[arm]
+        memory.levels[arm] += 1
+        memory.level[arm, near] = reward
+        memory.level_count[arm, near] = 0.0
         for other in range(policy.arms):
-            state.next_mean[arm, near, other] = 0.0
-            state.next_count[arm, near, other] = 0.0
-    state.level_count[arm, near] = min(state.level_count[arm, near] + 1.0, _FADING)
-    state.level[arm, near] += (reward - state.level[arm, near]) / state.level_count[arm, near]
-    state.about[LAG_ARM] = arm
-    state.about[LAG_LEVEL] = near
+            memory.next_mean[arm, near, other] = 0.0
+            memory.next_count[arm, near, other] = 0.0
+    memory.level_count[arm, near] = min(memory.level_count[arm, near] + 1.0, _FADING)
+    memory.level[arm, near] += (reward - memory.level[arm, near]) / memory.level_count[arm, near]
+    memory.about[LAG_ARM] = arm
+    memory.about[LAG_LEVEL] = near

@@ -11,7 +11,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked, refuse
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rewards since the restart and each arm's newest ones as a ring; and what is known of the noise."""
 
     counts: np.ndarray
@@ -73,9 +73,9 @@ class MonitoredUCB(NamedTuple):
         if self.window % 2:
             raise refuse("MonitoredUCB", "window", self.window, "an even number")
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros((self.arms, self.window)),
@@ -87,43 +87,43 @@ class MonitoredUCB(NamedTuple):
             np.zeros(1),
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
         best, top = 0, -np.inf
-        noise = state.noise[0] / math.sqrt(self.units)
-        log_n = math.log(max(state.rounds[0], 1))
+        noise = memory.noise[0] / math.sqrt(self.units)
+        log_n = math.log(max(memory.rounds[0], 1))
         for arm in range(self.arms):
-            n, index = state.counts[arm], np.inf
+            n, index = memory.counts[arm], np.inf
             if n > 0:
-                index = state.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+                index = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
             if index > top:
                 best, top = arm, index
         if self.forced > 0.0:
-            turn = state.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
+            turn = memory.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
             if turn < self.arms:
                 best = turn
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards, and start anew if the halves of the arm's window differ."""
         arm = choice.arms[0]
-        reward = mean_of_round(state, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = state.noise[0] / math.sqrt(self.units)
-        newest = state.counts[arm] % self.window
-        state.recent[arm, newest] = reward
-        state.counts[arm] += 1
-        state.sums[arm] += reward
-        state.rounds[0] += 1
-        if state.counts[arm] < self.window:
+        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0] / math.sqrt(self.units)
+        newest = memory.counts[arm] % self.window
+        memory.recent[arm, newest] = reward
+        memory.counts[arm] += 1
+        memory.sums[arm] += reward
+        memory.rounds[0] += 1
+        if memory.counts[arm] < self.window:
             return
         half = self.window // 2
         difference = 0.0
         for back in range(half):
-            difference += state.recent[arm, (newest - back) % self.window]
-            difference -= state.recent[arm, (newest - back - half) % self.window]
+            difference += memory.recent[arm, (newest - back) % self.window]
+            difference -= memory.recent[arm, (newest - back - half) % self.window]
         if abs(difference) > self.threshold * noise * math.sqrt(self.window):
-            state.rounds[0] = 0
+            memory.rounds[0] = 0
             for other in range(self.arms):
-                state.counts[other] = 0
-                state.sums[other] = 0.0
+                memory.counts[other] = 0
+                memory.sums[other] = 0.0

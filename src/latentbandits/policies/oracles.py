@@ -5,12 +5,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, Policy, Table
+from latentbandits.protocols import Choice, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rounds begun."""
 
     round: np.ndarray
@@ -47,23 +47,23 @@ class Scripted(NamedTuple):
         if len(script) == 0 or (script < 0).any() or (script >= self.arms).any():
             raise refuse("Scripted", "script", script.tolist(), f"at least one arm, each from 0 to {self.arms - 1}")
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(1, np.int64))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(1, np.int64))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the next arm of the script."""
         for unit in range(self.units):
-            choice.arms[unit] = self.script[state.round[0] % len(self.script)]
-        state.round[0] += 1
+            choice.arms[unit] = self.script[memory.round[0] % len(self.script)]
+        memory.round[0] += 1
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn nothing."""
 
 
 @checked
 class BestSingleArm(NamedTuple):
-    """Oracle: the one arm that is best on average over the stationary distribution (over the table, where there is no chain).
+    """Oracle: the one arm that is best on average over the stationary distribution (over the realisation, where there is no chain).
 
     Parameters
     ----------
@@ -75,17 +75,21 @@ class BestSingleArm(NamedTuple):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> table = lb.HiddenMarkov(means=[[0.1, 0.3], [0.9, 0.2]]).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> lb.BestSingleArm(arms=2).informed(table)
+    >>> realisation = lb.HiddenMarkov(means=[[0.1, 0.3], [0.9, 0.2]]).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> lb.BestSingleArm(arms=2).informed(realisation)
     Scripted(arms=2, units=1, script=[0])
     """
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
 
-    def informed(self, table: Table) -> Policy:
+    def informed(self, realisation: Realisation) -> Policy:
         """Return the policy that plays the best arm of this world."""
-        value = table.means.mean(axis=0) if table.truth is None else table.truth.start @ table.truth.means
+        value = (
+            realisation.means.mean(axis=0)
+            if realisation.truth is None
+            else realisation.truth.start @ realisation.truth.means
+        )
         return Scripted(self.arms, self.units, (int(np.argmax(value)),))
 
 
@@ -103,15 +107,15 @@ class StateOracle(NamedTuple):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> table = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> script = lb.StateOracle(arms=2).informed(table).script
-    >>> bool((script == table.means.argmax(axis=1)).all())
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> script = lb.StateOracle(arms=2).informed(realisation).script
+    >>> bool((script == realisation.means.argmax(axis=1)).all())
     True
     """
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
 
-    def informed(self, table: Table) -> Policy:
-        """Return the policy that plays the best arm of every round of this table."""
-        return Scripted(self.arms, self.units, table.means.argmax(axis=1))
+    def informed(self, realisation: Realisation) -> Policy:
+        """Return the policy that plays the best arm of every round of this realisation."""
+        return Scripted(self.arms, self.units, realisation.means.argmax(axis=1))

@@ -9,7 +9,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """What it remembers.
 
     Attributes
@@ -79,46 +79,46 @@ class ProbeCommit(NamedTuple):
         if self.interval < phases:
             raise refuse("ProbeCommit", "interval", self.interval, f"at least the {phases} rounds of a probe")
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with a probe, begin one, or play the arm that paid most in the last one."""
-        phase = state.round[0] % self.interval
-        early = state.surprised[0] == 1 and phase * self.units >= self.arms
+        phase = memory.round[0] % self.interval
+        early = memory.surprised[0] == 1 and phase * self.units >= self.arms
         if early:
             phase = 0
-            state.round[0] = 0
-        state.round[0] += 1
+            memory.round[0] = 0
+        memory.round[0] += 1
         probing = phase * self.units < self.arms
         why = CONTINUED if probing else 0
         if phase == 0:
             why = 0 if early else SCHEDULED
-            if state.surprised[0] == 1:
+            if memory.surprised[0] == 1:
                 why += RESIDUAL
-            state.probes[0] += 1
-            state.surprised[0] = 0
+            memory.probes[0] += 1
+            memory.surprised[0] = 0
         best = 0
         for arm in range(1, self.arms):
-            if state.probed[arm] > state.probed[best]:
+            if memory.probed[arm] > memory.probed[best]:
                 best = arm
         for unit in range(self.units):
             choice.arms[unit] = (phase * self.units + unit) % self.arms if probing else best
         choice.note[WHY] = why
         choice.note[PHASE] = phase
-        choice.note[EPISODE] = state.probes[0]
+        choice.note[EPISODE] = memory.probes[0]
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Remember what the arms of a probe paid, or notice that the committed arm pays something else."""
         if choice.note[WHY] != 0:
             for unit in range(self.units):
-                state.probed[choice.arms[unit]] = rewards[unit]
+                memory.probed[choice.arms[unit]] = rewards[unit]
         elif (
-            self.surprise > 0 and choice.note[EPISODE] == state.probes[0]
+            self.surprise > 0 and choice.note[EPISODE] == memory.probes[0]
         ):  # a late reward says nothing of a newer probe
             mean = 0.0
             for unit in range(self.units):
                 mean += rewards[unit] / self.units
-            if abs(mean - state.probed[choice.arms[0]]) > self.surprise:
-                state.surprised[0] = 1
+            if abs(mean - memory.probed[choice.arms[0]]) > self.surprise:
+                memory.surprised[0] = 1

@@ -10,7 +10,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Counts and sums within the window, the window itself as a ring, and the number of rewards seen."""
 
     counts: np.ndarray
@@ -50,9 +50,9 @@ class SlidingWindowUCB(NamedTuple):
     window: Annotated[int, AtLeast(2)] = 50
     exploration: Annotated[float, AtLeast(0)] = 0.5
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros(self.window, np.int64),
@@ -60,33 +60,33 @@ class SlidingWindowUCB(NamedTuple):
             np.zeros(1, np.int64),
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first arm that is not in the window, else the one with the highest index."""
         best, top = 0, -np.inf
-        log_n = math.log(max(min(state.seen[0], self.window), 1))
+        log_n = math.log(max(min(memory.seen[0], self.window), 1))
         for arm in range(self.arms):
-            n = state.counts[arm]
-            index = np.inf if n == 0 else state.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+            n = memory.counts[arm]
+            index = np.inf if n == 0 else memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
             if index > top:
                 best, top = arm, index
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Replace the oldest reward of the window; whenever the ring is full round, sum anew so that errors cannot pile up."""
         for unit in range(self.units):
-            at = state.seen[0] % self.window
-            if state.seen[0] >= self.window:
-                state.counts[state.arms[at]] -= 1
-                state.sums[state.arms[at]] -= state.rewards[at]
+            at = memory.seen[0] % self.window
+            if memory.seen[0] >= self.window:
+                memory.counts[memory.arms[at]] -= 1
+                memory.sums[memory.arms[at]] -= memory.rewards[at]
             arm = choice.arms[unit]
-            state.arms[at] = arm
-            state.rewards[at] = rewards[unit]
-            state.counts[arm] += 1
-            state.sums[arm] += rewards[unit]
-            state.seen[0] += 1
+            memory.arms[at] = arm
+            memory.rewards[at] = rewards[unit]
+            memory.counts[arm] += 1
+            memory.sums[arm] += rewards[unit]
+            memory.seen[0] += 1
             if at == self.window - 1:
                 for other in range(self.arms):
-                    state.sums[other] = 0.0
+                    memory.sums[other] = 0.0
                 for place in range(self.window):
-                    state.sums[state.arms[place]] += state.rewards[place]
+                    memory.sums[memory.arms[place]] += memory.rewards[place]

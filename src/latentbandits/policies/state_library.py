@@ -33,7 +33,7 @@ from latentbandits.policies.stories import (
     ROUND,
     SPREAD,
     TALE,
-    State,
+    Memory,
     absorb,
     begin,
     set_tables,
@@ -104,9 +104,9 @@ class Belief(NamedTuple):
 
 
 @kernel
-def set_range(state: State, low: float, high: float) -> None:
+def set_range(memory: Memory, low: float, high: float) -> None:
     """Expect means in a range."""
-    about = state.about
+    about = memory.about
     about[LOW] = low
     about[HIGH] = high
     about[CENTRE] = 0.5 * (low + high)
@@ -114,16 +114,16 @@ def set_range(state: State, low: float, high: float) -> None:
 
 
 @kernel
-def learned_noise(state: State) -> float:
+def learned_noise(memory: Memory) -> float:
     """Return the noise that the differences of rewards suggest."""
-    width = state.about[HIGH] - state.about[LOW]
-    return float(max(estimate(state.bins, state.tally, _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
+    width = memory.about[HIGH] - memory.about[LOW]
+    return float(max(estimate(memory.bins, memory.tally, _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
 
 
 @kernel
-def observe(policy: Any, state: State, reward: float, second: int, other: float, due: bool) -> bool:
+def observe(policy: Any, memory: Memory, reward: float, second: int, other: float, due: bool) -> bool:
     """Learn range and noise from a reward (or two); returns whether they turned out so different that all is to be told anew."""
-    about = state.about
+    about = memory.about
     low, high = reward, reward
     if second >= 0:
         low, high = min(low, other), max(high, other)
@@ -135,82 +135,82 @@ def observe(policy: Any, state: State, reward: float, second: int, other: float,
             return False
         # The range of n uniform numbers is (n - 1) / (n + 1) of what they were drawn from
         beyond = (high - low) / (policy.arms - 1)
-        set_range(state, low - beyond, high + beyond)
-        about[NOISE] = policy.noise if policy.noise > 0.0 else learned_noise(state)
+        set_range(memory, low - beyond, high + beyond)
+        about[NOISE] = policy.noise if policy.noise > 0.0 else learned_noise(memory)
         return True
     anew = False
     margin = _OUTSIDE * about[NOISE]
     if policy.high == policy.low and (high - margin > about[HIGH] or low + margin < about[LOW]):
         if high > about[HIGH]:
-            set_range(state, about[LOW], high + _WIDEN * (high - about[LOW]))
+            set_range(memory, about[LOW], high + _WIDEN * (high - about[LOW]))
         if low < about[LOW]:
-            set_range(state, low - _WIDEN * (about[HIGH] - low), about[HIGH])
+            set_range(memory, low - _WIDEN * (about[HIGH] - low), about[HIGH])
         anew = True
     if due:
-        noise = learned_noise(state)
+        noise = learned_noise(memory)
         if noise > 1.4 * about[NOISE_AT_START] or noise < 0.25 * about[NOISE_AT_START]:
             about[NOISE] = noise
             anew = True
         elif abs(noise - about[NOISE]) > 0.03 * about[NOISE]:
             about[NOISE] = noise
-            set_tables(policy, state)
+            set_tables(policy, memory)
     return anew
 
 
 @kernel
-def expect(policy: Any, state: State, stay: float) -> None:
+def expect(policy: Any, memory: Memory, stay: float) -> None:
     """Write every arm's expected reward to `value`, and that plus the optimism to `upper`."""
-    about, value, upper = state.about, state.value, state.upper
+    about, value, upper = memory.about, memory.value, memory.upper
     if 1.0 - stay < _RARE:
         stay = 1.0
     for arm in range(policy.arms):
         value[arm] = 0.0
         upper[arm] = 0.0
     for i in range(int(about[LIVE])):
-        slot = state.slots[i]
-        z = state.here[slot]
-        weight = state.weight[slot] * stay
+        slot = memory.slots[i]
+        z = memory.here[slot]
+        weight = memory.weight[slot] * stay
         for arm in range(policy.arms):
-            value[arm] += weight * state.mean[slot, z, arm]
-            upper[arm] += weight * state.deviation[state.counts[slot, z, arm]]
+            value[arm] += weight * memory.mean[slot, z, arm]
+            upper[arm] += weight * memory.deviation[memory.counts[slot, z, arm]]
     if stay < 1.0:
         best = int(about[BEST])
-        z = state.here[best]
-        by_entry, by_move = state.tale[best, BY_ENTRY], state.tale[best, BY_MOVE]
-        for k in range(state.known[best]):
+        z = memory.here[best]
+        by_entry, by_move = memory.tale[best, BY_ENTRY], memory.tale[best, BY_MOVE]
+        for k in range(memory.known[best]):
             if k != z:
-                chance = (1.0 - stay) * (by_entry * state.entered[best, k] + by_move * state.moves[best, z, k])
+                chance = (1.0 - stay) * (by_entry * memory.entered[best, k] + by_move * memory.moves[best, z, k])
                 for arm in range(policy.arms):
-                    value[arm] += chance * state.mean[best, k, arm]
+                    value[arm] += chance * memory.mean[best, k, arm]
         for arm in range(policy.arms):
-            value[arm] += (1.0 - stay) * state.tale[best, NOVEL] * about[CENTRE]
+            value[arm] += (1.0 - stay) * memory.tale[best, NOVEL] * about[CENTRE]
     for arm in range(policy.arms):
         upper[arm] = value[arm] + policy.optimism * upper[arm]
 
 
 @kernel
-def add_tests(policy: Any, state: State, stay: float, greedy: int) -> None:
+def add_tests(policy: Any, memory: Memory, stay: float, greedy: int) -> None:
     """Add to `upper` what each arm is worth as a test between stories.
 
     If a story is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest story by much more than the noise
     settles it at once. The greedy arm is such a test too, and it is free: where it tells the stories apart, no other is needed.
     """
-    about, upper = state.about, state.upper
+    about, upper = memory.about, memory.upper
     best = int(about[BEST])
-    z = state.here[best]
+    z = memory.here[best]
     noise = 4.0 * about[NOISE] * about[NOISE]
-    worth = policy.testing * math.sqrt(state.known[best] / (1.0 - stay))
+    worth = policy.testing * math.sqrt(memory.known[best] / (1.0 - stay))
     for i in range(int(about[LIVE])):
-        slot = state.slots[i]
-        here = state.here[slot]
+        slot = memory.slots[i]
+        here = memory.here[slot]
         gain = 0.0
         for arm in range(policy.arms):
-            gain = max(gain, state.mean[slot, here, arm] - state.mean[slot, here, greedy])
+            gain = max(gain, memory.mean[slot, here, arm] - memory.mean[slot, here, greedy])
         if gain > 0.0:
-            gain *= worth * state.weight[slot]
+            gain *= worth * memory.weight[slot]
             for arm in range(policy.arms):
-                far = state.mean[slot, here, arm] - state.mean[best, z, arm]
-                deviation = state.deviation[state.counts[slot, here, arm]]
+                far = memory.mean[slot, here, arm] - memory.mean[best, z, arm]
+                deviation = memory.deviation[memory.counts[slot, here, arm]]
                 square = far * far + deviation * deviation
                 upper[arm] += gain * square / (square + noise)
 
@@ -318,11 +318,11 @@ class StateLibrary(NamedTuple):
         """A uniform number for the pruning, and every arm's value by the library alone."""
         return 1 + self.arms
 
-    def init(self) -> State:
-        """Return the state before the first round."""
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
         n, m, k = self.stories, self.states, self.arms
         room = n * (m + 1)
-        made = State(
+        made = Memory(
             weight=np.zeros(n),
             here=np.zeros(n, np.int64),
             known=np.zeros(n, np.int64),
@@ -368,9 +368,9 @@ class StateLibrary(NamedTuple):
             lag_table.reset(self, made)
         return made
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm with the highest index; all units but the first play the arm with the highest value."""
-        about = state.about
+        about = memory.about
         choice.features[0] = uniform(random)
         choice.note[WHY] = 0
         if about[NOISE] == 0.0:  # nothing is known, not even the scale: every arm in turn
@@ -379,31 +379,31 @@ class StateLibrary(NamedTuple):
             for arm in range(self.arms):
                 choice.features[1 + arm] = np.nan
         else:
-            stay = staying(self, state, int(about[BEST]))
-            expect(self, state, stay)
+            stay = staying(self, memory, int(about[BEST]))
+            expect(self, memory, stay)
             for arm in range(self.arms):
-                choice.features[1 + arm] = state.value[arm]
-            greedy = highest(state.value)
-            hopeful = highest(state.upper)
+                choice.features[1 + arm] = memory.value[arm]
+            greedy = highest(memory.value)
+            hopeful = highest(memory.upper)
             if about[LIVE] > 1:
-                add_tests(self, state, stay, greedy)
+                add_tests(self, memory, stay, greedy)
             blend = about[BLEND]
             if blend < 1.0:
                 for arm in range(self.arms):
-                    lagged = lag_table.expected(state, arm)
-                    doubt = math.sqrt(about[LAG_ERROR] / (lag_table.evidence(state, arm) + lag_table.PRIOR))
-                    state.value[arm] = blend * state.value[arm] + (1.0 - blend) * lagged
-                    state.upper[arm] = blend * state.upper[arm] + (1.0 - blend) * (lagged + doubt)
-                greedy = highest(state.value)
-            pick = highest(state.upper)
+                    lagged = lag_table.expected(memory, arm)
+                    doubt = math.sqrt(about[LAG_ERROR] / (lag_table.evidence(memory, arm) + lag_table.PRIOR))
+                    memory.value[arm] = blend * memory.value[arm] + (1.0 - blend) * lagged
+                    memory.upper[arm] = blend * memory.upper[arm] + (1.0 - blend) * (lagged + doubt)
+                greedy = highest(memory.value)
+            pick = highest(memory.upper)
             if pick != greedy:
                 choice.note[WHY] = UNTRIED if pick == hopeful else RIVAL
             oldest = 0
             for arm in range(1, self.arms):
-                if state.played[arm] < state.played[oldest]:
+                if memory.played[arm] < memory.played[oldest]:
                     oldest = arm
             limit = self.arms * max(float(self.patience), _NET * about[ROUND])
-            if about[ROUND] - max(state.played[oldest], about[FORCED]) > limit:
+            if about[ROUND] - max(memory.played[oldest], about[FORCED]) > limit:
                 about[FORCED] = about[ROUND]
                 pick = oldest
                 choice.note[WHY] = STALENESS
@@ -411,26 +411,26 @@ class StateLibrary(NamedTuple):
         for unit in range(1, self.units):
             choice.arms[unit] = greedy
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn noise and range, weigh the table of lagged rewards, and let all stories go on."""
-        about = state.about
+        about = memory.about
         about[ROUND] += 1
         first, second = choice.arms[0], -1
         reward, other = rewards[0], 0.0
         due = False
-        state.played[first] = about[ROUND]
+        memory.played[first] = about[ROUND]
         if self.units > 1:
             for unit in range(1, self.units):
                 other += rewards[unit]
             if choice.arms[1] == first:
-                due = self.noise == 0.0 and count_pair(state.bins, state.tally, rewards[0] - rewards[1])
+                due = self.noise == 0.0 and count_pair(memory.bins, memory.tally, rewards[0] - rewards[1])
                 reward = (reward + other) / self.units
             else:
                 second = choice.arms[1]
                 other /= self.units - 1
-                state.played[second] = about[ROUND]
+                memory.played[second] = about[ROUND]
         elif self.noise == 0.0:
-            due = about[LAST_ARM] == first and count_pair(state.bins, state.tally, reward - about[LAST_REWARD])
+            due = about[LAST_ARM] == first and count_pair(memory.bins, memory.tally, reward - about[LAST_REWARD])
             about[LAST_ARM] = first
             about[LAST_REWARD] = reward
         if about[NOISE] > 0.0:
@@ -438,36 +438,36 @@ class StateLibrary(NamedTuple):
             reward = min(max(reward, about[LOW] - reach), about[HIGH] + reach)
             other = min(max(other, about[LOW] - reach), about[HIGH] + reach)
         at = (int(about[ROUND]) - 1) % HISTORY
-        state.told_arms[at, 0] = first
-        state.told_arms[at, 1] = second
-        state.told[at, 0] = reward
-        state.told[at, 1] = other
-        state.told[at, 2] = choice.features[0]
+        memory.told_arms[at, 0] = first
+        memory.told_arms[at, 1] = second
+        memory.told[at, 0] = reward
+        memory.told[at, 1] = other
+        memory.told[at, 2] = choice.features[0]
 
         start = int(about[ROUND])
-        if observe(self, state, reward, second, other, due):
+        if observe(self, memory, reward, second, other, due):
             start = max(1, start - HISTORY + 1)
-            begin(self, state)
-            lag_table.reset(self, state)
+            begin(self, memory)
+            lag_table.reset(self, memory)
         elif about[NOISE] == 0.0:
             return
         elif self.levels > 0 and about[LAG_ARM] >= 0 and not math.isnan(choice.features[1 + first]):
-            lag_table.weigh(state, first, reward, choice.features[1 + first])
+            lag_table.weigh(memory, first, reward, choice.features[1 + first])
         for now in range(start, int(about[ROUND]) + 1):
             about[NOW] = now
             at = (now - 1) % HISTORY
-            first, second = state.told_arms[at, 0], state.told_arms[at, 1]
-            reward, other = state.told[at, 0], state.told[at, 1]
-            absorb(self, state, first, reward, second, other, state.told[at, 2])
+            first, second = memory.told_arms[at, 0], memory.told_arms[at, 1]
+            reward, other = memory.told[at, 0], memory.told[at, 1]
+            absorb(self, memory, first, reward, second, other, memory.told[at, 2])
             if self.levels > 0:
-                lag_table.learn(state, first, reward)
+                lag_table.learn(memory, first, reward)
                 if second >= 0:
-                    lag_table.learn(state, second, other)
-                    lag_table.move(self, state, second, other)
+                    lag_table.learn(memory, second, other)
+                    lag_table.move(self, memory, second, other)
                 else:
-                    lag_table.move(self, state, first, reward)
+                    lag_table.move(self, memory, first, reward)
 
-    def belief(self, state: State) -> Belief:
+    def belief(self, memory: Memory) -> Belief:
         """Return what the policy believes, for people to read.
 
         Examples
@@ -483,36 +483,36 @@ class StateLibrary(NamedTuple):
         >>> [round(mean, 2) for mean in belief.states[belief.current].means]
         [0.3, 0.8]
         """
-        about = state.about
-        live = [int(slot) for slot in state.slots[: int(about[LIVE])]]
+        about = memory.about
+        live = [int(slot) for slot in memory.slots[: int(about[LIVE])]]
         if not live:
             return Belief((), 0, 1.0, 1.0, math.inf, 0.0, float(about[LOW]), float(about[HIGH]), 0, 0.0, 0)
         best = int(about[BEST])
-        known = int(state.known[best])
+        known = int(memory.known[best])
         probability = np.zeros(known)
         for slot in live:
-            k = int(state.here[slot])
-            n = np.maximum(state.counts[slot, k], state.counts[best, :known])
-            far = np.abs(state.mean[slot, k] - state.mean[best, :known]) - 3.0 * state.deviation[n]
+            k = int(memory.here[slot])
+            n = np.maximum(memory.counts[slot, k], memory.counts[best, :known])
+            far = np.abs(memory.mean[slot, k] - memory.mean[best, :known]) - 3.0 * memory.deviation[n]
             # The same state of another library: both have tried an arm, and no arm's means are clearly apart
-            shared = ((state.counts[slot, k] > 0) & (state.counts[best, :known] > 0)).any(axis=1)
+            shared = ((memory.counts[slot, k] > 0) & (memory.counts[best, :known] > 0)).any(axis=1)
             same = np.flatnonzero(shared & (far <= 0).all(axis=1))
-            if state.lineage[slot] == state.lineage[best]:
-                probability[k] += state.weight[slot]
+            if memory.lineage[slot] == memory.lineage[best]:
+                probability[k] += memory.weight[slot]
             elif len(same):
-                probability[same[np.argmin(far[same].sum(axis=1))]] += state.weight[slot]
-        stay = float(staying(self, state, best))
-        changed = state.tale[best, CHANGED]
-        sure = sum(float(state.weight[slot]) for slot in live if abs(state.tale[slot, CHANGED] - changed) <= 2)
+                probability[same[np.argmin(far[same].sum(axis=1))]] += memory.weight[slot]
+        stay = float(staying(self, memory, best))
+        changed = memory.tale[best, CHANGED]
+        sure = sum(float(memory.weight[slot]) for slot in live if abs(memory.tale[slot, CHANGED] - changed) <= 2)
         states = tuple(
             Remembered(
                 float(probability[k]),
                 tuple(
                     float(mean) if count else math.nan
-                    for mean, count in zip(state.mean[best, k], state.counts[best, k], strict=True)
+                    for mean, count in zip(memory.mean[best, k], memory.counts[best, k], strict=True)
                 ),
-                tuple(int(count) for count in state.counts[best, k]),
-                int(state.entered[best, k]),
+                tuple(int(count) for count in memory.counts[best, k]),
+                int(memory.entered[best, k]),
             )
             for k in range(known)
         )

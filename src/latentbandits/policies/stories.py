@@ -32,7 +32,7 @@ _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all stories
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """What the policy remembers; arrays from `weight` to `moves` have one row per story.
 
     Attributes
@@ -107,81 +107,81 @@ def decay(x: float) -> float:
 
 
 @kernel
-def set_tables(policy: Any, state: State) -> None:
+def set_tables(policy: Any, memory: Memory) -> None:
     """Fill in all that depends on the noise and the spread of means: a mean with n rewards behind it has deviation[n]."""
-    noise = state.about[NOISE]
-    prior = (noise / state.about[SPREAD]) * (noise / state.about[SPREAD])  # rewards that the prior of a mean is worth
+    noise = memory.about[NOISE]
+    prior = (noise / memory.about[SPREAD]) * (noise / memory.about[SPREAD])  # rewards that the prior of a mean is worth
     for n in range(CAP + 1):
-        state.deviation[n] = noise / math.sqrt(n + prior)
+        memory.deviation[n] = noise / math.sqrt(n + prior)
         for group in range(3):
             size = 1 if group == ONE else policy.units - 1 if group == OTHERS else policy.units
             if size > 0:
                 variance = noise * noise * (1.0 / size + 1.0 / (n + prior))
-                state.precision[group, n] = 0.5 / variance
-                state.height[group, n] = 1.0 / math.sqrt(variance)
-                state.gain[group, n] = size / (n + size + prior)
+                memory.precision[group, n] = 0.5 / variance
+                memory.height[group, n] = 1.0 / math.sqrt(variance)
+                memory.gain[group, n] = size / (n + size + prior)
 
 
 @kernel
-def begin(policy: Any, state: State) -> None:
+def begin(policy: Any, memory: Memory) -> None:
     """Start with one story whose library has one state that nothing is known about."""
-    about, tale = state.about, state.tale
+    about, tale = memory.about, memory.tale
     for i in range(policy.stories):
-        state.slots[i] = i
+        memory.slots[i] = i
     about[LIVE] = 1
     about[BEST] = 0
     about[LINEAGES] = 1
     about[NOISE_AT_START] = about[NOISE]
-    state.weight[0] = 1.0
-    state.here[0] = 0
-    state.known[0] = 1
-    state.lineage[0] = 1
+    memory.weight[0] = 1.0
+    memory.here[0] = 0
+    memory.known[0] = 1
+    memory.lineage[0] = 1
     tale[0, STAYS] = 0.0
     tale[0, CHANGES] = 0.0
     tale[0, ENTRIES] = 1.0
     tale[0, SINGLES] = 1.0
     tale[0, ODDS] = policy.structure
     tale[0, CHANGED] = 0.0
-    clear(policy, state, 0, 0)
-    state.entered[0, 0] = 1.0
-    set_leaving(policy, state, 0)
-    set_tables(policy, state)
+    clear(policy, memory, 0, 0)
+    memory.entered[0, 0] = 1.0
+    set_leaving(policy, memory, 0)
+    set_tables(policy, memory)
 
 
 @kernel
-def clear(policy: Any, state: State, slot: int, k: int) -> None:
+def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
     """Make a state of a story one that nothing is known about."""
-    state.entered[slot, k] = 0.0
-    state.left[slot, k] = 0.0
-    for other in range(state.known[slot]):
-        state.moves[slot, k, other] = 0
-        state.moves[slot, other, k] = 0
+    memory.entered[slot, k] = 0.0
+    memory.left[slot, k] = 0.0
+    for other in range(memory.known[slot]):
+        memory.moves[slot, k, other] = 0
+        memory.moves[slot, other, k] = 0
     for arm in range(policy.arms):
-        state.mean[slot, k, arm] = state.about[CENTRE]
-        state.counts[slot, k, arm] = 0
+        memory.mean[slot, k, arm] = memory.about[CENTRE]
+        memory.counts[slot, k, arm] = 0
 
 
 @kernel
-def staying(policy: Any, state: State, slot: int) -> float:
+def staying(policy: Any, memory: Memory, slot: int) -> float:
     """Return the probability that a story's state stays."""
-    stays = state.tale[slot, STAYS] + policy.stay_prior
-    return float(stays / (stays + state.tale[slot, CHANGES] + policy.change_prior))
+    stays = memory.tale[slot, STAYS] + policy.stay_prior
+    return float(stays / (stays + memory.tale[slot, CHANGES] + policy.change_prior))
 
 
 @kernel
-def set_leaving(policy: Any, state: State, slot: int) -> None:
+def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
     """Say where a change leads: k has probability ``BY_ENTRY * entered[k] + BY_MOVE * moves[here, k]``, a new state NOVEL.
 
     Two models are averaged by their odds, that is by how well each has foretold the changes so far. One goes by how often a state was
     entered; the other by the transitions counted from here, backed off to the first. A new state has the mass ``novelty`` plus the
     number of states entered once (Good and Turing's estimate of what is still unseen).
     """
-    z = state.here[slot]
-    tale = state.tale
+    z = memory.here[slot]
+    tale = memory.tale
     novel = policy.novelty + tale[slot, SINGLES]
-    flat = 1.0 / (novel + tale[slot, ENTRIES] - state.entered[slot, z])
+    flat = 1.0 / (novel + tale[slot, ENTRIES] - memory.entered[slot, z])
     odds = tale[slot, ODDS]
-    counted = odds / (state.left[slot, z] + _BACKOFF)
+    counted = odds / (memory.left[slot, z] + _BACKOFF)
     share = 1.0 / (1.0 + odds)
     tale[slot, BY_ENTRY] = share * flat * (1.0 + counted * _BACKOFF)
     tale[slot, BY_MOVE] = share * counted
@@ -189,109 +189,109 @@ def set_leaving(policy: Any, state: State, slot: int) -> None:
 
 
 @kernel
-def copy(policy: Any, state: State, old: int, new: int) -> None:
+def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
     """Copy a story to another row."""
-    known = state.known[old]
-    state.here[new] = state.here[old]
-    state.known[new] = known
-    state.lineage[new] = state.lineage[old]
+    known = memory.known[old]
+    memory.here[new] = memory.here[old]
+    memory.known[new] = known
+    memory.lineage[new] = memory.lineage[old]
     for i in range(TALE):
-        state.tale[new, i] = state.tale[old, i]
+        memory.tale[new, i] = memory.tale[old, i]
     for k in range(known):
-        state.entered[new, k] = state.entered[old, k]
-        state.left[new, k] = state.left[old, k]
+        memory.entered[new, k] = memory.entered[old, k]
+        memory.left[new, k] = memory.left[old, k]
         for arm in range(policy.arms):
-            state.mean[new, k, arm] = state.mean[old, k, arm]
-            state.counts[new, k, arm] = state.counts[old, k, arm]
+            memory.mean[new, k, arm] = memory.mean[old, k, arm]
+            memory.counts[new, k, arm] = memory.counts[old, k, arm]
         for other in range(known):
-            state.moves[new, k, other] = state.moves[old, k, other]
+            memory.moves[new, k, other] = memory.moves[old, k, other]
 
 
 @kernel
-def change(policy: Any, state: State, slot: int, to: int) -> None:
+def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
     """Let the state of a story change; a new one (`to` is the number of known states) takes a free place, or that of the rarest."""
-    about, tale = state.about, state.tale
-    z = state.here[slot]
-    known = state.known[slot]
+    about, tale = memory.about, memory.tale
+    z = memory.here[slot]
+    known = memory.known[slot]
     fresh = to == known
     # The odds of the counted transitions: how much better than the entry counts they have foretold this change
-    flat = policy.novelty + tale[slot, SINGLES] if fresh else state.entered[slot, to]
-    flat /= policy.novelty + tale[slot, SINGLES] + tale[slot, ENTRIES] - state.entered[slot, z]
-    counted = _BACKOFF * flat + (0.0 if fresh else float(state.moves[slot, z, to]))
-    odds = tale[slot, ODDS] * counted / (state.left[slot, z] + _BACKOFF) / flat
+    flat = policy.novelty + tale[slot, SINGLES] if fresh else memory.entered[slot, to]
+    flat /= policy.novelty + tale[slot, SINGLES] + tale[slot, ENTRIES] - memory.entered[slot, z]
+    counted = _BACKOFF * flat + (0.0 if fresh else float(memory.moves[slot, z, to]))
+    odds = tale[slot, ODDS] * counted / (memory.left[slot, z] + _BACKOFF) / flat
     tale[slot, ODDS] = min(max(odds, policy.structure / _MOST_ODDS), _MOST_ODDS)
     if fresh:
         if known == policy.states:
             to = 1 if z == 0 else 0
             for k in range(known):
-                if k != z and state.entered[slot, k] < state.entered[slot, to]:
+                if k != z and memory.entered[slot, k] < memory.entered[slot, to]:
                     to = k
-            tale[slot, ENTRIES] -= state.entered[slot, to]
-            tale[slot, SINGLES] -= 1.0 if state.entered[slot, to] == 1.0 else 0.0
+            tale[slot, ENTRIES] -= memory.entered[slot, to]
+            tale[slot, SINGLES] -= 1.0 if memory.entered[slot, to] == 1.0 else 0.0
             for k in range(known):
-                state.left[slot, k] -= state.moves[slot, k, to]
+                memory.left[slot, k] -= memory.moves[slot, k, to]
         else:
-            state.known[slot] = known + 1
-        clear(policy, state, slot, to)
+            memory.known[slot] = known + 1
+        clear(policy, memory, slot, to)
         about[LINEAGES] += 1
-        state.lineage[slot] = int(about[LINEAGES])
-    state.moves[slot, z, to] += 1
-    state.left[slot, z] += 1.0
-    tale[slot, SINGLES] += 1.0 if fresh else -1.0 if state.entered[slot, to] == 1.0 else 0.0
-    state.entered[slot, to] += 1.0
+        memory.lineage[slot] = int(about[LINEAGES])
+    memory.moves[slot, z, to] += 1
+    memory.left[slot, z] += 1.0
+    tale[slot, SINGLES] += 1.0 if fresh else -1.0 if memory.entered[slot, to] == 1.0 else 0.0
+    memory.entered[slot, to] += 1.0
     tale[slot, ENTRIES] += 1.0
     tale[slot, CHANGES] += 1.0
     tale[slot, CHANGED] = about[NOW]
-    state.here[slot] = to
-    set_leaving(policy, state, slot)
+    memory.here[slot] = to
+    set_leaving(policy, memory, slot)
 
 
 @kernel
-def add(state: State, slot: int, arm: int, reward: float, group: int, size: int) -> None:
+def add(memory: Memory, slot: int, arm: int, reward: float, group: int, size: int) -> None:
     """Add the mean reward of a group of units to the state in which a story says we are."""
-    z = state.here[slot]
-    n = state.counts[slot, z, arm]
-    state.mean[slot, z, arm] += (reward - state.mean[slot, z, arm]) * state.gain[group, n]
-    state.counts[slot, z, arm] = min(n + size, CAP)
+    z = memory.here[slot]
+    n = memory.counts[slot, z, arm]
+    memory.mean[slot, z, arm] += (reward - memory.mean[slot, z, arm]) * memory.gain[group, n]
+    memory.counts[slot, z, arm] = min(n + size, CAP)
 
 
 @kernel
-def alike(policy: Any, state: State, one: int, other: int) -> bool:
+def alike(policy: Any, memory: Memory, one: int, other: int) -> bool:
     """Return whether two stories tell the same: the same states, the same one now, and means within their uncertainty."""
-    if state.lineage[one] != state.lineage[other] or state.here[one] != state.here[other]:
+    if memory.lineage[one] != memory.lineage[other] or memory.here[one] != memory.here[other]:
         return False
-    for k in range(state.known[one]):
+    for k in range(memory.known[one]):
         for arm in range(policy.arms):
-            n = max(state.counts[one, k, arm], state.counts[other, k, arm])
-            far = abs(state.mean[one, k, arm] - state.mean[other, k, arm])
-            if far > policy.likeness * state.deviation[n]:
+            n = max(memory.counts[one, k, arm], memory.counts[other, k, arm])
+            far = abs(memory.mean[one, k, arm] - memory.mean[other, k, arm])
+            if far > policy.likeness * memory.deviation[n]:
                 return False
     return True
 
 
 @kernel
-def row(state: State, slot: int) -> int:
+def row(memory: Memory, slot: int) -> int:
     """Return where a story is among `slots`, or the number of stories if it is none of them."""
     at = 0
-    while at < state.about[LIVE] and state.slots[at] != slot:
+    while at < memory.about[LIVE] and memory.slots[at] != slot:
         at += 1
     return at
 
 
 @kernel
-def merge(policy: Any, state: State, slot: int) -> None:
+def merge(policy: Any, memory: Memory, slot: int) -> None:
     """Merge a story with the first one that is alike: weights are added, the heavier library stays."""
-    live = int(state.about[LIVE])
+    live = int(memory.about[LIVE])
     for i in range(live):
-        other = state.slots[i]
-        if other != slot and alike(policy, state, slot, other):
-            gone = other if state.weight[slot] > state.weight[other] else slot
+        other = memory.slots[i]
+        if other != slot and alike(policy, memory, slot, other):
+            gone = other if memory.weight[slot] > memory.weight[other] else slot
             stays = slot if gone == other else other
-            state.weight[stays] += state.weight[gone]
-            at = row(state, gone)
-            state.slots[at] = state.slots[live - 1]
-            state.slots[live - 1] = gone
-            state.about[LIVE] = live - 1
+            memory.weight[stays] += memory.weight[gone]
+            at = row(memory, gone)
+            memory.slots[at] = memory.slots[live - 1]
+            memory.slots[live - 1] = gone
+            memory.about[LIVE] = live - 1
             return
 
 
@@ -355,111 +355,111 @@ def prune(
 
 
 @kernel
-def succeed(policy: Any, state: State, first: int, reward: float, group: int, second: int, other: float) -> int:
+def succeed(policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
     """Weigh all ways in which all stories can go on, given the rewards of one arm or (`second` is not -1) two; returns their number."""
-    about = state.about
+    about = memory.about
     far = reward - about[CENTRE]
-    unseen = state.height[group, 0] * decay(min(far * far * state.precision[group, 0], _LEAST))
+    unseen = memory.height[group, 0] * decay(min(far * far * memory.precision[group, 0], _LEAST))
     if second >= 0:
         far = other - about[CENTRE]
-        unseen *= state.height[OTHERS, 0] * decay(min(far * far * state.precision[OTHERS, 0], _LEAST))
+        unseen *= memory.height[OTHERS, 0] * decay(min(far * far * memory.precision[OTHERS, 0], _LEAST))
     number = 0
     for i in range(int(about[LIVE])):
-        slot = state.slots[i]
-        z = state.here[slot]
-        known = state.known[slot]
-        stay = staying(policy, state, slot)
-        going = state.weight[slot] * (1.0 - stay)
-        by_entry, by_move = going * state.tale[slot, BY_ENTRY], going * state.tale[slot, BY_MOVE]
-        staying_weight = state.weight[slot] * stay
+        slot = memory.slots[i]
+        z = memory.here[slot]
+        known = memory.known[slot]
+        stay = staying(policy, memory, slot)
+        going = memory.weight[slot] * (1.0 - stay)
+        by_entry, by_move = going * memory.tale[slot, BY_ENTRY], going * memory.tale[slot, BY_MOVE]
+        staying_weight = memory.weight[slot] * stay
         for k in range(known):
-            n = state.counts[slot, k, first]
-            far = reward - state.mean[slot, k, first]
-            exponent = far * far * state.precision[group, n]
+            n = memory.counts[slot, k, first]
+            far = reward - memory.mean[slot, k, first]
+            exponent = far * far * memory.precision[group, n]
             if exponent > _IMPOSSIBLE and k != z:
                 continue
-            like = state.height[group, n]
+            like = memory.height[group, n]
             if second >= 0:
-                n = state.counts[slot, k, second]
-                far = other - state.mean[slot, k, second]
-                exponent += far * far * state.precision[OTHERS, n]
+                n = memory.counts[slot, k, second]
+                far = other - memory.mean[slot, k, second]
+                exponent += far * far * memory.precision[OTHERS, n]
                 if exponent > _IMPOSSIBLE and k != z:
                     continue
-                like *= state.height[OTHERS, n]
+                like *= memory.height[OTHERS, n]
             like *= decay(min(exponent, _LEAST))
             if k == z:
                 like *= staying_weight
             else:
-                like *= by_entry * state.entered[slot, k] + by_move * state.moves[slot, z, k]
-            state.parent[number] = slot
-            state.to[number] = k
-            state.chance[number] = like
+                like *= by_entry * memory.entered[slot, k] + by_move * memory.moves[slot, z, k]
+            memory.parent[number] = slot
+            memory.to[number] = k
+            memory.chance[number] = like
             number += 1
-        state.parent[number] = slot
-        state.to[number] = known
-        state.chance[number] = going * state.tale[slot, NOVEL] * unseen
+        memory.parent[number] = slot
+        memory.to[number] = known
+        memory.chance[number] = going * memory.tale[slot, NOVEL] * unseen
         number += 1
     return number
 
 
 @kernel
-def settle(policy: Any, state: State, kept: int, total: float) -> None:
+def settle(policy: Any, memory: Memory, kept: int, total: float) -> None:
     """Give every survivor a row: the first of a parent takes over its row, others copy it to a free one."""
-    live = int(state.about[LIVE])
+    live = int(memory.about[LIVE])
     for i in range(live):
-        state.heir[state.slots[i]] = -1
+        memory.heir[memory.slots[i]] = -1
     for i in range(kept):
-        if state.heir[state.parent[i]] < 0:
-            state.heir[state.parent[i]] = i
+        if memory.heir[memory.parent[i]] < 0:
+            memory.heir[memory.parent[i]] = i
     # Rows without an heir become free: behind those in use
     i = 0
     while i < live:
-        slot = state.slots[i]
-        if state.heir[slot] < 0:
+        slot = memory.slots[i]
+        if memory.heir[slot] < 0:
             live -= 1
-            state.slots[i] = state.slots[live]
-            state.slots[live] = slot
+            memory.slots[i] = memory.slots[live]
+            memory.slots[live] = slot
         else:
             i += 1
     for i in range(kept):
-        slot = state.parent[i]
-        if state.heir[slot] != i:
-            slot = state.slots[live]
+        slot = memory.parent[i]
+        if memory.heir[slot] != i:
+            slot = memory.slots[live]
             live += 1
-            copy(policy, state, state.parent[i], slot)
-        state.place[i] = slot
-        state.weight[slot] = state.chance[i] / total
-    state.about[LIVE] = kept
+            copy(policy, memory, memory.parent[i], slot)
+        memory.place[i] = slot
+        memory.weight[slot] = memory.chance[i] / total
+    memory.about[LIVE] = kept
 
 
 @kernel
-def absorb(policy: Any, state: State, first: int, reward: float, second: int, other: float, u: float) -> None:
+def absorb(policy: Any, memory: Memory, first: int, reward: float, second: int, other: float, u: float) -> None:
     """Let all stories go on by one round in which an arm (or two) gave a reward; `u` is uniform on (0, 1)."""
-    about = state.about
+    about = memory.about
     group = ONE if policy.units == 1 or second >= 0 else ALL
-    number = succeed(policy, state, first, reward, group, second, other)
-    kept, total = prune(state.chance, state.parent, state.to, state.above, number, policy.stories, policy.floor, u)
-    settle(policy, state, kept, total)
+    number = succeed(policy, memory, first, reward, group, second, other)
+    kept, total = prune(memory.chance, memory.parent, memory.to, memory.above, number, policy.stories, policy.floor, u)
+    settle(policy, memory, kept, total)
     for i in range(kept):
-        slot = state.place[i]
-        if state.to[i] == state.here[slot]:
-            state.tale[slot, STAYS] += 1.0
-            state.place[i] = -1
+        slot = memory.place[i]
+        if memory.to[i] == memory.here[slot]:
+            memory.tale[slot, STAYS] += 1.0
+            memory.place[i] = -1
         else:
-            change(policy, state, slot, state.to[i])
-        add(state, slot, first, reward, group, 1 if group == ONE else policy.units)
+            change(policy, memory, slot, memory.to[i])
+        add(memory, slot, first, reward, group, 1 if group == ONE else policy.units)
         if second >= 0:
-            add(state, slot, second, other, OTHERS, policy.units - 1)
+            add(memory, slot, second, other, OTHERS, policy.units - 1)
     # Stories that have just changed may have become like others; of the rest one is looked at in turn
     for i in range(kept):
-        if state.place[i] >= 0 and row(state, state.place[i]) < about[LIVE]:
-            merge(policy, state, state.place[i])
+        if memory.place[i] >= 0 and row(memory, memory.place[i]) < about[LIVE]:
+            merge(policy, memory, memory.place[i])
     if about[LIVE] > 1:
         about[TURN] += 1
-        merge(policy, state, state.slots[int(about[TURN]) % int(about[LIVE])])
+        merge(policy, memory, memory.slots[int(about[TURN]) % int(about[LIVE])])
     best = 0.0
     for i in range(int(about[LIVE])):
-        slot = state.slots[i]
-        if state.weight[slot] > best:
-            best = state.weight[slot]
+        slot = memory.slots[i]
+        if memory.weight[slot] > best:
+            best = memory.weight[slot]
             about[BEST] = slot

@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Table
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
@@ -16,7 +16,7 @@ from latentbandits.settings import AtLeast, checked, refuse
 ROUND, ARRIVED, CURRENT, SHOWN = 0, 1, 2, 3
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """What a summary learner remembers.
 
     Attributes
@@ -106,14 +106,14 @@ class SummaryLearner(NamedTuple):
         """Number of features."""
         return size(self)
 
-    def init(self) -> State:
-        """Return the state before the first round."""
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
         arms, width = self.arms, size(self)
         factor = np.zeros((arms, width, width))
         reset(factor, self.regularization)
         clock = np.zeros(4, np.int64)
         clock[ARRIVED] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
-        return State(
+        return Memory(
             factor,
             np.zeros((arms, width)),
             np.zeros(width),
@@ -124,14 +124,14 @@ class SummaryLearner(NamedTuple):
             clock,
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Write the summary, and play the arm with the highest upper confidence bound unless a probe is due."""
-        state.clock[ROUND] += 1
-        now = state.clock[ROUND]
-        summarise(self, state, context, choice.features)
+        memory.clock[ROUND] += 1
+        now = memory.clock[ROUND]
+        summarise(self, memory, context, choice.features)
         best, top = 0, -np.inf
         for arm in range(self.arms):
-            mean, variance = predict(state.factor, state.coefficients, arm, choice.features)
+            mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
             index = mean + self.exploration * math.sqrt(variance)
             if index > top:
                 best, top = arm, index
@@ -142,36 +142,36 @@ class SummaryLearner(NamedTuple):
                 best = phase
                 why = SCHEDULED if phase == 0 else CONTINUED
             if phase == 0:
-                state.clock[CURRENT] += 1
-                state.clock[ARRIVED] = 0
+                memory.clock[CURRENT] += 1
+                memory.clock[ARRIVED] = 0
         for unit in range(self.units):
             choice.arms[unit] = best
         choice.note[WHY] = why
         choice.note[PHASE] = phase
-        choice.note[EPISODE] = state.clock[CURRENT]
+        choice.note[EPISODE] = memory.clock[CURRENT]
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regression of the played arm, the lags and the fingerprints."""
         arm, reward = choice.arms[0], 0.0
         for unit in range(self.units):
             reward += rewards[unit]
         reward /= self.units
-        update(state.factor, state.coefficients, state.gain, arm, choice.features, float(self.units), reward)
-        for i in range(len(state.lag_arm) - 1, 0, -1):
-            state.lag_arm[i] = state.lag_arm[i - 1]
-            state.lag_reward[i] = state.lag_reward[i - 1]
-        state.lag_arm[0] = arm
-        state.lag_reward[0] = reward
+        update(memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward)
+        for i in range(len(memory.lag_arm) - 1, 0, -1):
+            memory.lag_arm[i] = memory.lag_arm[i - 1]
+            memory.lag_reward[i] = memory.lag_reward[i - 1]
+        memory.lag_arm[0] = arm
+        memory.lag_reward[0] = reward
         # parts of an older probe come too late for its fingerprint
-        if choice.note[WHY] != 0 and choice.note[EPISODE] == state.clock[CURRENT]:
-            state.pending[choice.note[PHASE]] = reward
-            state.clock[ARRIVED] += 1
-            if state.clock[ARRIVED] == self.arms:
-                state.clock[SHOWN] = state.clock[CURRENT]
+        if choice.note[WHY] != 0 and choice.note[EPISODE] == memory.clock[CURRENT]:
+            memory.pending[choice.note[PHASE]] = reward
+            memory.clock[ARRIVED] += 1
+            if memory.clock[ARRIVED] == self.arms:
+                memory.clock[SHOWN] = memory.clock[CURRENT]
                 for place in range(self.arms):
-                    for i in range(len(state.fingerprints) - 1, 0, -1):
-                        state.fingerprints[i, place] = state.fingerprints[i - 1, place]
-                    state.fingerprints[0, place] = state.pending[place]
+                    for i in range(len(memory.fingerprints) - 1, 0, -1):
+                        memory.fingerprints[i, place] = memory.fingerprints[i - 1, place]
+                    memory.fingerprints[0, place] = memory.pending[place]
 
 
 @kernel
@@ -187,12 +187,12 @@ def size(policy: SummaryLearner) -> int:
 
 
 @kernel
-def summarise(policy: SummaryLearner, state: State, context: np.ndarray, features: np.ndarray) -> None:
+def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, features: np.ndarray) -> None:
     """Write fingerprints, lags (or a constant), age, products and covariates, in this order."""
     arms, at = policy.arms, 0
     for i in range(policy.fingerprints):
         for place in range(arms):
-            features[at] = state.fingerprints[i, place]
+            features[at] = memory.fingerprints[i, place]
             at += 1
     if policy.lags == 0:
         features[at] = 1.0
@@ -200,21 +200,21 @@ def summarise(policy: SummaryLearner, state: State, context: np.ndarray, feature
     pairs = at
     for i in range(policy.lags):
         for arm in range(arms):
-            played = state.lag_arm[i] == arm
+            played = memory.lag_arm[i] == arm
             features[at + arm] = 1.0 if played else 0.0
-            features[at + arms + arm] = state.lag_reward[i] if played else 0.0
+            features[at + arms + arm] = memory.lag_reward[i] if played else 0.0
         at += 2 * arms
     if policy.age:
-        ended = state.clock[SHOWN] * policy.interval + arms - 1
-        age = (state.clock[ROUND] - ended) / policy.interval
+        ended = memory.clock[SHOWN] * policy.interval + arms - 1
+        age = (memory.clock[ROUND] - ended) / policy.interval
         features[at] = age
         for place in range(arms):
-            features[at + 1 + place] = age * state.fingerprints[0, place]
+            features[at + 1 + place] = age * memory.fingerprints[0, place]
         at += 1 + arms
     if policy.products:
         for place in range(arms):
             for i in range(2 * arms):
-                features[at] = state.fingerprints[0, place] * features[pairs + i]
+                features[at] = memory.fingerprints[0, place] * features[pairs + i]
                 at += 1
     for i in range(policy.covariates):
         features[at + i] = context[i]
@@ -264,7 +264,7 @@ class Believer(NamedTuple):
         return self.learner.width
 
     def init(self) -> BelieverState:
-        """Return the state before the first round."""
+        """Return the memory before the first round."""
         mine, its = self.learner.init(), self.filter.init()
         return BelieverState(
             mine.factor,
@@ -280,15 +280,15 @@ class Believer(NamedTuple):
             its.round,
         )
 
-    def choose(self, state: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
+    def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Move the filter's belief to this round; the learner, which sees it, chooses."""
-        self.filter.choose(state, context, random, choice)
-        self.learner.choose(state, state.belief, random, choice)
+        self.filter.choose(memory, context, random, choice)
+        self.learner.choose(memory, memory.belief, random, choice)
 
-    def learn(self, state: Any, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Both learn."""
-        self.filter.learn(state, choice, rewards)
-        self.learner.learn(state, choice, rewards)
+        self.filter.learn(memory, choice, rewards)
+        self.learner.learn(memory, choice, rewards)
 
 
 @checked
@@ -306,8 +306,8 @@ class BeliefLearner(NamedTuple):
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.policies.summaries import BeliefLearner
-    >>> table = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> BeliefLearner(arms=2).informed(table).learner.covariates
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> BeliefLearner(arms=2).informed(realisation).learner.covariates
     3
     """
 
@@ -317,9 +317,9 @@ class BeliefLearner(NamedTuple):
     exploration: Annotated[float, AtLeast(0)] = 1.0
     regularization: Annotated[float, AtLeast(1e-12)] = 0.1
 
-    def informed(self, table: Table) -> Believer:
+    def informed(self, realisation: Realisation) -> Believer:
         """Return the learner beside the filter for this world."""
-        known: Any = BayesLimit(self.arms, self.units).informed(table)
+        known: Any = BayesLimit(self.arms, self.units).informed(realisation)
         learner = SummaryLearner(
             self.arms,
             self.units,

@@ -10,7 +10,7 @@ from latentbandits.random import Stream, normal
 from latentbandits.settings import Above, AtLeast, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rewards counted and summed per arm."""
 
     counts: np.ndarray
@@ -47,23 +47,23 @@ class ThompsonSampling(NamedTuple):
     noise: Annotated[float, Above(0)] = 0.1
     prior_weight: Annotated[float, Above(0)] = 0.1
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(self.arms), np.zeros(self.arms))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm with the highest draw."""
         best, top = 0, -np.inf
         for arm in range(self.arms):
-            weight = state.counts[arm] + self.prior_weight
-            drawn = state.sums[arm] / weight + self.noise / math.sqrt(weight) * normal(random)
+            weight = memory.counts[arm] + self.prior_weight
+            drawn = memory.sums[arm] / weight + self.noise / math.sqrt(weight) * normal(random)
             if drawn > top:
                 best, top = arm, drawn
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""
         for unit in range(self.units):
-            state.counts[choice.arms[unit]] += 1
-            state.sums[choice.arms[unit]] += rewards[unit]
+            memory.counts[choice.arms[unit]] += 1
+            memory.sums[choice.arms[unit]] += rewards[unit]

@@ -34,7 +34,7 @@ OPEN_PROBES = 16
 LAG_REWARD, LAG_Z = 0, 1
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """What a trace learner remembers.
 
     Attributes
@@ -185,8 +185,8 @@ class TraceLearner(NamedTuple):
         """Number of features."""
         return sizes(self)[1]
 
-    def init(self) -> State:
-        """Return the state before the first round."""
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
         arms = self.arms
         probed, width = sizes(self)
         factor = np.zeros((arms, width, width))
@@ -194,7 +194,7 @@ class TraceLearner(NamedTuple):
         clock, arrived = np.zeros(6, np.int64), np.zeros(OPEN_PROBES, np.int64)
         clock[SHOWN] = -1
         arrived[0] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
-        return State(
+        return Memory(
             factor,
             np.zeros((arms, width)),
             np.zeros(probed),
@@ -211,14 +211,14 @@ class TraceLearner(NamedTuple):
             np.zeros(1),
         )
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Build the context, compute every arm's index, open or close the gates, and assign the units."""
-        state.clock[ROUND] += 1
-        now = state.clock[ROUND]
-        write_features(self, state, context, choice.features)
+        memory.clock[ROUND] += 1
+        now = memory.clock[ROUND]
+        write_features(self, memory, context, choice.features)
         best, top, second = 0, -np.inf, -np.inf
         for arm in range(self.arms):
-            mean, variance = predict(state.factor, state.coefficients, arm, choice.features)
+            mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
             if self.thompson:
                 index = mean + self.exploration * math.sqrt(variance) * normal(random)
             else:
@@ -228,7 +228,7 @@ class TraceLearner(NamedTuple):
             elif index > second:
                 second = index
 
-        probed = state.fingerprint.shape[0]
+        probed = memory.fingerprint.shape[0]
         phases = (probed + self.units - 1) // self.units
         why, phase = 0, 0
         if self.interval > 0:
@@ -236,48 +236,48 @@ class TraceLearner(NamedTuple):
             if phase < phases:
                 why = SCHEDULED if phase == 0 else CONTINUED
         elif self.gated:
-            phase = state.clock[NEXT_PHASE]
-            why = CONTINUED if phase > 0 else open_gates(self, state, now - state.clock[LAST_PROBE], top - second)
+            phase = memory.clock[NEXT_PHASE]
+            why = CONTINUED if phase > 0 else open_gates(self, memory, now - memory.clock[LAST_PROBE], top - second)
         if why == 0:
             for unit in range(self.units):
                 choice.arms[unit] = best
         else:
             if phase == 0:
-                state.clock[LAST_PROBE] = now
-                state.clock[CURRENT] += 1
-                slot = state.clock[CURRENT] % OPEN_PROBES
-                state.owner[slot] = state.clock[CURRENT]
-                state.arrived[slot] = 0
-            state.clock[NEXT_PHASE] = phase + 1 if phase + 1 < phases else 0
+                memory.clock[LAST_PROBE] = now
+                memory.clock[CURRENT] += 1
+                slot = memory.clock[CURRENT] % OPEN_PROBES
+                memory.owner[slot] = memory.clock[CURRENT]
+                memory.arrived[slot] = 0
+            memory.clock[NEXT_PHASE] = phase + 1 if phase + 1 < phases else 0
             for unit in range(self.units):
                 # more units than arms left in this phase: go round the probe set again
                 place = (phase * self.units + unit) % probed
                 choice.arms[unit] = self.probe_set[place] if len(self.probe_set) > 0 else place
         choice.note[WHY] = why
         choice.note[PHASE] = phase
-        choice.note[EPISODE] = state.clock[CURRENT]
+        choice.note[EPISODE] = memory.clock[CURRENT]
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regressions of the played arms, the fingerprint and the lag."""
         if choice.note[WHY] == 0:
             arm = choice.arms[0]
-            reward = mean_of_round(state, not self.learn_noise, 1.0, self.units, arm, rewards)
+            reward = mean_of_round(memory, not self.learn_noise, 1.0, self.units, arm, rewards)
             residual, variance = update(
-                state.factor, state.coefficients, state.gain, arm, choice.features, float(self.units), reward
+                memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward
             )
-            state.clock[LAG_ARM] = arm
-            state.lag[LAG_REWARD] = reward
-            state.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, state, float(self.units)))
+            memory.clock[LAG_ARM] = arm
+            memory.lag[LAG_REWARD] = reward
+            memory.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, memory, float(self.units)))
             return
 
-        probed = state.fingerprint.shape[0]
+        probed = memory.fingerprint.shape[0]
         phases = (probed + self.units - 1) // self.units
         phase = choice.note[PHASE]
         distinct = min(self.units, probed)  # units beyond the probe set repeat its arms
         # A probe replaces the fingerprint when all its parts have arrived, unless a newer one already has.
         probe = choice.note[EPISODE]
         slot = probe % OPEN_PROBES
-        kept = state.owner[slot] == probe
+        kept = memory.owner[slot] == probe
         best = -np.inf
         for first in range(distinct):
             reward, weight = 0.0, 0.0
@@ -287,21 +287,21 @@ class TraceLearner(NamedTuple):
             reward /= weight
             arm = choice.arms[first]
             residual, variance = update(
-                state.factor, state.coefficients, state.gain, arm, choice.features, weight, reward
+                memory.factor, memory.coefficients, memory.gain, arm, choice.features, weight, reward
             )
             if kept:
-                state.pending[slot, (phase * self.units + first) % probed] = reward
+                memory.pending[slot, (phase * self.units + first) % probed] = reward
             if reward > best:
                 best = reward
-                state.clock[LAG_ARM] = arm
-                state.lag[LAG_REWARD] = reward
-                state.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, state, weight))
+                memory.clock[LAG_ARM] = arm
+                memory.lag[LAG_REWARD] = reward
+                memory.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, memory, weight))
         if kept:
-            state.arrived[slot] += 1
-            if state.arrived[slot] == phases and probe > state.clock[SHOWN]:
-                state.clock[SHOWN] = probe
+            memory.arrived[slot] += 1
+            if memory.arrived[slot] == phases and probe > memory.clock[SHOWN]:
+                memory.clock[SHOWN] = probe
                 for place in range(probed):
-                    state.fingerprint[place] = state.pending[slot, place]
+                    memory.fingerprint[place] = memory.pending[slot, place]
 
 
 @kernel
@@ -325,14 +325,14 @@ def sizes(policy: TraceLearner) -> tuple[int, int]:
 
 
 @kernel
-def write_features(policy: TraceLearner, state: State, context: np.ndarray, features: np.ndarray) -> None:
+def write_features(policy: TraceLearner, memory: Memory, context: np.ndarray, features: np.ndarray) -> None:
     """Write fingerprint, lag and covariates, in this order."""
     at = 0
     if policy.fingerprint:
-        for place in range(state.fingerprint.shape[0]):
-            features[place] = state.fingerprint[place]
-        at = state.fingerprint.shape[0]
-    arm, reward = state.clock[LAG_ARM], state.lag[LAG_REWARD]
+        for place in range(memory.fingerprint.shape[0]):
+            features[place] = memory.fingerprint[place]
+        at = memory.fingerprint.shape[0]
+    arm, reward = memory.clock[LAG_ARM], memory.lag[LAG_REWARD]
     if policy.lag == PAIR:
         features[at] = arm
         features[at + 1] = reward
@@ -356,20 +356,20 @@ def write_features(policy: TraceLearner, state: State, context: np.ndarray, feat
 
 
 @kernel
-def floor(policy: TraceLearner, state: State, weight: float) -> float:
+def floor(policy: TraceLearner, memory: Memory, weight: float) -> float:
     """Return the variance of noise within a Studentized residual of the mean of `weight` rewards."""
     least = policy.residual_floor * policy.residual_floor
     if policy.learn_noise:
-        return max(least, float(state.noise[0] * state.noise[0] / weight))
+        return max(least, float(memory.noise[0] * memory.noise[0] / weight))
     return least
 
 
 @kernel
-def open_gates(policy: TraceLearner, state: State, age: int, margin: float) -> int:
+def open_gates(policy: TraceLearner, memory: Memory, age: int, margin: float) -> int:
     """Return the sum of the reasons to probe now, 0 for none."""
     why = 0
     if age >= policy.min_gap:
-        if abs(state.lag[LAG_Z]) >= policy.residual_threshold:
+        if abs(memory.lag[LAG_Z]) >= policy.residual_threshold:
             why += RESIDUAL
         if margin <= policy.margin:
             why += MARGIN

@@ -10,7 +10,7 @@ from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Rewards counted and summed per arm, and their total number."""
 
     counts: np.ndarray
@@ -45,25 +45,25 @@ class UCB1(NamedTuple):
     units: Annotated[int, AtLeast(1)] = 1
     exploration: Annotated[float, AtLeast(0)] = 2.0
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
         best, top = -1, -np.inf
-        log_n = math.log(max(state.total[0], 1.0))
+        log_n = math.log(max(memory.total[0], 1.0))
         for arm in range(self.arms):
-            n = state.counts[arm]
-            index = np.inf if n == 0 else state.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+            n = memory.counts[arm]
+            index = np.inf if n == 0 else memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
             if index > top:
                 best, top = arm, index
         for unit in range(self.units):
             choice.arms[unit] = best
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""
         for unit in range(self.units):
-            state.counts[choice.arms[unit]] += 1
-            state.sums[choice.arms[unit]] += rewards[unit]
-            state.total[0] += 1
+            memory.counts[choice.arms[unit]] += 1
+            memory.sums[choice.arms[unit]] += rewards[unit]
+            memory.total[0] += 1

@@ -9,7 +9,7 @@ from latentbandits.random import Stream, below
 from latentbandits.settings import AtLeast, checked
 
 
-class State(NamedTuple):
+class Memory(NamedTuple):
     """Number of rewards told; there is nothing else to remember."""
 
     told: np.ndarray
@@ -37,15 +37,15 @@ class UniformRandom(NamedTuple):
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
 
-    def init(self) -> State:
-        """Return the state before the first round."""
-        return State(np.zeros(1, np.int64))
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(1, np.int64))
 
-    def choose(self, state: State, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Draw each unit's arm."""
         for unit in range(self.units):
             choice.arms[unit] = below(random, self.arms)
 
-    def learn(self, state: State, choice: Choice, rewards: np.ndarray) -> None:  # noqa: ARG002
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:  # noqa: ARG002
         """Count."""
-        state.told[0] += rewards.shape[0]
+        memory.told[0] += rewards.shape[0]

@@ -20,7 +20,7 @@ from latentbandits.experiments.paper.worlds import (
     TWO_UNIT,
     rows,
 )
-from latentbandits.report.palette import BLACK, GREY, label, style
+from latentbandits.presentation.palette import BLACK, GREY, label, style
 
 # Members of a family share their colour; here the mark tells them apart
 _MARKS = {"-": "o", "--": "s", "-.": "^", ":": "D"}

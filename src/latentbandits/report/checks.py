@@ -8,7 +8,7 @@ from scipy.stats import norm
 from latentbandits.experiments.claims import per_draw
 from latentbandits.experiments.paper import example, residuals, timing
 from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.report.palette import BLACK, BLUE, GREEN, ORANGE, RED, label, style
+from latentbandits.presentation.palette import BLACK, BLUE, GREEN, ORANGE, RED, label, style
 from latentbandits.simulation.results import interval
 
 

@@ -16,7 +16,7 @@ from latentbandits.experiments.paper import (
     winning_rates,
 )
 from latentbandits.experiments.paper.worlds import COLUMNS, LIMIT, SWEEPS, TITLES, rows
-from latentbandits.report.palette import BLACK, BLUE, GREEN, ORANGE, RED, label, style
+from latentbandits.presentation.palette import BLACK, BLUE, GREEN, ORANGE, RED, label, style
 from latentbandits.simulation.results import interval
 
 

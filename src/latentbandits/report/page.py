@@ -9,11 +9,11 @@ import pandas as pd
 from latentbandits.experiments.claims import TARGET, Claim, tempered
 from latentbandits.experiments.paper import table2
 from latentbandits.experiments.paper.worlds import BEYOND, LIBRARY_TWO, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
+from latentbandits.experiments.registry import IDS, experiment
 from latentbandits.experiments.store import Store, code_of
-from latentbandits.experiments.table import IDS, experiment
 from latentbandits.files import write_whole
+from latentbandits.presentation.palette import drawing, label, saved
 from latentbandits.report import beyond, verdicts
-from latentbandits.report.palette import drawing, label, saved
 from latentbandits.report.pictures import PICTURES
 from latentbandits.report.unsaid import unsaid
 from latentbandits.report.verdicts import text
@@ -53,12 +53,12 @@ def write_report(results: Path, folder: Path, step: Callable[[str], None] | None
     found = [name for name in IDS if (results / f"{name}.parquet").exists()]
     if not found:
         raise ValueError(
-            f"report: {results} holds no results, allowed is a folder that `latentbandits reproduce` has filled"
+            f"report: {results} holds no results but must be a folder that `latentbandits reproduce` has filled"
         )
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise ValueError(f"report: out is {str(folder)!r}, allowed is a folder that can be written to") from problem
+        raise ValueError(f"report: out is {str(folder)!r} but must be a folder that can be written to") from problem
     sections, judged, quick = [], {}, {}
     for name in found:
         if step is not None:
@@ -83,7 +83,7 @@ def write_report(results: Path, folder: Path, step: Callable[[str], None] | None
         write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
         write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
     except OSError as problem:
-        raise ValueError(f"report: out is {str(folder)!r}, allowed is a folder that can be written to") from problem
+        raise ValueError(f"report: out is {str(folder)!r} but must be a folder that can be written to") from problem
     return folder / "index.html"
 
 

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from latentbandits.experiments import ladder as rungs
 from latentbandits.experiments.paper import decomposition as parts
 from latentbandits.experiments.paper.worlds import TITLES
-from latentbandits.report.palette import BLACK, BLUE, ORANGE, label
+from latentbandits.presentation.palette import BLACK, BLUE, ORANGE, label
 
 # App: what is not known. Reg: what is not done with it.
 COLOURS = {"app": BLUE, "reg": ORANGE}

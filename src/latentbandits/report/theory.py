@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from latentbandits import theory as forms
 from latentbandits.experiments.paper import bounds as setting
 from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.report.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, style
+from latentbandits.presentation.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, style
 
 
 def _simulated(axes: Axes, part: pd.DataFrame, color: str, title: str, scale: float | pd.Series = 1.0) -> None:

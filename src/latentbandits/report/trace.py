@@ -12,8 +12,31 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from latentbandits.policies.state_library import Belief
-from latentbandits.protocols import CONTINUED, MARGIN, REASONS, RESIDUAL, RIVAL, SCHEDULED, STALENESS, UNTRIED, Table
-from latentbandits.report.palette import BLACK, BLUE, BROWN, GREEN, GREY, ORANGE, PINK, RED, SKY, YELLOW, label, style
+from latentbandits.presentation.palette import (
+    BLACK,
+    BLUE,
+    BROWN,
+    GREEN,
+    GREY,
+    ORANGE,
+    PINK,
+    RED,
+    SKY,
+    YELLOW,
+    label,
+    style,
+)
+from latentbandits.protocols import (
+    CONTINUED,
+    MARGIN,
+    REASONS,
+    RESIDUAL,
+    RIVAL,
+    SCHEDULED,
+    STALENESS,
+    UNTRIED,
+    Realisation,
+)
 
 # One tint per arm; bands carry the arm's number by their place too, so colours may come again
 TINTS = (SKY, ORANGE, GREEN, PINK, YELLOW)
@@ -69,7 +92,7 @@ class Shown(NamedTuple):
     why: np.ndarray
 
     @classmethod
-    def of(cls, table: Table, arms: np.ndarray, why: np.ndarray, start: int) -> "Shown":
+    def of(cls, table: Realisation, arms: np.ndarray, why: np.ndarray, start: int) -> "Shown":
         """Return the rounds from `start`, counted from 1, to the end of the run.
 
         Examples
@@ -138,7 +161,7 @@ def believed_changes(beliefs: Iterable[Belief], after: int) -> list[int]:
 def draw(
     policy_name: str,
     policy: Any,
-    table: Table,
+    table: Realisation,
     arms: np.ndarray,
     why: np.ndarray,
     start: int,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import entry, fast, plain
-from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Table, World
+from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Vector, array, refuse, whole
 from latentbandits.simulation.loop import COUNTS, follow, play, record
@@ -107,14 +107,14 @@ def simulate(
     def work(begin: int, end: int) -> int:
         for run in range(begin, end):
             draw, repeat = first + run // repeats, run % repeats
-            tables: dict[int, Table] = {}
+            realisations: dict[int, Realisation] = {}
             random = stream(seed, Purpose.POLICY, draw, repeat)
             for i, player in enumerate(players):
-                if player.units not in tables:
-                    tables[player.units] = sound(
+                if player.units not in realisations:
+                    realisations[player.units] = sound(
                         world.realise(horizon, player.units, seed, draw, repeat), horizon, world.arms, player.units
                     )
-                player.play(tables[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
+                player.play(realisations[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
         return end - begin
 
     workers = 1 if interpreted or horizon < _SHORT else workers
@@ -168,29 +168,29 @@ def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[st
     return named
 
 
-def sound(table: Table, rounds: int, arms: int, units: int) -> Table:
-    """Return a table that compiled code can trust, or refuse a world that broke its promise."""
+def sound(realisation: Realisation, rounds: int, arms: int, units: int) -> Realisation:
+    """Return a realisation that compiled code can trust, or refuse a world that broke its promise."""
     shapes = {
         "means": (rounds, arms),
         "rewards": (rounds, units, arms),
-        "context": (rounds, np.shape(table.context)[-1]),
+        "context": (rounds, np.shape(realisation.context)[-1]),
     }
-    parts = {name: np.ascontiguousarray(getattr(table, name), dtype=np.float64) for name in shapes}
+    parts = {name: np.ascontiguousarray(getattr(realisation, name), dtype=np.float64) for name in shapes}
     for name, part in parts.items():
         if part.shape != shapes[name]:
             raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
         if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # a number that is none spoils both
             raise refuse("world", name, "not finite or too large", f"finite numbers of size at most {LARGEST_REWARD:g}")
-    return Table(parts["means"], parts["rewards"], parts["context"], table.states, table.truth)
+    return Realisation(parts["means"], parts["rewards"], parts["context"], realisation.states, realisation.truth)
 
 
-def prepare(contestant: Contestant, table: Table) -> tuple[Any, np.ndarray]:
-    """Return the policy that will play this table (an oracle is told the truth first) and the context that it may see."""
-    chosen: Any = contestant.informed(table) if hasattr(contestant, "informed") else contestant
-    needed, found = getattr(chosen, "covariates", 0), table.context.shape[1]
+def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray]:
+    """Return the policy that will play this realisation (an oracle is told the truth first) and the context that it may see."""
+    chosen: Any = contestant.informed(realisation) if hasattr(contestant, "informed") else contestant
+    needed, found = getattr(chosen, "covariates", 0), realisation.context.shape[1]
     if needed not in (0, found):
         raise refuse("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
-    return chosen, table.context if needed else np.zeros((len(table.means), 0))
+    return chosen, realisation.context if needed else np.zeros((len(realisation.means), 0))
 
 
 def _refuse_wrong(policy: Any, wrong: int) -> None:
@@ -200,7 +200,7 @@ def _refuse_wrong(policy: Any, wrong: int) -> None:
 
 
 class Player:
-    """One contestant, ready to play table after table: its machine code is looked up once."""
+    """One contestant, ready to play realisation after realisation: its machine code is looked up once."""
 
     def __init__(self, contestant: Contestant, interpreted: bool = False) -> None:
         self.contestant = contestant
@@ -208,42 +208,54 @@ class Player:
         self._run: Callable[..., int] | None = plain(play) if interpreted else None
 
     def play(
-        self, table: Table, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
+        self, realisation: Realisation, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
     ) -> None:
-        """Play one table and write what it cost."""
-        chosen, context = prepare(self.contestant, table)
-        args = (chosen, Choice.blank(chosen), table.means, table.rewards, context, random, regret, optimal, counts)
+        """Play one realisation and write what it cost."""
+        chosen, context = prepare(self.contestant, realisation)
+        args = (
+            chosen,
+            Choice.blank(chosen),
+            realisation.means,
+            realisation.rewards,
+            context,
+            random,
+            regret,
+            optimal,
+            counts,
+        )
         if self._run is None:
             self._run = entry(play, *args)
         _refuse_wrong(chosen, self._run(*args))
 
 
 def record_one(
-    contestant: Contestant, table: Table, random: np.ndarray, interpreted: bool = False
+    contestant: Contestant, realisation: Realisation, random: np.ndarray, interpreted: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Play one policy on one table and return the arms (rounds, units) and the reasons to probe (rounds,).
+    """Play one policy on one realisation and return the arms (rounds, units) and the reasons to probe (rounds,).
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.random import Purpose, stream
     >>> from latentbandits.simulation.batch import record_one
-    >>> table = lb.HiddenMarkov().realise(horizon=4, units=2, seed=0, draw=0, repeat=0)
-    >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), table, stream(0))
+    >>> realisation = lb.HiddenMarkov().realise(horizon=4, units=2, seed=0, draw=0, repeat=0)
+    >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), realisation, stream(0))
     >>> arms[2].tolist(), why.tolist()
     ([0, 1], [0, 0, 8, 0])
     """
-    chosen, context = prepare(contestant, table)
-    rounds = len(table.means)
-    table = sound(table, rounds, chosen.arms, chosen.units)
+    chosen, context = prepare(contestant, realisation)
+    rounds = len(realisation.means)
+    realisation = sound(realisation, rounds, chosen.arms, chosen.units)
     arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
-    _refuse_wrong(chosen, run(chosen, chosen.init(), Choice.blank(chosen), table.rewards, context, random, arms, why))
+    _refuse_wrong(
+        chosen, run(chosen, chosen.init(), Choice.blank(chosen), realisation.rewards, context, random, arms, why)
+    )
     return arms, why
 
 
 def follow_one(
-    contestant: Contestant, table: Table, played: np.ndarray, random: np.ndarray, interpreted: bool = False
+    contestant: Contestant, realisation: Realisation, played: np.ndarray, random: np.ndarray, interpreted: bool = False
 ) -> np.ndarray:
     """Return the arms (rounds, units) that a policy would have played had it seen the arms that another played, and their rewards.
 
@@ -252,24 +264,24 @@ def follow_one(
     >>> import latentbandits as lb
     >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import follow_one, record_one
-    >>> table = lb.HiddenMarkov().realise(horizon=200, units=1, seed=0, draw=0, repeat=0)
-    >>> played, _ = record_one(lb.policy("ucb1"), table, stream(0))
-    >>> bool((follow_one(lb.policy("ucb1"), table, played, stream(0)) == played).all())
+    >>> realisation = lb.HiddenMarkov().realise(horizon=200, units=1, seed=0, draw=0, repeat=0)
+    >>> played, _ = record_one(lb.policy("ucb1"), realisation, stream(0))
+    >>> bool((follow_one(lb.policy("ucb1"), realisation, played, stream(0)) == played).all())
     True
     """
-    chosen, context = prepare(contestant, table)
-    table = sound(table, len(table.means), chosen.arms, chosen.units)
+    chosen, context = prepare(contestant, realisation)
+    realisation = sound(realisation, len(realisation.means), chosen.arms, chosen.units)
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
-    if seen.shape != (len(table.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
-        wanted = f"{len(table.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
+    if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
+        wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
         raise refuse("follow_one", "played", f"of shape {seen.shape}", wanted)
     arms = np.zeros_like(seen)
     run = plain(follow) if interpreted else fast(follow, chosen)
-    _refuse_wrong(chosen, run(chosen, Choice.blank(chosen), table.rewards, context, random, seen, arms))
+    _refuse_wrong(chosen, run(chosen, Choice.blank(chosen), realisation.rewards, context, random, seen, arms))
     return arms
 
 
-def believe_one(policy: Any, table: Table, random: np.ndarray, start: int = 1) -> list[Any]:
+def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start: int = 1) -> list[Any]:
     """Play as `record_one` does and return what the policy believes after every round from `start` on, counted from 1.
 
     Examples
@@ -277,18 +289,18 @@ def believe_one(policy: Any, table: Table, random: np.ndarray, start: int = 1) -
     >>> import latentbandits as lb
     >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import believe_one
-    >>> table = lb.HiddenMarkov().realise(horizon=40, units=1, seed=0, draw=0, repeat=0)
-    >>> beliefs = believe_one(lb.policy("state-library"), table, stream(0), start=21)
+    >>> realisation = lb.HiddenMarkov().realise(horizon=40, units=1, seed=0, draw=0, repeat=0)
+    >>> beliefs = believe_one(lb.policy("state-library"), realisation, stream(0), start=21)
     >>> len(beliefs), beliefs[-1].changed
     (20, 40)
     """
-    chosen, context = prepare(policy, table)
-    table = sound(table, len(table.means), chosen.arms, chosen.units)
-    state, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
+    chosen, context = prepare(policy, realisation)
+    realisation = sound(realisation, len(realisation.means), chosen.arms, chosen.units)
+    memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
     beliefs, first = [], 0
-    for end in range(start, len(table.means) + 1):
+    for end in range(start, len(realisation.means) + 1):
         arms, why = np.empty((end - first, chosen.units), np.int64), np.empty(end - first, np.int64)
-        run(chosen, state, choice, table.rewards[first:end], context[first:end], random, arms, why)
-        beliefs.append(chosen.belief(state))
+        run(chosen, memory, choice, realisation.rewards[first:end], context[first:end], random, arms, why)
+        beliefs.append(chosen.belief(memory))
         first = end
     return beliefs

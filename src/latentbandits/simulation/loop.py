@@ -1,4 +1,4 @@
-"""The loop: one policy, one table, all rounds. It knows nothing else."""
+"""The loop: one policy, one realisation, all rounds. It knows nothing else."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ def play(
     optimal: np.ndarray,
     counts: np.ndarray,
 ) -> int:
-    """Play a whole table and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
+    """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
     A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns -1, or the round in
     which the policy chose an arm that does not exist.
     """
-    state = policy.init()
+    memory = policy.init()
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
     horizon, arms = means.shape
@@ -40,7 +40,7 @@ def play(
         for t in range(first, end):
             for i in range(context.shape[1]):
                 observed[i] = context[t, i]
-            policy.choose(state, observed, random, choice)
+            policy.choose(memory, observed, random, choice)
             best = means[t, 0]
             for arm in range(1, arms):
                 best = max(best, means[t, arm])
@@ -52,7 +52,7 @@ def play(
                 gap = best - means[t, arm]
                 lost += gap
                 hits += gap == 0
-            policy.learn(state, choice, received)
+            policy.learn(memory, choice, received)
             why = choice.note[WHY]
             if why:
                 counts[PROBE_ROUNDS] += 1
@@ -68,7 +68,7 @@ def play(
 
 def record(
     policy: Any,
-    state: Any,
+    memory: Any,
     choice: Choice,
     rewards: np.ndarray,
     context: np.ndarray,
@@ -85,14 +85,14 @@ def record(
     for t in range(len(rewards)):
         for i in range(context.shape[1]):
             observed[i] = context[t, i]
-        policy.choose(state, observed, random, choice)
+        policy.choose(memory, observed, random, choice)
         for unit in range(len(choice.arms)):
             arms[t, unit] = choice.arms[unit]
             if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
                 return t
             received[unit] = rewards[t, unit, choice.arms[unit]]
         why[t] = choice.note[WHY]
-        policy.learn(state, choice, received)
+        policy.learn(memory, choice, received)
     return -1
 
 
@@ -109,18 +109,18 @@ def follow(
 
     Returns -1, or the round in which the policy chose an arm that does not exist.
     """
-    state = policy.init()
+    memory = policy.init()
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
     for t in range(len(rewards)):
         for i in range(context.shape[1]):
             observed[i] = context[t, i]
-        policy.choose(state, observed, random, choice)
+        policy.choose(memory, observed, random, choice)
         for unit in range(len(choice.arms)):
             arms[t, unit] = choice.arms[unit]
             if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
                 return t
             choice.arms[unit] = played[t, unit]
             received[unit] = rewards[t, unit, played[t, unit]]
-        policy.learn(state, choice, received)
+        policy.learn(memory, choice, received)
     return -1

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from latentbandits.agent import Agent
-from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.protocols import Choice, Table
+from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import stream
 from latentbandits.settings import describe
 from latentbandits.simulation.batch import prepare, record_one
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 
 class PolicyChecks:
@@ -31,20 +31,20 @@ class PolicyChecks:
         reveal = "state" if covariates else "nothing"
         return HiddenMarkov(arms=arms, states=covariates or 5, stickiness=0.95, noise=0.1, reveal=reveal)
 
-    def _ready(self) -> tuple[Any, Table, np.ndarray]:
-        """Return the policy, informed if it is an oracle, a table for it, and what it may observe there."""
+    def _ready(self) -> tuple[Any, Realisation, np.ndarray]:
+        """Return the policy, informed if it is an oracle, a realisation for it, and what it may observe there."""
         policy = self.policy()
-        table = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
-        chosen, context = prepare(policy, table)
-        return chosen, table, context
+        realisation = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
+        chosen, context = prepare(policy, realisation)
+        return chosen, realisation, context
 
     def test_state_is_a_tuple_of_arrays(self) -> None:
         """Anything else could be neither compiled nor saved."""
         policy, _, _ = self._ready()
-        state = policy.init()
-        assert isinstance(state, tuple)
-        assert hasattr(state, "_fields")
-        assert all(isinstance(part, np.ndarray) for part in state)
+        memory = policy.init()
+        assert isinstance(memory, tuple)
+        assert hasattr(memory, "_fields")
+        assert all(isinstance(part, np.ndarray) for part in memory)
 
     def test_settings_make_the_same_policy(self) -> None:
         """Settings as plain values are all that a file keeps of a policy."""
@@ -53,51 +53,53 @@ class PolicyChecks:
 
     def test_choices_are_arms(self) -> None:
         """One arm per unit, each of them an arm that exists."""
-        policy, table, _ = self._ready()
-        arms, _ = record_one(policy, table, stream(2))
+        policy, realisation, _ = self._ready()
+        arms, _ = record_one(policy, realisation, stream(2))
         assert arms.shape == (self.rounds, policy.units)
         assert arms.min() >= 0
         assert arms.max() < policy.arms
 
     def test_compiled_and_interpreted_agree(self) -> None:
         """The same source must mean the same in both."""
-        policy, table, _ = self._ready()
-        compiled, interpreted = (record_one(policy, table, stream(2), interpreted=plain) for plain in (False, True))
+        policy, realisation, _ = self._ready()
+        compiled, interpreted = (
+            record_one(policy, realisation, stream(2), interpreted=plain) for plain in (False, True)
+        )
         np.testing.assert_array_equal(compiled[0], interpreted[0])
         np.testing.assert_array_equal(compiled[1], interpreted[1])
 
     def test_same_seed_same_choices(self) -> None:
         """There is no randomness but the stream, and no memory but the state."""
-        policy, table, _ = self._ready()
-        first, second = (record_one(policy, table, stream(3))[0] for _ in range(2))
+        policy, realisation, _ = self._ready()
+        first, second = (record_one(policy, realisation, stream(3))[0] for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
     def test_online_equals_simulated(self) -> None:
         """An agent asked and told round by round plays what the simulator plays."""
-        policy, table, context = self._ready()
-        arms, _ = record_one(policy, table, stream(4))
+        policy, realisation, context = self._ready()
+        arms, _ = record_one(policy, realisation, stream(4))
         agent = Agent(policy, seed=4)
-        played = [self._step(agent, table, context, t) for t in range(self.rounds)]
+        played = [self._step(agent, realisation, context, t) for t in range(self.rounds)]
         np.testing.assert_array_equal(np.array(played), arms)
 
     def test_restored_agent_goes_on_exactly(self, tmp_path: Path) -> None:
         """Saved in the middle, with decisions open, it goes on as if nothing had happened."""
-        policy, table, context = self._ready()
+        policy, realisation, context = self._ready()
         agent = Agent(policy, seed=5)
         half = self.rounds // 2
         for t in range(half):
-            self._step(agent, table, context, t)
+            self._step(agent, realisation, context, t)
         waiting = agent.ask(self._observed(context, half))
         agent.save(tmp_path / "agent")
         restored = Agent.load(tmp_path / "agent", policy=type(policy))
         for which in (agent, restored):
-            which.tell(waiting.id, table.rewards[half, range(policy.units), list(waiting.arms)])
+            which.tell(waiting.id, realisation.rewards[half, range(policy.units), list(waiting.arms)])
         for t in range(half + 1, self.rounds):
-            assert self._step(agent, table, context, t) == self._step(restored, table, context, t)
+            assert self._step(agent, realisation, context, t) == self._step(restored, realisation, context, t)
 
     def test_late_and_lost_rewards(self) -> None:
         """Rewards out of order, or never, are no reason to fail."""
-        policy, table, context = self._ready()
+        policy, realisation, context = self._ready()
         agent = Agent(policy, seed=6)
         generator = np.random.default_rng(0)
         for t in range(self.rounds):
@@ -105,46 +107,46 @@ class PolicyChecks:
             assert all(0 <= arm < policy.arms for arm in decision.arms)
             if t % 3:
                 known = int(generator.choice(agent.open))
-                agent.tell(known, table.rewards[t, range(policy.units), [0] * policy.units])
-        assert all(np.isfinite(part).all() for part in agent.state if part.dtype.kind == "f")
+                agent.tell(known, realisation.rewards[t, range(policy.units), [0] * policy.units])
+        assert all(np.isfinite(part).all() for part in agent.memory if part.dtype.kind == "f")
 
     def test_learning_is_about_the_choice_it_is_given(self) -> None:
         """A reward that comes late belongs to the arms of its own choice, not to whatever the policy did last."""
-        policy, table, context = self._ready()
-        state, random, choice = policy.init(), stream(8), Choice.blank(policy)
+        policy, realisation, context = self._ready()
+        memory, random, choice = policy.init(), stream(8), Choice.blank(policy)
         with np.errstate(all="ignore"):
             for t in range(20):
-                policy.choose(state, context[t], random, choice)
-                policy.learn(state, choice, table.rewards[t, range(policy.units), choice.arms])
-            policy.choose(state, context[20], random, choice)
+                policy.choose(memory, context[t], random, choice)
+                policy.learn(memory, choice, realisation.rewards[t, range(policy.units), choice.arms])
+            policy.choose(memory, context[20], random, choice)
             learned = []
             for arm in range(2):
-                other = type(state)(*(part.copy() for part in state))
+                other = type(memory)(*(part.copy() for part in memory))
                 told = Choice(np.full(policy.units, arm), choice.features.copy(), choice.note.copy())
                 policy.learn(other, told, np.full(policy.units, 0.77))
                 learned.append(
                     np.concatenate([part.ravel() for part in other if part.dtype.kind == "f"] or [np.zeros(0)])
                 )
-        before = np.concatenate([part.ravel() for part in state if part.dtype.kind == "f"] or [np.zeros(0)])
+        before = np.concatenate([part.ravel() for part in memory if part.dtype.kind == "f"] or [np.zeros(0)])
         if any((after != before).any() for after in learned):
             assert (learned[0] != learned[1]).any()
 
     def test_choosing_allocates_nothing(self) -> None:
         """`choose` and `learn` keep every array of the state: they change it in place."""
-        policy, table, context = self._ready()
-        state, random, choice = policy.init(), stream(7), Choice.blank(policy)
-        where = [part.ctypes.data for part in state]
+        policy, realisation, context = self._ready()
+        memory, random, choice = policy.init(), stream(7), Choice.blank(policy)
+        where = [part.ctypes.data for part in memory]
         observed = context[0] if getattr(policy, "covariates", 0) else np.zeros(0)
         with np.errstate(all="ignore"):
-            assert policy.choose(state, observed, random, choice) is None
-            assert policy.learn(state, choice, table.rewards[0, :, 0]) is None
-        assert [part.ctypes.data for part in state] == where
+            assert policy.choose(memory, observed, random, choice) is None
+            assert policy.learn(memory, choice, realisation.rewards[0, :, 0]) is None
+        assert [part.ctypes.data for part in memory] == where
 
     @staticmethod
     def _observed(context: np.ndarray, t: int) -> np.ndarray | None:
         return context[t] if context.shape[1] else None
 
-    def _step(self, agent: Agent, table: Table, context: np.ndarray, t: int) -> list[int]:
+    def _step(self, agent: Agent, realisation: Realisation, context: np.ndarray, t: int) -> list[int]:
         decision = agent.ask(self._observed(context, t))
-        agent.tell(decision, table.rewards[t, range(len(decision.arms)), list(decision.arms)])
+        agent.tell(decision, realisation.rewards[t, range(len(decision.arms)), list(decision.arms)])
         return list(decision.arms)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
 
 
 class WorldChecks:
@@ -16,35 +16,35 @@ class WorldChecks:
         """Return the world to check."""
         raise NotImplementedError
 
-    def _table(self, units: int = 1, seed: int = 1, draw: int = 0, repeat: int = 0) -> Table:
-        table: Table = self.world().realise(self.rounds, units, seed, draw, repeat)
-        return table
+    def _realised(self, units: int = 1, seed: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
+        realisation: Realisation = self.world().realise(self.rounds, units, seed, draw, repeat)
+        return realisation
 
     def test_shapes(self) -> None:
         """One row per round; arrays that compiled code can read."""
         arms = self.world().arms
-        table = self._table(units=2)
-        assert table.means.shape == (self.rounds, arms)
-        assert table.rewards.shape == (self.rounds, 2, arms)
-        assert table.context.ndim == 2
-        assert len(table.context) == self.rounds
-        assert table.states.shape == (self.rounds,)
-        for part in (table.means, table.rewards, table.context):
+        realisation = self._realised(units=2)
+        assert realisation.means.shape == (self.rounds, arms)
+        assert realisation.rewards.shape == (self.rounds, 2, arms)
+        assert realisation.context.ndim == 2
+        assert len(realisation.context) == self.rounds
+        assert realisation.states.shape == (self.rounds,)
+        for part in (realisation.means, realisation.rewards, realisation.context):
             assert part.dtype == np.float64
             assert part.flags.c_contiguous
             assert np.isfinite(part).all()
 
     def test_depends_on_its_arguments_alone(self) -> None:
-        """The same arguments give the same table, whatever was realised in between."""
-        first = self._table(draw=3, repeat=1)
-        self._table(draw=4, repeat=0)
-        again = self._table(draw=3, repeat=1)
+        """The same arguments give the same realisation, whatever was realised in between."""
+        first = self._realised(draw=3, repeat=1)
+        self._realised(draw=4, repeat=0)
+        again = self._realised(draw=3, repeat=1)
         for old, new in zip(first[:4], again[:4], strict=True):
             np.testing.assert_array_equal(old, new)
 
     def test_units_share_all_but_the_noise(self) -> None:
         """A policy with two units meets the same world as one with a single unit."""
-        one, two = self._table(units=1), self._table(units=2)
+        one, two = self._realised(units=1), self._realised(units=2)
         np.testing.assert_array_equal(one.means, two.means)
         np.testing.assert_array_equal(one.states, two.states)
         np.testing.assert_array_equal(one.context, two.context)
@@ -57,11 +57,11 @@ class WorldChecks:
         np.testing.assert_array_equal(short.rewards, long.rewards[: self.rounds // 2])
 
     def test_truth_fits_the_table(self) -> None:
-        """What oracles are told is a proper chain over the table's arms."""
-        table = self._table()
-        if table.truth is None:
+        """What oracles are told is a proper chain over the realisation's arms."""
+        realisation = self._realised()
+        if realisation.truth is None:
             return
-        truth = table.truth
+        truth = realisation.truth
         states = len(truth.start)
         assert truth.means.shape == (states, self.world().arms)
         assert truth.transition.shape == (states, states)

@@ -6,7 +6,6 @@ from typing import Any
 import pandas as pd
 
 from latentbandits import theory
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import (
     ABOVE,
@@ -23,8 +22,9 @@ from latentbandits.experiments.claims import (
     worst,
 )
 from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, fitted, stated
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 SUMMARY = "full, without lag, without fingerprint, fixed schedules with the same features, at stay 0.95 and 0.5"
 # The paper states neither horizon nor noise of its ablation: 0.05 is that of its robustness experiments, 0.01 that of the main table.

@@ -9,9 +9,9 @@ import pandas as pd
 from scipy.stats import norm
 
 from latentbandits import theory
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.claims import ABOVE, BELOW, TIED, per_draw
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 HORIZON = 20_000
 # Two states, each with its own best arm, as Corollary 1 assumes; tau* is 5 there and the bound's own minimum at 7.07

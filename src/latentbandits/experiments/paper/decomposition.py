@@ -22,7 +22,7 @@ from latentbandits.experiments.claims import (
 )
 from latentbandits.experiments.paper.worlds import LIMIT, TITLES, fitted, rows
 from latentbandits.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
 
 SUMMARY = "regret as the loss of a summary of the policy's own history, plus what the policy loses beyond it"

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from latentbandits import theory
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, shown
 from latentbandits.experiments.paper.worlds import LIMIT, fitted, stated
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 SUMMARY = "Example 1: two states that pay alike on one arm; every policy with the pair (a, r), and as preset"
 MEANS = ((0.4, 0.3), (0.4, 0.5), (0.6, 0.5), (0.6, 0.3))

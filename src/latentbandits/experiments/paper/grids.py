@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.paper.worlds import fitted
 from latentbandits.settings import describe
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 Settings = Mapping[str, Any]
 NOISE = "noise"  # a residual floor that equals the world's noise, as the text has it

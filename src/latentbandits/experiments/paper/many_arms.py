@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import ABOVE, FAILS, HOLDS, OPEN, TIED, Claim, Order, all_of, compared, per_draw
 from latentbandits.experiments.paper.worlds import LIMIT, fitted
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 SUMMARY = "2 to 20 arms: randomized against sequential probing, regret and cost of probes"
 ARMS = (2, 3, 5, 10, 20)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import (
     ABOVE,
@@ -25,8 +24,9 @@ from latentbandits.experiments.claims import (
     shown,
 )
 from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, stated
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 SUMMARY = "matched and misspecified learners: switching, reward memory, overlap of the states"
 # The paper does not state the horizon; with 5,000 rounds its figures come out at the scale of regret per unit.
@@ -54,9 +54,9 @@ def cases(quick: bool) -> list[Case]:
         f"stay {stay:g}": HiddenMarkov(states=STATES, arms=2, stickiness=stay, noise=NOISE, reveal="state")
         for stay in (0.95, 0.5)
     }
-    for memory in (0.25, 0.5):
-        worlds[f"memory {memory:g}"] = HiddenMarkov(
-            states=STATES, arms=2, stickiness=0.95, noise=NOISE, memory=memory, reveal="means"
+    for carryover in (0.25, 0.5):
+        worlds[f"memory {carryover:g}"] = HiddenMarkov(
+            states=STATES, arms=2, stickiness=0.95, noise=NOISE, carryover=carryover, reveal="means"
         )
     for distance in OVERLAPS:
         worlds[f"overlap {distance:g}"] = HiddenMarkov(

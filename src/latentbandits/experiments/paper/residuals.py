@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import (
     ABOVE,
@@ -21,6 +20,7 @@ from latentbandits.experiments.claims import (
 from latentbandits.experiments.paper.worlds import stated
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 SUMMARY = (
     "how often the residual gate opens in a world whose state never changes, beside the tails of a normal distribution"

@@ -22,7 +22,7 @@ from latentbandits.experiments.claims import (
     order,
 )
 from latentbandits.experiments.paper.worlds import ADAPTIVE, LIMIT, MATRICES, QUICK_MATRICES, TITLES, rows, stated
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 
 SUMMARY = "residual threshold, margin, age cap and minimum gap swept one at a time, in four environments"
 ROWS = ("default", "p.5", "sd.1", "S50")

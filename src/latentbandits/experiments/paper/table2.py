@@ -26,7 +26,7 @@ from latentbandits.experiments.paper.worlds import (
     same_features,
     stated,
 )
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
 
 __all__ = ["SUMMARY", "beyond", "cases", "paper", "rank_correlations", "score", "summary"]

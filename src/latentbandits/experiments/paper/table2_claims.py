@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from latentbandits import theory
-from latentbandits.environments.hidden_markov import HiddenMarkov
 from latentbandits.experiments.claims import (
     ABOVE,
     BELOW,
@@ -38,6 +37,7 @@ from latentbandits.experiments.paper.worlds import (
     rows,
 )
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 OWN = ("lc-ucb", "lc-ts", "adasp-ucb", "sp-ucb")
 VOLATILE = ("p.5", "p.8", "p.9", "p.95")

@@ -27,7 +27,7 @@ from latentbandits.experiments.paper.worlds import (
     published,
     rows,
 )
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
 from latentbandits.simulation.results import interval
 
 # Of every verdict on the order of policies in this table
@@ -36,7 +36,7 @@ IN_SAMPLE = "settings fitted to this table"
 
 def label(name: str) -> str:
     """Return a policy's name as the paper writes it."""
-    return TABLE[name].label
+    return REGISTRY[name].label
 
 
 def _cells(results: pd.DataFrame, row: str, names: Sequence[str]) -> list[tuple[float, float, float]]:

@@ -51,7 +51,7 @@ from latentbandits.experiments.paper.bounds import (
 from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.policies.decode_commit import DecodeCommit
 from latentbandits.policies.probe_commit import ProbeCommit
-from latentbandits.policies.table import policy
+from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
 
 SUMMARY = (

@@ -6,8 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from latentbandits.environments.hidden_markov import HiddenMarkov
-from latentbandits.policies.table import TABLE, policy
+from latentbandits.policies.registry import REGISTRY, policy
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 # Columns of the main table, in the paper's order and grouping
 TWO_UNIT = ("adarp-ucb", "rp-ucb")
@@ -33,7 +33,7 @@ BASELINES = ("d-ucb", "exp3", "exp3-s", "sw-ucb", "ts", "ucb1")
 @cache
 def published() -> dict[str, dict[str, float]]:
     """Return the main table as published: row -> column -> cumulative regret."""
-    names = {row.label: name for name, row in TABLE.items()}
+    names = {row.label: name for name, row in REGISTRY.items()}
     lines = Path(__file__).with_name("table2.csv").read_text().splitlines()[1:]
     return {
         cells["row"]: {names[label]: float(cells[label]) for label in cells if label in names}

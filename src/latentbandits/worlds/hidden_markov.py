@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.environments.rewards import check_noise, check_span, received, unit_scales
-from latentbandits.protocols import Table, Truth
+from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, Stream, stream, uniform
 from latentbandits.settings import Above, Vector, Within, array, between, refuse, whole
+from latentbandits.worlds.rewards import check_noise, check_span, received, unit_scales
 
 REVEALS = ("nothing", "state", "means")
 
@@ -20,14 +20,14 @@ def walk(
     transition: np.ndarray,
     start: np.ndarray,
     matrix: np.ndarray,
-    memory: float,
+    carryover: float,
     random: Stream,
     states: np.ndarray,
     means: np.ndarray,
 ) -> None:
     """Walk along the chain and write the state and the expected rewards of every round.
 
-    `start` is the distribution of the state before the first round, which matters only with memory.
+    `start` is the distribution of the state before the first round, which matters only with carryover.
     """
     count = len(start)
     left = uniform(random)
@@ -47,7 +47,7 @@ def walk(
                         break
         states[t] = state
         for arm in range(means.shape[1]):
-            means[t, arm] = (1.0 - memory) * matrix[state, arm] + memory * matrix[before, arm]
+            means[t, arm] = (1.0 - carryover) * matrix[state, arm] + carryover * matrix[before, arm]
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class HiddenMarkov:
         Standard deviation for each unit; `noise` times the root of the number of units if not given.
     rewards : {"gaussian", "bernoulli"}
         Kind of rewards.
-    memory : float
+    carryover : float
         Weight of the previous state in the expected reward (rho).
     separation : float, optional
         Draw means whose two nearest states are exactly this far apart (joint separation Gamma_B).
@@ -86,8 +86,8 @@ class HiddenMarkov:
     --------
     >>> import latentbandits as lb
     >>> world = lb.HiddenMarkov(states=3, arms=2, stickiness=0.9, noise=0.1)
-    >>> table = world.realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
-    >>> table.means.shape, table.rewards.shape, len(set(table.states.tolist()))
+    >>> realisation = world.realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation.means.shape, realisation.rewards.shape, len(set(realisation.states.tolist()))
     ((1000, 2), (1000, 1, 2), 3)
     """
 
@@ -99,7 +99,7 @@ class HiddenMarkov:
     noise: float = 0.01
     unit_noise: Sequence[float] | None = None
     rewards: str = "gaussian"
-    memory: float = 0.0
+    carryover: float = 0.0
     separation: float | None = None
     separated_arms: Sequence[int] = ()
     reveal: str = "nothing"
@@ -132,7 +132,7 @@ class HiddenMarkov:
         object.__setattr__(self, field, value)
 
     def _check_chain(self) -> None:
-        for field in ("stickiness", "memory"):
+        for field in ("stickiness", "carryover"):
             between("HiddenMarkov", field, getattr(self, field), Within(0, 1))
         if self.transition is not None:
             if self.transition.shape != (self.states, self.states):
@@ -190,25 +190,25 @@ class HiddenMarkov:
             drawn[:, chosen] = separated(generator, self.states, len(chosen), self.separation / width)
         return self.span[0] + width * drawn
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         matrix, chain, start = self.matrix(seed, draw), self.chain, self.start
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         random = stream(seed, Purpose.PATH, draw, repeat)
-        fast(walk)(chain, start, matrix, float(self.memory), random, states, means)
+        fast(walk)(chain, start, matrix, float(self.carryover), random, states, means)
         scales = unit_scales("HiddenMarkov", self.noise, self.unit_noise, units)
         context = np.zeros((horizon, 0))
         if self.reveal == "state":
             context = np.eye(self.states)[states]
         elif self.reveal == "means":
             context = means
-        return Table(
+        return Realisation(
             means,
             received(means, scales, self.rewards, seed, draw, repeat),
             context,
             states,
             # a filter needs some noise
-            Truth(chain, matrix, start, np.maximum(scales, 1e-9), self.rewards == "bernoulli", float(self.memory)),
+            Truth(chain, matrix, start, np.maximum(scales, 1e-9), self.rewards == "bernoulli", float(self.carryover)),
         )
 
 
@@ -217,7 +217,7 @@ def stationary(chain: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> from latentbandits.environments.hidden_markov import stationary
+    >>> from latentbandits.worlds.hidden_markov import stationary
     >>> import numpy as np
     >>> stationary(np.array([[0.9, 0.1], [0.3, 0.7]])).round(3).tolist()
     [0.75, 0.25]
@@ -229,7 +229,7 @@ def stationary(chain: np.ndarray) -> np.ndarray:
     found /= found.sum()
     if np.abs(found @ chain - found).max() > 1e-6:
         raise ValueError(
-            "HiddenMarkov: transition has no stationary distribution that could be found, allowed is an ergodic chain"
+            "HiddenMarkov: transition has no stationary distribution that could be found but must be an ergodic chain"
         )
     return found  # type: ignore[no-any-return]
 
@@ -242,7 +242,7 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.environments.hidden_markov import separated
+    >>> from latentbandits.worlds.hidden_markov import separated
     >>> means = separated(np.random.default_rng(0), states=5, arms=2, distance=0.2)
     >>> gaps = [np.linalg.norm(a - b) for i, a in enumerate(means) for b in means[:i]]
     >>> round(float(min(gaps)), 9)

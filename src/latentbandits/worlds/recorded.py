@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
 from latentbandits.settings import Vector, array, refuse
 
 
@@ -67,7 +67,7 @@ class Recorded:
         """Number of arms."""
         return int(self.rewards.shape[2])
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:  # noqa: ARG002
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:  # noqa: ARG002
         """Return the first rounds of the record, the same in every run; see `latentbandits.protocols.World`."""
         rounds, recorded, _ = self.rewards.shape
         if horizon > rounds:
@@ -76,4 +76,4 @@ class Recorded:
             raise refuse("Recorded", "units", units, f"the {recorded} units recorded")
         rewards = np.array(np.broadcast_to(self.rewards[:horizon], (horizon, units, self.arms)), order="C")
         means, context = np.ascontiguousarray(self.means[:horizon]), np.ascontiguousarray(self.context[:horizon])
-        return Table(means, rewards, context, np.full(horizon, -1), None)
+        return Realisation(means, rewards, context, np.full(horizon, -1), None)

@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return an aligned table: the first column to the left, all others to the right.
 
     Examples
     --------
-    >>> from latentbandits.text import table
-    >>> print(table(["policy", "regret"], [["ucb1", "1381.5"], ["lc-ucb", "765.0"]]))
+    >>> from latentbandits.presentation.numbers import aligned
+    >>> print(aligned(["policy", "regret"], [["ucb1", "1381.5"], ["lc-ucb", "765.0"]]))
     policy  regret
     ucb1    1381.5
     lc-ucb   765.0
@@ -29,7 +29,7 @@ def figure(value: float) -> str:
 
     Examples
     --------
-    >>> from latentbandits.text import figure
+    >>> from latentbandits.presentation.numbers import figure
     >>> [figure(value) for value in (1234.56, 99.96, 12.345, 0.12345, -5.0)]
     ['1234.6', '100.0', '12.35', '0.123', '-5.000']
     """
@@ -42,7 +42,7 @@ def short(value: float) -> str:
 
     Examples
     --------
-    >>> from latentbandits.text import short
+    >>> from latentbandits.presentation.numbers import short
     >>> [short(value) for value in (1234.56, 12.345, 0.012345, 2.0)]
     ['1,200', '12', '0.012', '2']
     """
@@ -58,7 +58,7 @@ def percent(share: float) -> str:
 
     Examples
     --------
-    >>> from latentbandits.text import percent
+    >>> from latentbandits.presentation.numbers import percent
     >>> percent(0.923)
     '92 %'
     """

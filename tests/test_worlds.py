@@ -6,68 +6,68 @@ import pytest
 from scipy import stats
 
 import latentbandits as lb
-from latentbandits.environments.hidden_markov import stationary
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
+from latentbandits.worlds.hidden_markov import stationary
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
-    (lb.HiddenMarkov, {"states": 0}, "states is 0, allowed is an integer at least 1"),
-    (lb.HiddenMarkov, {"arms": 1}, "arms is 1, allowed is an integer at least 2"),
-    (lb.HiddenMarkov, {"stickiness": 1.2}, "stickiness is 1.2, allowed is a finite number from 0 to 1"),
-    (lb.HiddenMarkov, {"memory": -0.1}, "memory is -0.1, allowed is a finite number from 0 to 1"),
-    (lb.HiddenMarkov, {"noise": -1}, "noise is -1, allowed is a finite number at least 0"),
+    (lb.HiddenMarkov, {"states": 0}, "states is 0 but must be an integer at least 1"),
+    (lb.HiddenMarkov, {"arms": 1}, "arms is 1 but must be an integer at least 2"),
+    (lb.HiddenMarkov, {"stickiness": 1.2}, "stickiness is 1.2 but must be a finite number from 0 to 1"),
+    (lb.HiddenMarkov, {"carryover": -0.1}, "carryover is -0.1 but must be a finite number from 0 to 1"),
+    (lb.HiddenMarkov, {"noise": -1}, "noise is -1 but must be a finite number at least 0"),
     (lb.HiddenMarkov, {"noise": np.nan}, "noise is nan"),
     (
         lb.HiddenMarkov,
         {"transition": [[0.9, 0.2], [0, 1]]},
-        "transition[0] is [0.9, 0.2], allowed is probabilities that sum to one",
+        "transition[0] is [0.9, 0.2] but must be probabilities that sum to one",
     ),
     (lb.HiddenMarkov, {"transition": [[1.5, -0.5], [0, 1]]}, "transition[0] is [1.5, -0.5]"),
     (
         lb.HiddenMarkov,
         {"transition": [[1, 0], [0, 1]], "states": 3},
-        "transition is 'of shape (2, 2)', allowed is shape (3, 3)",
+        "transition is 'of shape (2, 2)' but must be shape (3, 3)",
     ),
-    (lb.HiddenMarkov, {"transition": "sticky"}, "transition is 'sticky', allowed is a 2-axis array"),
-    (lb.HiddenMarkov, {"means": [[0, 1]], "states": 2}, "means is 'of shape (1, 2)', allowed is shape (2, 2)"),
-    (lb.HiddenMarkov, {"means": [0, 1]}, "means is [0, 1], allowed is a 2-axis array of finite numbers"),
-    (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, nan]], allowed is a 2-axis array of finite numbers"),
+    (lb.HiddenMarkov, {"transition": "sticky"}, "transition is 'sticky' but must be a 2-axis array"),
+    (lb.HiddenMarkov, {"means": [[0, 1]], "states": 2}, "means is 'of shape (1, 2)' but must be shape (2, 2)"),
+    (lb.HiddenMarkov, {"means": [0, 1]}, "means is [0, 1] but must be a 2-axis array of finite numbers"),
+    (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, nan]] but must be a 2-axis array of finite numbers"),
     (lb.HiddenMarkov, {"means": [[0, 2]], "rewards": "bernoulli"}, "probabilities from 0 to 1 for bernoulli rewards"),
-    (lb.HiddenMarkov, {"rewards": "poisson"}, "rewards is 'poisson', allowed is one of gaussian, bernoulli"),
+    (lb.HiddenMarkov, {"rewards": "poisson"}, "rewards is 'poisson' but must be one of gaussian, bernoulli"),
     (
         lb.HiddenMarkov,
         {"transition": np.eye(2), "stickiness": 0.9},
-        "stickiness is 0.9, allowed is None when the transition",
+        "stickiness is 0.9 but must be None when the transition",
     ),
-    (lb.HiddenMarkov, {"unit_noise": 0.1}, "unit_noise is 0.1, allowed is one standard deviation per unit"),
-    (lb.HiddenMarkov, {"noise": 10**400}, "allowed is a finite number at least 0"),
+    (lb.HiddenMarkov, {"unit_noise": 0.1}, "unit_noise is 0.1 but must be one standard deviation per unit"),
+    (lb.HiddenMarkov, {"noise": 10**400}, "must be a finite number at least 0"),
     (
         lb.HiddenMarkov,
         {"separation": 0.1, "separated_arms": [0, 5]},
-        "separated_arms is [0, 5], allowed is different arms",
+        "separated_arms is [0, 5] but must be different arms",
     ),
-    (lb.Seasons, {"means": [[1, 2]]}, "means is 'of shape (1, 2)', allowed is shape (4, 2)"),
-    (lb.Recorded, {"rewards": [[1, 2], [3]]}, "rewards is [[1, 2], [3]], allowed is a 2-axis array"),
-    (lb.HiddenMarkov, {"separation": -1}, "separation is -1, allowed is a finite number above 0"),
+    (lb.Seasons, {"means": [[1, 2]]}, "means is 'of shape (1, 2)' but must be shape (4, 2)"),
+    (lb.Recorded, {"rewards": [[1, 2], [3]]}, "rewards is [[1, 2], [3]] but must be a 2-axis array"),
+    (lb.HiddenMarkov, {"separation": -1}, "separation is -1 but must be a finite number above 0"),
     (
         lb.HiddenMarkov,
         {"separation": 0.1, "means": [[0, 1]]},
-        "separation is 0.1, allowed is None when means are given",
+        "separation is 0.1 but must be None when means are given",
     ),
-    (lb.HiddenMarkov, {"reveal": "all"}, "reveal is 'all', allowed is one of nothing, state, means"),
-    (lb.Drift, {"timescale": 0}, "timescale is 0, allowed is a finite number above 0"),
-    (lb.Seasons, {"dwell": 0}, "dwell is 0, allowed is an integer at least 1"),
+    (lb.HiddenMarkov, {"reveal": "all"}, "reveal is 'all' but must be one of nothing, state, means"),
+    (lb.Drift, {"timescale": 0}, "timescale is 0 but must be a finite number above 0"),
+    (lb.Seasons, {"dwell": 0}, "dwell is 0 but must be an integer at least 1"),
     (lb.Recorded, {"rewards": [[1], [2]]}, "at least one round and two arms"),
     (
         lb.Recorded,
         {"rewards": [[1, 2]], "means": [[1, 2], [3, 4]]},
-        "means is 'of shape (2, 2)', allowed is shape (1, 2)",
+        "means is 'of shape (2, 2)' but must be shape (1, 2)",
     ),
-    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context is '2 rows', allowed is 1, one per round"),
+    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context is '2 rows' but must be 1, one per round"),
 ]
 
 
-def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0) -> Table:
-    table: Table = world.realise(horizon, units, seed=5, draw=draw, repeat=0)
+def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0) -> Realisation:
+    table: Realisation = world.realise(horizon, units, seed=5, draw=draw, repeat=0)
     return table
 
 
@@ -79,14 +79,14 @@ def test_bad_worlds_are_refused_in_one_sentence(kind: Any, options: dict[str, An
 
 
 def test_what_cannot_be_realised_is_refused() -> None:
-    with pytest.raises(ValueError, match="horizon is 3, allowed is at most the 2 rounds recorded"):
+    with pytest.raises(ValueError, match="horizon is 3 but must be at most the 2 rounds recorded"):
         realise(lb.Recorded([[0, 1], [1, 0]]), horizon=3)
-    with pytest.raises(ValueError, match="units is 3, allowed is the 2 units recorded"):
+    with pytest.raises(ValueError, match="units is 3 but must be the 2 units recorded"):
         realise(lb.Recorded(np.zeros((5, 2, 2))), horizon=3, units=3)
-    with pytest.raises(ValueError, match=r"separation is .*, allowed is less"):
+    with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
     with pytest.raises(
-        ValueError, match=r"unit_noise is \(0.1,\), allowed is one standard deviation for each of the 2"
+        ValueError, match=r"unit_noise is \(0.1,\) but must be one standard deviation for each of the 2"
     ):
         realise(lb.HiddenMarkov(unit_noise=(0.1,)), units=2)
 
@@ -137,12 +137,12 @@ def test_bernoulli_rewards() -> None:
 
 
 def test_memory_mixes_the_previous_state() -> None:
-    world = lb.HiddenMarkov(means=[[0.0, 1.0], [1.0, 0.0]], stickiness=0.5, memory=0.25)
+    world = lb.HiddenMarkov(means=[[0.0, 1.0], [1.0, 0.0]], stickiness=0.5, carryover=0.25)
     table = realise(world, horizon=1000)
     mixed = 0.75 * world.means[table.states[1:]] + 0.25 * world.means[table.states[:-1]]
     np.testing.assert_allclose(table.means[1:], mixed)
     assert table.truth is not None
-    assert table.truth.memory == 0.25
+    assert table.truth.carryover == 0.25
 
 
 @pytest.mark.parametrize(("states", "arms", "distance"), [(2, 2, 0.9), (10, 2, 0.2), (10, 2, 0.05), (5, 4, 0.5)])
@@ -167,7 +167,7 @@ def test_a_single_precision_matrix_will_do() -> None:
 
 def test_memory_with_many_states_is_cheap() -> None:
     """The chain of pairs, which has states^2 states, is built only for the oracle that needs it."""
-    assert realise(lb.HiddenMarkov(states=300, memory=0.3), horizon=10).means.shape == (10, 2)
+    assert realise(lb.HiddenMarkov(states=300, carryover=0.3), horizon=10).means.shape == (10, 2)
 
 
 def test_uniform_means_are_uniform_and_differ_between_draws() -> None:
@@ -179,7 +179,7 @@ def test_uniform_means_are_uniform_and_differ_between_draws() -> None:
 def test_what_is_revealed() -> None:
     table = realise(lb.HiddenMarkov(states=4, reveal="state"), horizon=100)
     np.testing.assert_array_equal(table.context.argmax(axis=1), table.states)
-    shown = realise(lb.HiddenMarkov(states=4, reveal="means", memory=0.5), horizon=100)
+    shown = realise(lb.HiddenMarkov(states=4, reveal="means", carryover=0.5), horizon=100)
     np.testing.assert_array_equal(shown.context, shown.means)
 
 

@@ -6,10 +6,10 @@ from math import erf, sqrt
 
 import numpy as np
 
-from latentbandits.environments.rewards import check_noise, check_span, received, unit_scales
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Above, between, whole
+from latentbandits.worlds.rewards import check_noise, check_span, received, unit_scales
 
 _WAVES = 32
 
@@ -39,8 +39,8 @@ class Drift:
     Examples
     --------
     >>> import latentbandits as lb
-    >>> table = lb.Drift(arms=3, timescale=200).realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
-    >>> bool((abs(np.diff(table.means, axis=0)) < 0.02).all())
+    >>> realisation = lb.Drift(arms=3, timescale=200).realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
+    >>> bool((abs(np.diff(realisation.means, axis=0)) < 0.02).all())
     True
     """
 
@@ -57,7 +57,7 @@ class Drift:
         check_noise("Drift", self.rewards, self.noise, self.unit_noise)
         check_span("Drift", self.span, self.rewards)
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
         speed = generator.standard_normal((self.arms, _WAVES)) / self.timescale
@@ -72,4 +72,4 @@ class Drift:
         means = self.span[0] + (self.span[1] - self.span[0]) * means
         scales = unit_scales("Drift", self.noise, self.unit_noise, units)
         rewards = received(means, scales, self.rewards, seed, draw, repeat)
-        return Table(means, rewards, np.zeros((horizon, 0)), np.full(horizon, -1), None)
+        return Realisation(means, rewards, np.zeros((horizon, 0)), np.full(horizon, -1), None)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from latentbandits.policies.table import TABLE
+from latentbandits.policies.registry import REGISTRY
 
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 YELLOW, BLUE, RED, PINK, GREY = "#D8C800", "#0072B2", "#D55E00", "#CC79A7", "#888888"
@@ -64,16 +64,16 @@ def label(name: str) -> str:
 
     Examples
     --------
-    >>> from latentbandits.report.palette import label
+    >>> from latentbandits.presentation.palette import label
     >>> label("state-library|two units"), label("adasp-ucb:staleness=12,min_gap=4"), label("mine:Greedy")
     ('StateLibrary, two units', 'AdaSP-UCB (staleness=12, min_gap=4)', 'mine:Greedy')
     """
     known, rest = _parts(name)
-    if known not in TABLE:
+    if known not in REGISTRY:
         return name
     if rest.startswith(":"):
-        return f"{TABLE[known].label} ({rest[1:].replace(',', ', ')})"
-    return TABLE[known].label + rest.replace("|", ", ")
+        return f"{REGISTRY[known].label} ({rest[1:].replace(',', ', ')})"
+    return REGISTRY[known].label + rest.replace("|", ", ")
 
 
 def _parts(name: str) -> tuple[str, str]:

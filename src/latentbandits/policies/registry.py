@@ -106,7 +106,7 @@ def _scheduled(lag: str, interval: int, together: bool) -> Preset:
 
 # The paper states neither these settings nor its code. They are the ones whose regret fits its main table best (docs/settings.md); those
 # whose names end in -stated are what its text states.
-TABLE: Mapping[str, Entry] = {
+REGISTRY: Mapping[str, Entry] = {
     "state-library": Entry(
         "StateLibrary",
         StateLibrary,
@@ -195,16 +195,16 @@ RECORDS = ("adarp-ucb-stated", "adasp-ucb-stated")
 
 # All classes that an agent's file may name
 CLASSES: Mapping[str, type] = {
-    kind.__name__: kind for kind in (*dict.fromkeys(row.make for row in TABLE.values()), BayesFilter, Scripted)
+    kind.__name__: kind for kind in (*dict.fromkeys(row.make for row in REGISTRY.values()), BayesFilter, Scripted)
 }
 
 
 def entry(name: str) -> Entry:
     """Return the row of a name, or refuse it with the nearest ones."""
     known = str(name).lower()
-    if known in TABLE:
-        return TABLE[known]
-    raise refuse("policy", "name", name, f"one of {', '.join(TABLE)}{nearest(known, TABLE)}")
+    if known in REGISTRY:
+        return REGISTRY[known]
+    raise refuse("policy", "name", name, f"one of {', '.join(REGISTRY)}{nearest(known, REGISTRY)}")
 
 
 def policy(name: str, arms: int = 2, **settings: Any) -> Any:
@@ -226,7 +226,7 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc', allowed is one of state-library, ... (did you mean sw-ucb?)
+    ValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     row = entry(name)
     whole("policy", "arms", arms, least=2)

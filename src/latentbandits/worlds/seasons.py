@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.environments.rewards import check_noise, check_span, received, unit_scales
-from latentbandits.protocols import Table
+from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Vector, array, refuse, whole
+from latentbandits.worlds.rewards import check_noise, check_span, received, unit_scales
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Seasons:
     Examples
     --------
     >>> import latentbandits as lb
-    >>> table = lb.Seasons(seasons=4, dwell=3).realise(horizon=12, units=1, seed=0, draw=0, repeat=0)
-    >>> int((np.diff(table.states) != 0).sum())
+    >>> realisation = lb.Seasons(seasons=4, dwell=3).realise(horizon=12, units=1, seed=0, draw=0, repeat=0)
+    >>> int((np.diff(realisation.states) != 0).sum())
     4
     """
 
@@ -63,7 +63,7 @@ class Seasons:
         check_noise("Seasons", self.rewards, self.noise, self.unit_noise)
         check_span("Seasons", self.span, self.rewards)
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Table:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation, which begins on a random day; see `latentbandits.protocols.World`."""
         drawn = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.seasons, self.arms))
         matrix = self.span[0] + (self.span[1] - self.span[0]) * drawn if self.means is None else self.means
@@ -72,4 +72,4 @@ class Seasons:
         means = matrix[states]
         scales = unit_scales("Seasons", self.noise, self.unit_noise, units)
         rewards = received(means, scales, self.rewards, seed, draw, repeat)
-        return Table(means, rewards, np.zeros((horizon, 0)), states, None)
+        return Realisation(means, rewards, np.zeros((horizon, 0)), states, None)

@@ -1,0 +1,1 @@
+"""Worlds: anything that can be realised: arrays of expected and received rewards."""
