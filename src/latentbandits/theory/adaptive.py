@@ -1,4 +1,4 @@
-"""What a schedule costs at most whose gates may look at anything: the hazard corollary, mended."""
+"""A bound for schedules whose gates may depend on anything observed: the hazard corollary, corrected."""
 
 from latentbandits.settings import between, whole
 from latentbandits.theory._checks import AMOUNT, PROBABILITY
@@ -18,7 +18,7 @@ def adaptive_bound(
     It is c_probe rho_T + Delta_max (rho_T (H - 1) eps + min(rho_T H / 2, 1) (H - 1) q) + Delta_max |U| / T.
 
     The hazard corollary (`hazard_bound`) charges every round of reuse with eps, the error of a completed probe. But a gate
-    that looks at rewards may renew right probes soon and keep wrong ones, so that most rounds of reuse follow wrong
+    that depends on rewards may renew correct probes early and keep wrong ones, so that most rounds of reuse follow wrong
     probes. What is always true: a probe is wrong with probability eps at most given all that came before it, and then
     costs H - 1 rounds at most. Likewise, whether a probe is still reused in its k-th round is decided before the state
     moves on, so that the best arm is lost there with probability q at most, for the H - k rounds that are left, or
@@ -43,7 +43,7 @@ def adaptive_bound(
 
     Examples
     --------
-    Of a schedule with twice as many probes as its cap of eight rounds needs, half may be right ones that were renewed
+    Of a schedule with twice as many probes as its cap of eight rounds needs, half may be correct ones that were renewed
     at once, and each wrong one may be kept to the end:
 
     >>> from latentbandits.theory import adaptive_bound, drift_bound, hazard_bound

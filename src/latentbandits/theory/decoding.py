@@ -145,7 +145,7 @@ def lagged_bound(
 def pair_error(separation: float, sigma: float) -> float:
     """Return the exact error of naming the nearer of two states: the Gaussian tail beyond half of their separation.
 
-    Equally likely states cannot be told apart better, in any number of arms.
+    No decoder separates equally likely states better, in any number of arms.
 
     Examples
     --------

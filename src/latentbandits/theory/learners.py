@@ -159,7 +159,7 @@ class Budget(NamedTuple):
     probes : probing itself
     drift : best arms that change before the next probe
     decoding : a probe that names the wrong state, any time in the run
-    learning : states whose table is still too short to name the best arm
+    learning : states with too few probes so far to name the best arm
     """
 
     probes: float
@@ -181,15 +181,15 @@ def decoded_bound(
     horizon: int,
     arms: ArrayLike | None = None,
 ) -> Budget:
-    """Return a bound on the regret of probing every `interval` rounds, decoding the state and trusting its table.
+    """Return a bound on the regret of probing every `interval` rounds, decoding the state and playing its best arm so far.
 
     A probe plays all arms in one round (a unit each), names the state whose known fingerprint is nearest, and adds one
-    reward of every arm to the table of that state; until the next probe the best arm of this table is played. There are
-    M = ceil(T / tau) probes. All are decoded rightly but with probability M (S - 1) exp(-Gamma_B^2 / (8 sigma^2)), and
+    reward of every arm to the averages of that state; until the next probe the arm with the best average is played. There are
+    M = ceil(T / tau) probes. All are decoded correctly except with probability M (S - 1) exp(-Gamma_B^2 / (8 sigma^2)), and
     then every round of reuse is lost (`decoding`). Else the n-th probe of state s is followed by a worse arm a with
     probability exp(-n Delta_sa^2 / (4 sigma^2)) at most, and playing it costs (P^j Delta)_sa in the j-th round after
-    (`learning`): since noise and schedule are independent of the chain, the errors of the table are too. The sum over n
-    is geometric, and concave in the number of probes of s, so that the expected number pi_s M will do. What is left is
+    (`learning`): since noise and schedule are independent of the chain, the errors of the averages are too. The sum over n
+    is geometric, and concave in the number of probes of s, so the expected number pi_s M suffices. What is left is
     Theorem 1's: the probes themselves, and Delta_max nu_j in the j-th round after each (`drift`); the schedule is fixed, so
     nu_j is the plain `drift_probability`.
 
@@ -221,7 +221,8 @@ def decoded_bound(
     matrix = means_matrix("decoded_bound", means)
     chain = chain_matrix("decoded_bound", transition, len(matrix))
     noise = deviation("decoded_bound", sigma)
-    tau, rounds = (whole("decoded_bound", *size, least=1) for size in (("interval", interval), ("horizon", horizon)))
+    rounds = whole("decoded_bound", "horizon", horizon, least=1)
+    tau = min(whole("decoded_bound", "interval", interval, least=1), rounds)
     chosen = probe_set("decoded_bound", arms, matrix.shape[1])
     gaps, best, visited = state_gaps(matrix), optimal_arms(matrix), stationary(chain)
     probes = -(-rounds // tau)

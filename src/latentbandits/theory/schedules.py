@@ -227,9 +227,9 @@ def hazard_bound(
     """Return the bound of the hazard corollary on the regret per round.
 
     It is c_probe rho_T + Delta_max (eps + max_{j < H} nu_j) + Delta_max |U| / T. Where other gates look at rewards,
-    ``j * q`` will do for nu_j after all: a round of reuse starts a stale stretch with probability q at most, and none
+    ``j * q`` can stand in for nu_j: a round of reuse starts a stale stretch with probability q at most, and none
     is longer than H - 1 rounds. But `error` must hold given all that was seen: gates that keep wrong probes longer than
-    right ones break the bound.
+    correct ones break the bound.
 
     Parameters
     ----------
