@@ -184,7 +184,7 @@ def test_a_story_has_its_description_its_commands_and_its_figure(page: str) -> N
 
 @pytest.mark.parametrize("page", STORIES)
 def test_the_moral_has_no_number_that_was_not_printed(page: str) -> None:
-    moral = text(page).split("\n## What came out\n")[1]
+    moral = text(page).split("\n## Findings\n")[1]
     assert numbers(moral) <= numbers("\n".join(step.said for step in steps(page)))
 
 
@@ -221,7 +221,7 @@ def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
     told = " ".join(text("README").split())
     for said in (
         f"a level of {RISK:.0%}, all looks",
-        f"before {MANY} worlds only those leave that have {HOPELESS:g} times",
+        f"before {MANY} worlds, only candidates with {HOPELESS:g} times",
         f"less than {CLOSE:g} times its regret (the first {FINALISTS} of them)",
         f"{flips.STRETCH_EXACT:g} times, if it was exact",
         f"{flips.CHECKED} fresh worlds must confirm it: at least {flips.WORTH:.0%} less regret, at a level of {flips.LEVEL:.0%}",

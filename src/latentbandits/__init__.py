@@ -1,4 +1,4 @@
-"""Bandits for problems whose best arm flips with a regime that nobody can see.
+"""Multi-armed bandits for problems in which the best arm depends on a latent state (regime switching).
 
 Examples
 --------
