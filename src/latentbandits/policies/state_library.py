@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import BINS, TALLIES, count_pair, estimate
+from latentbandits.noise import Noise, count_pair, estimate
 from latentbandits.policies import lag_table
 from latentbandits.policies.stories import (
     ABOUT,
@@ -117,7 +117,7 @@ def set_range(memory: Memory, low: float, high: float) -> None:
 def learned_noise(memory: Memory) -> float:
     """Return the noise that the differences of rewards suggest."""
     width = memory.about[HIGH] - memory.about[LOW]
-    return float(max(estimate(memory.bins, memory.tally, _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
+    return float(max(estimate(memory.noise[0], _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
 
 
 @kernel
@@ -348,8 +348,7 @@ class StateLibrary(NamedTuple):
             heir=np.zeros(n, np.int64),
             value=np.zeros(k),
             upper=np.zeros(k),
-            bins=np.zeros(BINS),
-            tally=np.zeros(TALLIES),
+            noise=np.zeros(1, Noise),
             level=np.zeros((k, self.levels)),
             level_count=np.zeros((k, self.levels)),
             levels=np.zeros(k, np.int64),
@@ -423,14 +422,14 @@ class StateLibrary(NamedTuple):
             for unit in range(1, self.units):
                 other += rewards[unit]
             if choice.arms[1] == first:
-                due = self.noise == 0.0 and count_pair(memory.bins, memory.tally, rewards[0] - rewards[1])
+                due = self.noise == 0.0 and count_pair(memory.noise[0], rewards[0] - rewards[1])
                 reward = (reward + other) / self.units
             else:
                 second = choice.arms[1]
                 other /= self.units - 1
                 memory.played[second] = about[ROUND]
         elif self.noise == 0.0:
-            due = about[LAST_ARM] == first and count_pair(memory.bins, memory.tally, reward - about[LAST_REWARD])
+            due = about[LAST_ARM] == first and count_pair(memory.noise[0], reward - about[LAST_REWARD])
             about[LAST_ARM] = first
             about[LAST_REWARD] = reward
         if about[NOISE] > 0.0:

@@ -51,7 +51,7 @@ class Memory(NamedTuple):
     precision, height, gain, deviation : of a Gaussian, by the number of rewards behind the mean
     parent, to, chance, above, place, heir : successors of all stories in the current round
     value, upper : expected reward and index of every arm in the last choice
-    bins, tally : differences of rewards, see `latentbandits.noise`
+    noise : differences of rewards, see `latentbandits.noise`
     level, level_count, levels, next_mean, next_count, arm_mean, arm_count : lagged rewards, see `latentbandits.policies.lag_table`
     told_arms, told : the last rounds
     """
@@ -81,8 +81,7 @@ class Memory(NamedTuple):
     heir: np.ndarray
     value: np.ndarray
     upper: np.ndarray
-    bins: np.ndarray
-    tally: np.ndarray
+    noise: np.ndarray
     level: np.ndarray
     level_count: np.ndarray
     levels: np.ndarray
