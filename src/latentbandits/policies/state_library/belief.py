@@ -99,7 +99,7 @@ def belief(policy: Any, memory: Memory) -> Belief:
         elsewhere=max(0.0, 1.0 - float(probability.sum())),
         stay=stay,
         dwell=1.0 / (1.0 - stay),
-        noise=float(scale.noise),
+        noise=float(memory.noise[0].sd),
         low=low,
         high=high,
         changed=int(best.changed),

@@ -60,7 +60,7 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int) -> None:
     """
     best = memory.core[0].best
     z = memory.particles[best].here
-    noise = 4.0 * memory.scale[0].noise * memory.scale[0].noise
+    noise = 4.0 * memory.noise[0].sd * memory.noise[0].sd
     worth = policy.testing * math.sqrt(memory.particles[best].known / (1.0 - stay))
     for i in range(memory.core[0].live):
         slot = memory.slots[i]

@@ -100,7 +100,7 @@ def move(policy: Any, memory: Memory, arm: int, reward: float) -> None:
         far = abs(reward - memory.lag_levels[arm, i].average)
         if far < best:
             near, best = i, far
-    if memory.levels[arm] < policy.levels and best > _RADIUS * memory.scale[0].noise:
+    if memory.levels[arm] < policy.levels and best > _RADIUS * memory.noise[0].sd:
         near = memory.levels[arm]
         memory.levels[arm] += 1
         memory.lag_levels[arm, near].average = reward

@@ -4,37 +4,66 @@ from typing import NamedTuple
 
 import numpy as np
 
+from latentbandits.protocols import record
+
 CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
 HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
 # Rewards come from one unit, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
-
-def _record(whole: str, real: str) -> np.dtype:
-    """Return a record type with integer and real fields, named in two texts; no name may be that of a NumPy method."""
-    fields = [(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()]
-    return np.dtype((np.record, fields))
-
-
-# rounds: learned from so far; now: the round being learned, an older one when the history is learned again; forced: the round of the last
-# choice made for staleness alone; live: particles in use; best: the row of the heaviest; lineages: libraries made so far; turn: merging
-CORE = _record("rounds now forced live best lineages turn", "")
-# Noise of one unit's reward (0 until the scale is known), noise when the particles began, range, middle and spread of the means
-SCALE = _record("last_arm", "noise noise_at_start low high centre spread last_reward")
-# here: the present state; known: states in the library; lineage: equal for libraries with the same states; changed: round of the last
-# change; entries: into all states; singles: states entered once; odds: of the transition counts; the last three: see `set_leaving`
-PARTICLE = _record("here known lineage changed", "weight stays changes entries singles odds by_entry by_move novel")
-# How often a state was entered, and how often it was left
-STATE = _record("", "entered left")
-# A mean of rewards, and their number
-MEAN = _record("count", "average")
-# Of rewards around a mean, by their number: 1 / (2 variance), 1 / sqrt(variance), and the weight of the next reward in the mean
-GAUSSIAN = _record("", "precision height gain")
-# Last arm (-1 at first) and level of its reward; average squared error; weight of the library against the lag model, and its regression
-LAG = _record("arm level", "error blend xx xy")
-# A round: the arm and mean reward of the first unit (or of all), those of the others (the arm is -1 if all played the same), and `u`
-# on (0, 1) for the pruning
-OBSERVATION = _record("first second", "reward other u")
+Core = record(
+    rounds=int,  # learned from so far
+    now=int,  # the round being learned: an earlier one when the history is learned again
+    forced=int,  # the round of the last choice made for staleness
+    live=int,  # particles in use
+    best=int,  # the row of the heaviest
+    lineages=int,  # how many different sets of states there have been
+    turn=int,  # which particle is compared with the others next
+)
+Scale = record(
+    noise_at_start=float,  # the noise when the particles began
+    low=float,  # range in which means are expected, its middle, and their standard deviation
+    high=float,
+    centre=float,
+    spread=float,
+)
+Particle = record(
+    weight=float,  # its probability
+    here=int,  # the present state
+    known=int,  # states in its library
+    lineage=int,  # equal for particles whose libraries have the same states
+    stays=float,  # rounds in which the state stayed, and in which it changed
+    changes=float,
+    changed=int,  # round of the last change
+    entries=float,  # into all states
+    singles=float,  # states entered once
+    odds=float,  # of the transition counts against the entry counts
+    by_entry=float,  # where a change leads, see `transitions.set_leaving`
+    by_move=float,
+    novel=float,
+)
+State = record(entered=float, left=float)  # how often
+Mean = record(average=float, count=int)  # of rewards
+Gaussian = record(
+    precision=float,  # 1 / (2 variance) of a reward
+    height=float,  # 1 / sqrt(variance)
+    gain=float,  # weight of the reward in the new mean
+)
+Lag = record(
+    arm=int,  # the last arm, -1 at first, and the level of its reward
+    level=int,
+    error=float,  # average squared error
+    blend=float,  # weight of the library against the lag model, and the sums of its regression
+    xx=float,
+    xy=float,
+)
+Observation = record(
+    first=int,  # arm and mean reward of the first unit, or of all if they played the same
+    reward=float,
+    second=int,  # those of the other units; -1 if all played the same
+    other=float,
+    u=float,  # uniform on (0, 1), for the pruning
+)
 
 
 class Memory(NamedTuple):
@@ -43,8 +72,8 @@ class Memory(NamedTuple):
     Attributes
     ----------
     core : the particle filter's counters, one record
-    scale : noise and range of the means, one record
-    bins, tally : differences of rewards, see `latentbandits.noise`
+    scale : range of the means, one record
+    noise : one record, see `latentbandits.noise`; its `sd` is 0 until the range is known
     particles : one record per particle
     states : per particle and state, entered and left
     means : per particle, state and arm, the posterior mean and the number of rewards behind it
@@ -63,8 +92,7 @@ class Memory(NamedTuple):
 
     core: np.ndarray
     scale: np.ndarray
-    bins: np.ndarray
-    tally: np.ndarray
+    noise: np.ndarray
     particles: np.ndarray
     states: np.ndarray
     means: np.ndarray

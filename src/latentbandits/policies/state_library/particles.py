@@ -39,7 +39,7 @@ def set_gaussians(policy: Any, memory: Memory) -> None:
     variance     = noise^2 * (1/size + 1/(n + prior))        of the mean reward of a group of `size` units
     gain         = size / (n + size + prior)                 weight of that reward in the new posterior mean
     """
-    noise = memory.scale[0].noise
+    noise = memory.noise[0].sd
     prior = (noise / memory.scale[0].spread) * (noise / memory.scale[0].spread)
     for n in range(CAP + 1):
         memory.deviation[n] = noise / math.sqrt(n + prior)
@@ -61,7 +61,7 @@ def begin(policy: Any, memory: Memory) -> None:
     core.live = 1
     core.best = 0
     core.lineages = 1
-    memory.scale[0].noise_at_start = memory.scale[0].noise
+    memory.scale[0].noise_at_start = memory.noise[0].sd
     particle = memory.particles[0]
     particle.weight = 1.0
     particle.here = 0

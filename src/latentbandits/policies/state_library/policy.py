@@ -6,41 +6,32 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import BINS, TALLIES, count_pair
+from latentbandits.noise import Noise, start_noise
+from latentbandits.policies.arms import highest
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
 from latentbandits.policies.state_library.memory import (
     CAP,
-    CORE,
-    GAUSSIAN,
     HISTORY,
-    LAG,
-    MEAN,
-    OBSERVATION,
-    PARTICLE,
-    SCALE,
-    STATE,
+    Core,
+    Gaussian,
+    Lag,
+    Mean,
     Memory,
+    Observation,
+    Particle,
+    Scale,
+    State,
 )
 from latentbandits.policies.state_library.particles import advance, begin
-from latentbandits.policies.state_library.scale import NARROW, NOISE_SHARE, WIDE, observe, set_range, within_reach
+from latentbandits.policies.state_library.scale import NARROW, WIDE, count_difference, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked, refuse
 
 _NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
-
-
-@kernel
-def highest(values: np.ndarray) -> int:
-    """Return the position of the highest value, the first of equals."""
-    best = 0
-    for i in range(1, len(values)):
-        if values[i] > values[best]:
-            best = i
-    return best
 
 
 @kernel
@@ -59,34 +50,26 @@ def stalest(policy: Any, memory: Memory) -> int:
 
 
 @kernel
-def record(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
-    """Write the round into the history and count pairs of rewards; returns whether the noise is to be estimated again."""
-    scale, rounds = memory.scale[0], memory.core[0].rounds
+def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+    """Write the latest round into the history: the mean reward of all units, or those of the first and of the others."""
+    rounds = memory.core[0].rounds
     first, second = choice.arms[0], -1
     reward, other = rewards[0], 0.0
-    due = False
+    for unit in range(1, policy.units):
+        other += rewards[unit]
+    if policy.units > 1 and choice.arms[1] != first:
+        second = choice.arms[1]
+        other /= policy.units - 1
+        memory.played[second] = rounds
+    else:
+        reward = (reward + other) / policy.units
     memory.played[first] = rounds
-    if policy.units > 1:
-        for unit in range(1, policy.units):
-            other += rewards[unit]
-        if choice.arms[1] == first:
-            due = policy.noise == 0.0 and count_pair(memory.bins, memory.tally, rewards[0] - rewards[1])
-            reward = (reward + other) / policy.units
-        else:
-            second = choice.arms[1]
-            other /= policy.units - 1
-            memory.played[second] = rounds
-    elif policy.noise == 0.0:
-        due = scale.last_arm == first and count_pair(memory.bins, memory.tally, reward - scale.last_reward)
-        scale.last_arm = first
-        scale.last_reward = reward
-    seen = memory.history[(rounds - 1) % HISTORY]
-    seen.first = first
-    seen.second = second
-    seen.reward = within_reach(memory, reward)
-    seen.other = within_reach(memory, other)
-    seen.u = choice.features[0]
-    return bool(due)
+    latest = memory.history[(rounds - 1) % HISTORY]
+    latest.first = first
+    latest.second = second
+    latest.reward = within_reach(memory, reward)
+    latest.other = within_reach(memory, other)
+    latest.u = choice.features[0]
 
 
 @checked
@@ -189,24 +172,23 @@ class StateLibrary(NamedTuple):
         n, m, k, levels = self.particles, self.states, self.arms, self.levels
         room = n * (m + 1)
         made = Memory(
-            core=np.zeros(1, CORE),
-            scale=np.zeros(1, SCALE),
-            bins=np.zeros(BINS),
-            tally=np.zeros(TALLIES),
-            particles=np.zeros(n, PARTICLE),
-            states=np.zeros((n, m), STATE),
-            means=np.zeros((n, m, k), MEAN),
+            core=np.zeros(1, Core),
+            scale=np.zeros(1, Scale),
+            noise=np.zeros(1, Noise),
+            particles=np.zeros(n, Particle),
+            states=np.zeros((n, m), State),
+            means=np.zeros((n, m, k), Mean),
             moves=np.zeros((n, m, m), np.int32),
             slots=np.zeros(n, np.int64),
             played=np.zeros(k, np.int64),
-            gaussians=np.zeros((3, CAP + 1), GAUSSIAN),
+            gaussians=np.zeros((3, CAP + 1), Gaussian),
             deviation=np.zeros(CAP + 1),
-            lag=np.zeros(1, LAG),
+            lag=np.zeros(1, Lag),
             levels=np.zeros(k, np.int64),
-            lag_arms=np.zeros(k, MEAN),
-            lag_levels=np.zeros((k, levels), MEAN),
-            lag_next=np.zeros((k, levels, k), MEAN),
-            history=np.zeros(HISTORY, OBSERVATION),
+            lag_arms=np.zeros(k, Mean),
+            lag_levels=np.zeros((k, levels), Mean),
+            lag_next=np.zeros((k, levels, k), Mean),
+            history=np.zeros(HISTORY, Observation),
             value=np.zeros(k),
             upper=np.zeros(k),
             parent=np.zeros(room, np.int64),
@@ -216,10 +198,10 @@ class StateLibrary(NamedTuple):
             heavy=np.zeros(room),
             first_branch=np.zeros(n, np.int64),
         )
-        made.scale[0].last_arm = -1
-        if self.high > self.low:
+        ranged = self.high > self.low
+        start_noise(made.noise[0], self.noise if ranged else 0.0, self.high - self.low)
+        if ranged:
             set_range(made, self.low, self.high)
-            made.scale[0].noise = self.noise if self.noise > 0.0 else NOISE_SHARE * (self.high - self.low)
             begin(self, made)
             lag.reset(self, made)
         return made
@@ -229,7 +211,7 @@ class StateLibrary(NamedTuple):
         core = memory.core[0]
         choice.features[0] = uniform(random)
         choice.note[WHY] = 0
-        if memory.scale[0].noise == 0.0:  # nothing is known, not even the scale: every arm in turn
+        if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
             greedy = pick = core.rounds % self.arms
             choice.note[WHY] = UNTRIED
             for arm in range(self.arms):
@@ -260,9 +242,10 @@ class StateLibrary(NamedTuple):
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn noise and range, weigh the lag model, and advance all particles."""
-        core, scale = memory.core[0], memory.scale[0]
+        core = memory.core[0]
         core.rounds += 1
-        due = record(self, memory, choice, rewards)
+        due = count_difference(self, memory, choice, rewards)
+        remember(self, memory, choice, rewards)
         start = core.rounds
         latest = memory.history[(start - 1) % HISTORY]
         by_library = choice.features[1 + latest.first]
@@ -270,7 +253,7 @@ class StateLibrary(NamedTuple):
             start = max(1, start - HISTORY + 1)
             begin(self, memory)
             lag.reset(self, memory)
-        elif scale.noise == 0.0:
+        elif memory.noise[0].sd == 0.0:
             return
         elif self.levels > 0 and memory.lag[0].arm >= 0 and not math.isnan(by_library):
             lag.weigh(memory, latest.first, latest.reward, by_library)

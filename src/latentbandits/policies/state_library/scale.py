@@ -2,15 +2,18 @@
 
 from typing import Any
 
+import numpy as np
+
 from latentbandits.compiled import kernel
-from latentbandits.noise import estimate
+from latentbandits.noise import count_pair, estimate
 from latentbandits.policies.state_library.memory import Memory
 from latentbandits.policies.state_library.particles import set_gaussians
+from latentbandits.protocols import Choice
 
 # Numbers whose squares can be divided by: a narrower range is none, and noise is at least this share of it
 NARROW, WIDE, _LEAST_NOISE = 1e-100, 1e50, 1e-12
 # Before any pair of rewards the noise is this share of the range, and counts as 4 pairs
-NOISE_SHARE, _NOISE_PAIRS = 0.1, 4.0
+_NOISE_SHARE, _NOISE_PAIRS = 0.1, 4.0
 _UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1]
 _OUTSIDE = 4.2  # rewards farther outside the range than this, in units of the noise, widen it
 _WIDEN = 0.25
@@ -31,17 +34,34 @@ def set_range(memory: Memory, low: float, high: float) -> None:
 def within_reach(memory: Memory, reward: float) -> float:
     """Return a reward, or the farthest that counts if it is farther outside the range."""
     scale = memory.scale[0]
-    if scale.noise == 0.0:
+    if memory.noise[0].sd == 0.0:
         return reward
     reach = _REACH * (scale.high - scale.low)
     return float(min(max(reward, scale.low - reach), scale.high + reach))
 
 
 @kernel
+def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
+    """Count the difference of two rewards of one arm, if there is one; returns whether the noise is to be estimated again.
+
+    The rewards are those of two units, or (with one unit) of this round and the one before.
+    """
+    noise, arm = memory.noise[0], choice.arms[0]
+    if policy.noise > 0.0:
+        return False
+    if policy.units > 1:
+        return bool(choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1]))
+    due = noise.last_arm == arm and count_pair(noise, rewards[0] - noise.last_reward)
+    noise.last_arm = arm
+    noise.last_reward = rewards[0]
+    return bool(due)
+
+
+@kernel
 def learned_noise(memory: Memory) -> float:
     """Return the noise that the differences of rewards suggest."""
     width = memory.scale[0].high - memory.scale[0].low
-    return float(max(estimate(memory.bins, memory.tally, NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
+    return float(max(estimate(memory.noise[0], _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
 
 
 @kernel
@@ -58,21 +78,21 @@ def first_scale(policy: Any, memory: Memory, low: float, high: float) -> bool:
         return False
     beyond = (high - low) / (policy.arms - 1)
     set_range(memory, low - beyond, high + beyond)
-    scale.noise = policy.noise if policy.noise > 0.0 else learned_noise(memory)
+    memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
     return True
 
 
 @kernel
 def observe(policy: Any, memory: Memory, reward: float, second: int, other: float, due: bool) -> bool:
     """Learn range and noise from a reward (or two); returns whether they turned out so different that all is to be learned again."""
-    scale = memory.scale[0]
+    noise, scale = memory.noise[0], memory.scale[0]
     low, high = reward, reward
     if second >= 0:
         low, high = min(low, other), max(high, other)
-    if scale.noise == 0.0:
+    if noise.sd == 0.0:
         return first_scale(policy, memory, low, high)
     again = False
-    margin = _OUTSIDE * scale.noise
+    margin = _OUTSIDE * noise.sd
     if policy.high == policy.low and (high - margin > scale.high or low + margin < scale.low):
         if high > scale.high:
             set_range(memory, scale.low, high + _WIDEN * (high - scale.low))
@@ -80,11 +100,11 @@ def observe(policy: Any, memory: Memory, reward: float, second: int, other: floa
             set_range(memory, low - _WIDEN * (scale.high - low), scale.high)
         again = True
     if due:
-        noise = learned_noise(memory)
-        if noise > 1.4 * scale.noise_at_start or noise < 0.25 * scale.noise_at_start:
-            scale.noise = noise
+        sd = learned_noise(memory)
+        if sd > 1.4 * scale.noise_at_start or sd < 0.25 * scale.noise_at_start:
+            noise.sd = sd
             again = True
-        elif abs(noise - scale.noise) > 0.03 * scale.noise:
-            scale.noise = noise
+        elif abs(sd - noise.sd) > 0.03 * noise.sd:
+            noise.sd = sd
             set_gaussians(policy, memory)
     return again
