@@ -51,7 +51,7 @@ def check(agent: Agent, rounds: int) -> None:
         assert part.dtype.names or np.isfinite(part).all()
     core, scale = memory.core[0], memory.scale[0]
     live = memory.slots[: core.live]
-    if scale.noise == 0:
+    if memory.noise[0].sd == 0:
         assert len(live) == 0
         return
     assert sorted(memory.slots.tolist()) == list(range(policy.particles))
@@ -249,7 +249,7 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], unit
 
 def test_belief_before_the_first_round() -> None:
     assert Agent("state-library").belief[:5] == ((), 0, 1.0, 1.0, math.inf)
-    given = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief
+    ranged = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief
     assert (len(ranged.states), ranged.low, ranged.high, ranged.noise, ranged.particles) == (1, 0.0, 1.0, 0.1, 1)
     assert ranged.states[0].counts == (0, 0)
     assert all(math.isnan(mean) for mean in ranged.states[0].means)
