@@ -1,4 +1,4 @@
-"""Slow twin of the library of states: every story is an object with its own library, and nothing is kept that can be counted anew.
+"""Slow twin of the library of states: every particle is an object with its own library, and nothing is kept that can be counted again.
 
 See `tests.naive` for what a twin is. It shares no code with the package.
 """
@@ -6,144 +6,15 @@ See `tests.naive` for what a twin is. It shares no code with the package.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
-
-import numpy as np
 
 from tests.naive import Draws, Floats
+from tests.naive_lag import Group, LagModel
 from tests.naive_noise import NaiveNoise
-
-
-class Group(NamedTuple):
-    """Some rewards of one arm in one round."""
-
-    arm: int
-    mean: float
-    size: int
-
-
-@dataclass
-class Entry:
-    """One remembered state."""
-
-    means: list[float]
-    counts: list[int]
-    entered: int = 0
-
-    def copy(self) -> "Entry":
-        return Entry([*self.means], [*self.counts], self.entered)
-
-
-@dataclass
-class Story:
-    """A library, and where we are in it."""
-
-    library: list[Entry]
-    odds: float
-    weight: float = 1.0
-    here: int = 0
-    stays: int = 0
-    changes: int = 0
-    lineage: object = field(default_factory=object)
-    moves: Counter[tuple[int, int]] = field(default_factory=Counter)
-
-    def copy(self) -> "Story":
-        library = [entry.copy() for entry in self.library]
-        return Story(
-            library, self.odds, self.weight, self.here, self.stays, self.changes, self.lineage, self.moves.copy()
-        )
-
-    @property
-    def now(self) -> Entry:
-        return self.library[self.here]
-
-    def unseen(self, novelty: float) -> float:
-        """Return the mass of states never seen: Good and Turing count those seen once."""
-        return novelty + sum(entry.entered == 1 for entry in self.library)
-
-    def left(self) -> int:
-        """Return how often the present state was left."""
-        return sum(n for (before, _), n in self.moves.items() if before == self.here)
-
-    def everything(self, novelty: float) -> float:
-        return self.unseen(novelty) + sum(entry.entered for entry in self.library) - self.now.entered
-
-    def leaving(self, novelty: float, going: float = 1.0) -> list[float]:
-        """Return the probability of every state after a change, the last a new one, times the probability `going` of a change.
-
-        By entries it is f = mass / everything, by moves (n + f) / (left + 1), and both are averaged by their odds. Written in the order in
-        which the policy rounds, since stories can weigh the same but for rounding.
-        """
-        share, backed = 1 / (1 + self.odds), self.odds / (self.left() + 1)
-        by_entry = share * (1 / self.everything(novelty)) * (1 + backed)
-        by_move = share * backed
-        known = [
-            going * by_entry * entry.entered + going * by_move * self.moves[self.here, k]
-            for k, entry in enumerate(self.library)
-        ]
-        return [*known, going * (by_entry * self.unseen(novelty))]
-
-
-class LagTable:
-    """From the last arm and the level of its reward to the next reward of every arm."""
-
-    def __init__(self, arms: int, levels: int, low: float, high: float) -> None:
-        self.most, self.trust = levels, 0.5 * (high - low) ** 2
-        self.error = (0.29 * (high - low)) ** 2
-        self.centre = (low + high) / 2
-        self.seen: list[tuple[int, float]] = [(0, self.centre)] * arms  # number and mean
-        self.levels: list[list[tuple[float, float]]] = [[] for _ in range(arms)]  # weight and centre
-        self.following: dict[tuple[int, int, int], tuple[int, float]] = {}
-        self.last: tuple[int, int] | None = None
-        self.xx = self.xy = self.trust
-        self.blend = 1.0
-
-    def cell(self, arm: int) -> tuple[int, float]:
-        return (0, 0.0) if self.last is None else self.following.get((*self.last, arm), (0, 0.0))
-
-    def expected(self, arm: int) -> float:
-        n, mean = self.cell(arm)
-        return self.seen[arm][1] if self.last is None else (n * mean + 2 * self.seen[arm][1]) / (n + 2)
-
-    def doubt(self, arm: int) -> float:
-        return math.sqrt(self.error / (self.cell(arm)[0] + 2))
-
-    def weigh(self, arm: int, reward: float, by_library: float) -> None:
-        """Discounted least squares: how far to go from the table's expectation towards the library's."""
-        if self.last is None:
-            return
-        base = self.expected(arm)
-        self.xx = 0.999 * self.xx + (1 - 0.999) * self.trust + (by_library - base) ** 2
-        self.xy = 0.999 * self.xy + (1 - 0.999) * self.trust + (by_library - base) * (reward - base)
-        self.blend = max(0.0, self.xy / self.xx)
-        if self.blend > 0.9:
-            self.blend = 1.0
-        self.error += 0.01 * ((reward - base) ** 2 - self.error)
-
-    def learn(self, groups: Sequence[Group], noise: float) -> None:
-        for arm, reward, _ in groups:
-            n, mean = self.seen[arm]
-            self.seen[arm] = (n + 1, mean + (reward - mean) / (n + 1))
-            if self.last is not None:
-                n, mean = self.cell(arm)
-                self.following[(*self.last, arm)] = (n + 1, mean + (reward - mean) / (n + 1))
-        arm, reward, _ = groups[-1]
-        levels = self.levels[arm]
-        far = [abs(reward - centre) for _, centre in levels]
-        if len(levels) < self.most and (not far or min(far) > 3 * noise):
-            levels.append((1, reward))
-            nearest = len(levels) - 1
-        else:
-            nearest = far.index(min(far))
-            weight, centre = levels[nearest]
-            weight = min(weight + 1, 1000)
-            levels[nearest] = (weight, centre + (reward - centre) / weight)
-        self.last = (arm, nearest)
+from tests.naive_particles import Branch, Particle, Remembered, decay, prune
 
 
 class NaiveLibrary:
-    """Remembered states, several stories about the present one, and tests between them."""
+    """Remembered states, several particles about the present one, and tests between them."""
 
     def __init__(
         self,
@@ -153,7 +24,7 @@ class NaiveLibrary:
         noise: float,
         low: float,
         high: float,
-        stories: int,
+        particles: int,
         states: int,
         floor: float,
         likeness: float,
@@ -167,7 +38,7 @@ class NaiveLibrary:
         patience: int,
     ) -> None:
         self.draws, self.arms, self.units, self.given_noise = draws, arms, units, noise
-        self.most_stories, self.most_states, self.floor, self.likeness = stories, states, floor, likeness
+        self.most_particles, self.most_states, self.floor, self.likeness = particles, states, floor, likeness
         self.optimism, self.testing, self.novelty, self.structure = optimism, testing, novelty, structure
         self.stay_prior, self.change_prior, self.patience = stay_prior, change_prior, patience
         self.levels = levels
@@ -199,16 +70,16 @@ class NaiveLibrary:
 
     def begin(self) -> None:
         self.noise_at_start = self.noise
-        self.stories = [Story([self.blank(entered=1)], self.structure)]
-        self.best = self.stories[0]
-        self.table = LagTable(self.arms, self.levels, self.low, self.high)
+        self.particles = [Particle([self.blank(entered=1)], self.structure)]
+        self.best = self.particles[0]
+        self.lag = LagModel(self.arms, self.levels, self.low, self.high)
 
-    def blank(self, entered: int = 0) -> Entry:
-        return Entry([self.centre()] * self.arms, [0] * self.arms, entered)
+    def blank(self, entered: int = 0) -> Remembered:
+        return Remembered([self.centre()] * self.arms, [0] * self.arms, entered)
 
-    def stay(self, story: Story) -> float:
-        stays = story.stays + self.stay_prior
-        return stays / (stays + story.changes + self.change_prior)
+    def stay(self, particle: Particle) -> float:
+        stays = particle.stays + self.stay_prior
+        return stays / (stays + particle.changes + self.change_prior)
 
     # Choosing
 
@@ -223,14 +94,14 @@ class NaiveLibrary:
         hope = self.hope()
         indices = [value + self.optimism * extra for value, extra in zip(values, hope, strict=True)]
         hopeful = first_highest(indices)
-        if len(self.stories) > 1:
+        if len(self.particles) > 1:
             self.add_tests(indices, first_highest(values))
-        blend = self.table.blend
+        blend = self.lag.blend
         if blend < 1:
-            lagged = [self.table.expected(arm) for arm in range(self.arms)]
+            lagged = [self.lag.expected(arm) for arm in range(self.arms)]
             values = [blend * value + (1 - blend) * lag for value, lag in zip(values, lagged, strict=True)]
             indices = [
-                blend * index + (1 - blend) * (lag + self.table.doubt(arm))
+                blend * index + (1 - blend) * (lag + self.lag.doubt(arm))
                 for arm, (index, lag) in enumerate(zip(indices, lagged, strict=True))
             ]
         greedy, pick = first_highest(values), first_highest(indices)
@@ -241,18 +112,18 @@ class NaiveLibrary:
         return [pick] + [greedy] * (self.units - 1)
 
     def stay_or_certain(self) -> float:
-        """Return the heaviest story's probability to stay; a change that is rarer than 0.002 is left out."""
+        """Return the heaviest particle's probability to stay; a change that is rarer than 0.002 is left out."""
         stay = self.stay(self.best)
         return stay if 1 - stay >= 0.002 else 1.0
 
     def values(self) -> list[float]:
-        """Return every arm's expected reward: by all stories if the state stays, by the heaviest if it changes."""
+        """Return every arm's expected reward: by all particles if the state stays, by the heaviest if it changes."""
         stay = self.stay_or_certain()
         values = []
         for arm in range(self.arms):
             value = 0.0
-            for story in self.stories:
-                value += story.weight * stay * story.now.means[arm]
+            for particle in self.particles:
+                value += particle.weight * stay * particle.now.means[arm]
             if stay < 1:
                 *chances, new = self.best.leaving(self.novelty)
                 for k, (chance, entry) in enumerate(zip(chances, self.best.library, strict=True)):
@@ -267,21 +138,21 @@ class NaiveLibrary:
         stay, hope = self.stay_or_certain(), []
         for arm in range(self.arms):
             extra = 0.0
-            for story in self.stories:
-                extra += story.weight * stay * self.deviation(story.now.counts[arm])
+            for particle in self.particles:
+                extra += particle.weight * stay * self.deviation(particle.now.counts[arm])
             hope.append(extra)
         return hope
 
     def add_tests(self, indices: list[float], greedy: int) -> None:
-        """Add to every index how well the arm tells the stories that promise more than the greedy arm from the heaviest."""
+        """Add to every index how well the arm tells the particles that promise more than the greedy arm from the heaviest."""
         worth = self.testing * math.sqrt(len(self.best.library) / (1 - self.stay(self.best)))
-        for story in self.stories:
-            gain = max(story.now.means) - story.now.means[greedy]
+        for particle in self.particles:
+            gain = max(particle.now.means) - particle.now.means[greedy]
             if gain > 0:
                 for arm in range(self.arms):
-                    far = story.now.means[arm] - self.best.now.means[arm]
-                    square = far**2 + self.deviation(story.now.counts[arm]) ** 2
-                    indices[arm] += worth * story.weight * gain * square / (square + 4 * self.noise**2)
+                    far = particle.now.means[arm] - self.best.now.means[arm]
+                    square = far**2 + self.deviation(particle.now.counts[arm]) ** 2
+                    indices[arm] += worth * particle.weight * gain * square / (square + 4 * self.noise**2)
 
     # Learning
 
@@ -303,12 +174,12 @@ class NaiveLibrary:
             self.played[arm] = len(self.history)
         if self.news(groups, self.pair(arms, rewards)):
             self.begin()
-            for told, u in self.history[-256:]:
-                self.go_on(told, u)
+            for past, u in self.history[-256:]:
+                self.advance(past, u)
         elif self.noise > 0:
             if self.levels > 0:
-                self.table.weigh(arms[0], groups[0].mean, self.by_library[arms[0]])
-            self.go_on(groups, self.u)
+                self.lag.weigh(arms[0], groups[0].mean, self.by_library[arms[0]])
+            self.advance(groups, self.u)
 
     def pair(self, arms: Sequence[int], rewards: Sequence[float]) -> bool:
         """Count a pair of rewards of one arm, if there is one; returns whether the noise is to be estimated."""
@@ -330,10 +201,10 @@ class NaiveLibrary:
         return self.pairs.noise
 
     def news(self, groups: Sequence[Group], due: bool) -> bool:
-        """Learn range and noise; returns whether all is to be told anew."""
+        """Learn range and noise; returns whether all is to be learned again."""
         low, high = min(group.mean for group in groups), max(group.mean for group in groups)
         if self.noise == 0:
-            seen = [group.mean for told, _ in self.history for group in told]
+            seen = [group.mean for past, _ in self.history for group in past]
             low, high = min(seen), max(seen)
             if len(self.history) < self.arms or low == high:
                 return False
@@ -341,42 +212,42 @@ class NaiveLibrary:
             self.low, self.high = low - beyond, high + beyond
             self.noise = self.given_noise or self.learned_noise()
             return True
-        anew = False
+        again = False
         margin = 4.2 * self.noise
         if not self.fixed_range and (high - margin > self.high or low + margin < self.low):
             if high > self.high:
                 self.high = high + 0.25 * (high - self.low)
             if low < self.low:
                 self.low = low - 0.25 * (self.high - low)
-            anew = True
+            again = True
         if due:
             noise = self.learned_noise()
             if noise > 1.4 * self.noise_at_start or noise < self.noise_at_start / 4:
-                self.noise, anew = noise, True
+                self.noise, again = noise, True
             elif abs(noise - self.noise) > 0.03 * self.noise:
                 self.noise = noise
-        return anew
+        return again
 
-    def go_on(self, groups: Sequence[Group], u: float) -> None:
-        """Let every story go on in all ways, and keep some."""
-        ways = [way for story in self.stories for way in self.successors(story, groups)]
-        kept = self.prune(ways, u)
+    def advance(self, groups: Sequence[Group], u: float) -> None:
+        """Advance every particle by one round: branch, prune, change, add the rewards, merge."""
+        branches = [each for particle in self.particles for each in self.branches(particle, groups)]
+        kept = prune(branches, self.most_particles, self.floor, u)
         total = 0.0
         for _, _, chance in kept:
             total += chance
         parents = {id(parent) for parent, _, _ in kept}
         i = 0
-        while i < len(self.stories):
-            if id(self.stories[i]) in parents:
+        while i < len(self.particles):
+            if id(self.particles[i]) in parents:
                 i += 1
             else:
-                self.drop(self.stories[i])
-        # the first child of a story takes its place, the others come last
+                self.drop(self.particles[i])
+        # the first child of a particle takes its place, the others come last
         children = []
         for i, (parent, _, _) in enumerate(kept):
             first = all(parent is not other for other, _, _ in kept[:i])
             children.append(parent if first else parent.copy())
-        self.stories += [child for child, (parent, _, _) in zip(children, kept, strict=True) if child is not parent]
+        self.particles += [child for child, (parent, _, _) in zip(children, kept, strict=True) if child is not parent]
         changed = []
         for child, (_, to, chance) in zip(children, kept, strict=True):
             child.weight = chance / total
@@ -389,92 +260,63 @@ class NaiveLibrary:
                 now = child.now
                 now.means[arm] += (mean - now.means[arm]) * (size / (now.counts[arm] + size + self.prior()))
                 now.counts[arm] = min(now.counts[arm] + size, 512)
-        for story in changed:
-            if any(story is other for other in self.stories):
-                self.merge(story)
-        if len(self.stories) > 1:
+        for particle in changed:
+            if any(particle is other for other in self.particles):
+                self.merge(particle)
+        if len(self.particles) > 1:
             self.turn += 1
-            self.merge(self.stories[self.turn % len(self.stories)])
-        self.best = max(self.stories, key=lambda story: story.weight)
+            self.merge(self.particles[self.turn % len(self.particles)])
+        self.best = max(self.particles, key=lambda particle: particle.weight)
         if self.levels > 0:
-            self.table.learn(groups, self.noise)
+            self.lag.learn(groups, self.noise)
 
-    def successors(self, story: Story, groups: Sequence[Group]) -> list[tuple[Story, int, float]]:
-        """Return the ways in which a story can go on: a state (or one past the last, for a new one) and its weight."""
-        stay = self.stay(story)
-        leaving = story.leaving(self.novelty, story.weight * (1 - stay))
-        ways = []
-        for k, entry in enumerate([*story.library, self.blank()]):
+    def branches(self, particle: Particle, groups: Sequence[Group]) -> list[Branch]:
+        """Return the ways in which a particle can go on, weighed by Bayes' rule."""
+        stay = self.stay(particle)
+        leaving = particle.leaving(self.novelty, particle.weight * (1 - stay))
+        made = []
+        for k, entry in enumerate([*particle.library, self.blank()]):
             heights, exponents = [], []
             for arm, mean, size in groups:
                 variance = self.noise * self.noise * (1 / size + 1 / (entry.counts[arm] + self.prior()))
                 heights.append(1 / math.sqrt(variance))
                 exponents.append((mean - entry.means[arm]) ** 2 * (0.5 / variance))
-            if k == story.here:
-                like = math.prod(heights) * decay(min(sum(exponents), 60)) * (story.weight * stay)
-            elif k < len(story.library):
+            if k == particle.here:
+                like = math.prod(heights) * decay(min(sum(exponents), 60)) * (particle.weight * stay)
+            elif k < len(particle.library):
                 if sum(exponents) > 25:
                     continue
                 like = math.prod(heights) * decay(sum(exponents)) * leaving[k]
             else:
                 like = math.prod(h * decay(min(e, 60)) for h, e in zip(heights, exponents, strict=True))
                 like = leaving[k] * like
-            ways.append((story, k, like))
-        return ways
+            made.append((particle, k, like))
+        return made
 
-    def prune(self, ways: list[tuple[Story, int, float]], u: float) -> list[tuple[Story, int, float]]:
-        """Fearnhead & Clifford (2003): those above a cut stay as they are, the others weigh the cut or are gone."""
-        weights = [weight for _, _, weight in ways]
-        total = ordered_sum(weights)
-        cut = floor = self.floor * total
-        room = self.most_stories - 1
-        weights.sort(key=lambda weight: weight > floor)  # those below the floor are added up first
-
-        def small() -> float:
-            return ordered_sum([weight for weight in weights if weight <= cut])
-
-        def big() -> int:
-            return sum(weight > cut for weight in weights)
-
-        if len(ways) > self.most_stories and (cut == 0 or big() + small() / cut > room):
-            # solve big + small / cut = room: those above total / room are big for sure, and so on
-            cut, certain = total / room, 0
-            while certain < big() < room:
-                certain = big()
-                cut = small() / (room - certain)
-        kept, left = [], u * cut
-        for story, to, weight in ways:
-            if weight > cut:
-                kept.append((story, to, weight))
-                continue
-            left -= weight
-            if left < 0:
-                left += cut
-                kept.append((story, to, cut))
-        return kept
-
-    def change(self, story: Story, to: int) -> None:
+    def change(self, particle: Particle, to: int) -> None:
         """Go to another state; a new one takes the place of the rarest if the library is full."""
-        new = to == len(story.library)
-        flat = (story.unseen(self.novelty) if new else story.library[to].entered) / story.everything(self.novelty)
-        counted = flat + story.moves[story.here, to]
-        odds = story.odds * counted / (story.left() + 1) / flat
-        story.odds = min(max(odds, self.structure / 1000), 1000)
+        new = to == len(particle.library)
+        flat = (particle.unseen(self.novelty) if new else particle.library[to].entered) / particle.everything(
+            self.novelty
+        )
+        counted = flat + particle.moves[particle.here, to]
+        odds = particle.odds * counted / (particle.left() + 1) / flat
+        particle.odds = min(max(odds, self.structure / 1000), 1000)
         if new:
-            story.lineage = object()
+            particle.lineage = object()
             if to < self.most_states:
-                story.library.append(self.blank())
+                particle.library.append(self.blank())
             else:
-                others = [k for k in range(to) if k != story.here]
-                to = min(others, key=lambda k: story.library[k].entered)
-                story.library[to] = self.blank()
-                story.moves = Counter({move: n for move, n in story.moves.items() if to not in move})
-        story.moves[story.here, to] += 1
-        story.library[to].entered += 1
-        story.changes += 1
-        story.here = to
+                others = [k for k in range(to) if k != particle.here]
+                to = min(others, key=lambda k: particle.library[k].entered)
+                particle.library[to] = self.blank()
+                particle.moves = Counter({move: n for move, n in particle.moves.items() if to not in move})
+        particle.moves[particle.here, to] += 1
+        particle.library[to].entered += 1
+        particle.changes += 1
+        particle.here = to
 
-    def alike(self, one: Story, other: Story) -> bool:
+    def alike(self, one: Particle, other: Particle) -> bool:
         if one.lineage is not other.lineage or one.here != other.here:
             return False
         return all(
@@ -483,36 +325,21 @@ class NaiveLibrary:
             for a, b, n, m in zip(mine.means, theirs.means, mine.counts, theirs.counts, strict=True)
         )
 
-    def merge(self, story: Story) -> None:
-        """Merge a story with the first that is alike; the heavier one's library stays."""
-        for other in self.stories:
-            if other is not story and self.alike(story, other):
-                gone, stays = (other, story) if story.weight > other.weight else (story, other)
+    def merge(self, particle: Particle) -> None:
+        """Merge a particle with the first that is alike; the heavier one's library stays."""
+        for other in self.particles:
+            if other is not particle and self.alike(particle, other):
+                gone, stays = (other, particle) if particle.weight > other.weight else (particle, other)
                 stays.weight += gone.weight
                 self.drop(gone)
                 return
 
-    def drop(self, story: Story) -> None:
-        """Take a story out; the last one takes its place."""
-        at = next(i for i, other in enumerate(self.stories) if other is story)
-        self.stories[at] = self.stories[-1]
-        self.stories.pop()
-
-
-def decay(x: float) -> float:
-    """Return exp(-x): the policy takes the nearest multiple of 1/32 and five terms of a series, right to 11 digits."""
-    near = math.floor(32 * x + 0.5) / 32
-    r = near - x
-    return float(np.exp(-near) * (1 + r * (1 + r * (0.5 + r * (1 / 6 + r / 24)))))
+    def drop(self, particle: Particle) -> None:
+        """Take a particle out; the last one takes its place."""
+        at = next(i for i, other in enumerate(self.particles) if other is particle)
+        self.particles[at] = self.particles[-1]
+        self.particles.pop()
 
 
 def first_highest(values: Sequence[float]) -> int:
     return values.index(max(values))
-
-
-def ordered_sum(values: Sequence[float]) -> float:
-    """Add up from left to right: since Python 3.12 `sum` rounds better than that."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total

@@ -1,4 +1,4 @@
-"""Every policy of the package goes through the suite that strangers inherit."""
+"""Every policy of the package goes through the suite that user code inherits."""
 
 from typing import Any
 
@@ -19,6 +19,8 @@ VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} 
     "bayes, two units": lb.policy("bayes-limit", arms=2, units=2),
     "scripted": lb.Scripted(arms=3, script=[2, 0, 1, 1]),
 }
+# What these play does not depend on rewards
+IGNORANT = {"random", "scripted", "best-single-arm", "state-oracle"}
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -29,3 +31,6 @@ class TestPolicies(PolicyChecks):
 
     def policy(self) -> Any:
         return VARIANTS[self.name]
+
+    def learns(self) -> bool:
+        return self.name not in IGNORANT

@@ -82,7 +82,7 @@ def test_hazard_is_learned(stay: float, rate: float) -> None:
         decision = agent.ask()
         agent.tell(decision, rewards[0, decision.arm])
     assert agent.memory.hazard[0] == pytest.approx(rate, rel=0.2, abs=0.001)
-    assert agent.memory.noise[0] == pytest.approx(0.01, rel=0.1)
+    assert agent.memory.noise[0].sd == pytest.approx(0.01, rel=0.1)
 
 
 def test_weights_are_a_distribution_and_surprise_is_survived() -> None:

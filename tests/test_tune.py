@@ -423,7 +423,7 @@ def test_the_usual_space_has_what_changes_behaviour_and_nothing_else() -> None:
     assert names(lb.policy("exp3")) == ["mixing"]
     assert names(lb.policy("cp-ts")) == ["hazard"]
     assert names(lb.policy("ts")) == ["noise", "prior_weight"]
-    assert not {"stories", "states", "levels", "noise", "low", "high"} & set(
+    assert not {"particles", "states", "levels", "noise", "low", "high"} & set(
         names(lb.policy("state-library", noise=0.1, high=1.0))
     )
     with pytest.raises(ValueError, match="or name some of discount, exploration to search"):

@@ -222,23 +222,23 @@ def test_baseline_interpreted(name: str, settings: Settings) -> None:
     assert_compiles_alike(lb.policy(name, **settings), {"rewards": "bernoulli"}, seed=3)
 
 
-# Libraries: small ones in which states replace others, few stories, parts switched off. Settings, and the world.
+# Libraries: small ones in which states replace others, few particles, parts switched off. Settings, and the world.
 QUICK: Settings = {"stickiness": 0.9, "noise": 0.1}
 COIN: Settings = {"rewards": "bernoulli"}
 LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 2, "states": 2}, QUICK),
     ({"arms": 3, "states": 3, "units": 2}, QUICK),
-    ({"arms": 5, "states": 3, "units": 3, "stories": 4}, COIN),
-    ({"arms": 2, "stories": 2}, {"noise": 0.3}),
-    ({"arms": 3, "stories": 4, "units": 3, "floor": 0.1}, {"noise": 0.3}),
+    ({"arms": 5, "states": 3, "units": 3, "particles": 4}, COIN),
+    ({"arms": 2, "particles": 2}, {"noise": 0.3}),
+    ({"arms": 3, "particles": 4, "units": 3, "floor": 0.1}, {"noise": 0.3}),
     ({"arms": 5, "units": 2, "noise": 0.05}, {"noise": 0.05}),
     ({"arms": 2, "noise": 0.2, "low": 0.0, "high": 1.0}, QUICK),
     ({"arms": 3, "low": -1.0, "high": 2.0, "units": 2}, {"stickiness": 0.95}),
     ({"arms": 3, "structure": 0.0, "levels": 0}, QUICK),
     ({"arms": 2, "structure": 5.0, "levels": 2}, {"transition": [[0.9, 0.1, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]]}),
     ({"arms": 2, "testing": 0.0, "optimism": 0.5, "units": 2}, {"stickiness": 0.5}),
-    ({"arms": 3, "testing": 2.0, "likeness": 0.0, "stories": 8}, QUICK),
-    ({"arms": 2, "floor": 0.0, "patience": 3, "stories": 5, "novelty": 0.1}, COIN),
+    ({"arms": 3, "testing": 2.0, "likeness": 0.0, "particles": 8}, QUICK),
+    ({"arms": 2, "floor": 0.0, "patience": 3, "particles": 5, "novelty": 0.1}, COIN),
     ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "units": 3}, {"stickiness": 0.7}),
 ]
 

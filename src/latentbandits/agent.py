@@ -333,11 +333,11 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
 
 
 def fitting(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
-    """Return a saved array that has the right shape and type."""
+    """Return a saved array that has the right shape and type; files keep the fields of a record, but not that it is one."""
     found = arrays[name]
-    if found.shape != like.shape or found.dtype != like.dtype:
+    if found.shape != like.shape or found.dtype.descr != like.dtype.descr:
         raise KeyError(name)
-    return np.ascontiguousarray(found)
+    return np.ascontiguousarray(found).view(like.dtype)
 
 
 def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -9,6 +9,39 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from latentbandits.random import Stream
+from latentbandits.settings import refuse
+
+_KINDS: dict[Any, Any] = {int: np.int64, float: np.float64}
+
+
+def record(**fields: Any) -> Any:
+    """Return the type of a record: named numbers that a memory keeps together as an array with one row.
+
+    Parameters
+    ----------
+    **fields
+        ``int`` or ``float`` for each name, or a pair of either and a length for an array within the record. A name that arrays have for
+        something of their own, such as ``round`` or ``mean``, is refused.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.protocols import record
+    >>> Clock = record(now=int, last_probe=int)
+    >>> clock = np.zeros(1, Clock)
+    >>> clock[0].now += 1
+    >>> int(clock[0].now)
+    1
+    """
+    for name in fields:
+        if hasattr(np.record, name):
+            raise refuse("record", "field", name, "a name that NumPy's records do not use themselves")
+    kinds = [
+        (name, _KINDS[kind[0]], (kind[1],)) if isinstance(kind, tuple) else (name, _KINDS[kind])
+        for name, kind in fields.items()
+    ]
+    return np.dtype((np.record, kinds))
+
 
 # Slots of Choice.note. WHY holds a sum of the reasons below; the others belong to the policy that wrote them.
 WHY, PHASE, EPISODE = 0, 1, 2

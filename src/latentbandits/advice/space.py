@@ -20,7 +20,7 @@ NEAR_ONE = 0.9
 
 # Numbers that say how large a policy is built or what it was told, rather than how it behaves: searched if asked for
 LEFT = frozenset(
-    ("noise", "low", "high", "prior_mean", "prior_sd", "stories", "states", "floor", "levels", "hypotheses", "splits")
+    ("noise", "low", "high", "prior_mean", "prior_sd", "particles", "states", "floor", "levels", "hypotheses", "splits")
 )
 # What the problem says; never searched
 GIVEN = ("arms", "units", "covariates")

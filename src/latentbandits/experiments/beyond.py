@@ -44,7 +44,7 @@ RIVALS = (*SINGLE_UNIT, *PEERS)  # one unit, told nothing
 # What is taken away from StateLibrary, one at a time
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "full": {},
-    "two stories": {"stories": 2},
+    "two particles": {"particles": 2},
     "no optimism": {"optimism": 0.0},
     "no memory": {"states": 2},
     "no tests": {"testing": 0.0},

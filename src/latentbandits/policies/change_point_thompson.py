@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, normal, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -27,11 +28,8 @@ class Memory(NamedTuple):
     used: np.ndarray  # number of hypotheses so far
     rounds: np.ndarray
     hazard: np.ndarray
-    noise: np.ndarray
-    bins: np.ndarray
-    tally: np.ndarray
-    last_arm: np.ndarray
-    last_reward: np.ndarray
+    noise: np.ndarray  # see `latentbandits.noise`
+    index: np.ndarray
 
 
 @checked
@@ -79,7 +77,7 @@ class ChangePointThompson(NamedTuple):
         """Return the memory before the first round: one hypothesis, that there was no change."""
         weights = np.zeros(self.hypotheses)
         weights[0] = 1.0
-        return Memory(
+        memory = Memory(
             weights,
             np.zeros((self.hypotheses, self.arms)),
             np.zeros((self.hypotheses, self.arms)),
@@ -88,12 +86,11 @@ class ChangePointThompson(NamedTuple):
             np.ones(1, np.int64),
             np.zeros(1, np.int64),
             np.full(1, self.hazard if self.hazard > 0.0 else _CHANGES / _ROUNDS),
-            np.full(1, first_noise(self.noise, self.prior_sd)),
-            np.zeros(BINS),
-            np.zeros(TALLIES),
-            np.full(1, -1, np.int64),
-            np.zeros(1),
+            np.zeros(1, Noise),
+            np.zeros(self.arms),
         )
+        start_noise(memory.noise[0], self.noise, self.prior_sd)
+        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Draw a hypothesis, then a mean of every arm, and play the highest."""
@@ -102,24 +99,20 @@ class ChangePointThompson(NamedTuple):
         while drawn < memory.used[0] - 1 and left >= memory.weights[drawn]:
             left -= memory.weights[drawn]
             drawn += 1
-        noise = memory.noise[0] / math.sqrt(self.units)
+        noise = memory.noise[0].sd / math.sqrt(self.units)
         # the prior is worth so many rounds
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
-        best, top = 0, -np.inf
         for arm in range(self.arms):
             weight = prior_weight + memory.counts[drawn, arm]
             mean = (prior_weight * self.prior_mean + memory.sums[drawn, arm]) / weight
-            value = mean + noise / math.sqrt(weight) * normal(random)
-            if value > top:
-                best, top = arm, value
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            memory.index[arm] = mean + noise / math.sqrt(weight) * normal(random)
+        assign_highest(memory.index, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the hypotheses by how well they predicted the mean reward, and add a new one."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0] / math.sqrt(self.units)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0].sd / math.sqrt(self.units)
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
 
         used = memory.used[0]

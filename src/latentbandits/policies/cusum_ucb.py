@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.policies.arms import assign, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -19,11 +20,8 @@ class Memory(NamedTuple):
     usual: np.ndarray  # mean of the first rewards
     above: np.ndarray  # by how much later rewards were higher, in all
     under: np.ndarray  # by how much they were lower
-    noise: np.ndarray
-    bins: np.ndarray
-    tally: np.ndarray
-    last_arm: np.ndarray
-    last_reward: np.ndarray
+    noise: np.ndarray  # see `latentbandits.noise`
+    index: np.ndarray
 
 
 @checked
@@ -79,43 +77,40 @@ class CUSUMUCB(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(
+        memory = Memory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(self.arms),
-            np.full(1, first_noise(self.noise, self.prior_sd)),
-            np.zeros(BINS),
-            np.zeros(TALLIES),
-            np.full(1, -1, np.int64),
-            np.zeros(1),
+            np.zeros(1, Noise),
+            np.zeros(self.arms),
         )
+        start_noise(memory.noise[0], self.noise, self.prior_sd)
+        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play a random arm now and then, else the first untried one or the one with the highest index."""
         total = 0
         for arm in range(self.arms):
             total += memory.counts[arm]
-        best, top = 0, -np.inf
-        noise = memory.noise[0] / math.sqrt(self.units)
+        noise = memory.noise[0].sd / math.sqrt(self.units)
         log_n = math.log(max(total, 1))
         for arm in range(self.arms):
-            n, index = memory.counts[arm], np.inf
+            n = memory.counts[arm]
+            memory.index[arm] = np.inf
             if n > 0:
-                index = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
-            if index > top:
-                best, top = arm, index
+                memory.index[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
         if uniform(random) < self.forced:
-            best = below(random, self.arms)
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            assign(below(random, self.arms), choice)
+        else:
+            assign_highest(memory.index, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards and move the sums; start anew if one of them is too large."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0] / math.sqrt(self.units)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0].sd / math.sqrt(self.units)
         memory.counts[arm] += 1
         memory.sums[arm] += reward
         if memory.counts[arm] <= self.warm_up:

@@ -6,7 +6,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.policies.arms import assign, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -21,11 +22,8 @@ class Memory(NamedTuple):
     split_sums: np.ndarray
     splits: np.ndarray  # number of these moments, per arm
     rounds: np.ndarray  # since the restart
-    noise: np.ndarray
-    bins: np.ndarray
-    tally: np.ndarray
-    last_arm: np.ndarray
-    last_reward: np.ndarray
+    noise: np.ndarray  # see `latentbandits.noise`
+    index: np.ndarray
 
 
 @checked
@@ -78,43 +76,41 @@ class GLRUCB(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(
+        memory = Memory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros((self.arms, self.splits), np.int64),
             np.zeros((self.arms, self.splits)),
             np.zeros(self.arms, np.int64),
             np.zeros(1, np.int64),
-            np.full(1, first_noise(self.noise, self.prior_sd)),
-            np.zeros(BINS),
-            np.zeros(TALLIES),
-            np.full(1, -1, np.int64),
-            np.zeros(1),
+            np.zeros(1, Noise),
+            np.zeros(self.arms),
         )
+        start_noise(memory.noise[0], self.noise, self.prior_sd)
+        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
-        best, top = 0, -np.inf
-        noise = memory.noise[0] / math.sqrt(self.units)
+        noise = memory.noise[0].sd / math.sqrt(self.units)
         log_n = math.log(max(memory.rounds[0], 1))
         for arm in range(self.arms):
-            n, index = memory.counts[arm], np.inf
+            n = memory.counts[arm]
+            memory.index[arm] = np.inf
             if n > 0:
-                index = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
-            if index > top:
-                best, top = arm, index
+                memory.index[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+        turn = self.arms
         if self.forced > 0.0:
             turn = memory.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
-            if turn < self.arms:
-                best = turn
-        for unit in range(self.units):
-            choice.arms[unit] = best
+        if turn < self.arms:
+            assign(turn, choice)
+        else:
+            assign_highest(memory.index, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards, and start anew if the arm seems to have changed."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory, self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0] / math.sqrt(self.units)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
+        noise = memory.noise[0].sd / math.sqrt(self.units)
         if memory.counts[arm] > 0:
             if memory.splits[arm] == self.splits:
                 _thin_out(memory, arm)

@@ -8,7 +8,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
-from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
+from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -46,7 +46,7 @@ class Memory(NamedTuple):
     clock : rounds begun, first round of the last probe, next phase of a probe under way (0: none), number of the current probe and of
         the one that the fingerprint shows, arm of the last completed decision
     gain : scratch space
-    bins, tally, noise, last_arm, last_reward : the noise of rewards, where it is learned (see `latentbandits.noise`)
+    noise : the noise of rewards, where it is learned (see `latentbandits.noise`)
     """
 
     factor: np.ndarray
@@ -58,11 +58,7 @@ class Memory(NamedTuple):
     lag: np.ndarray
     clock: np.ndarray
     gain: np.ndarray
-    bins: np.ndarray
-    tally: np.ndarray
     noise: np.ndarray
-    last_arm: np.ndarray
-    last_reward: np.ndarray
 
 
 @checked
@@ -194,7 +190,7 @@ class TraceLearner(NamedTuple):
         clock, arrived = np.zeros(6, np.int64), np.zeros(OPEN_PROBES, np.int64)
         clock[SHOWN] = -1
         arrived[0] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
-        return Memory(
+        memory = Memory(
             factor,
             np.zeros((arms, width)),
             np.zeros(probed),
@@ -204,12 +200,10 @@ class TraceLearner(NamedTuple):
             np.zeros(2),
             clock,
             np.zeros(width),
-            np.zeros(BINS if self.learn_noise else 0),
-            np.zeros(TALLIES),
-            np.full(1, first_noise(0.0, 1.0)),
-            np.full(1, -1, np.int64),
-            np.zeros(1),
+            np.zeros(1, Noise),
         )
+        start_noise(memory.noise[0], 0.0, 1.0)
+        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Build the context, compute every arm's index, open or close the gates, and assign the units."""
@@ -261,7 +255,7 @@ class TraceLearner(NamedTuple):
         """Update the regressions of the played arms, the fingerprint and the lag."""
         if choice.note[WHY] == 0:
             arm = choice.arms[0]
-            reward = mean_of_round(memory, not self.learn_noise, 1.0, self.units, arm, rewards)
+            reward = mean_of_round(memory.noise[0], not self.learn_noise, 1.0, self.units, arm, rewards)
             residual, variance = update(
                 memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward
             )
@@ -360,7 +354,7 @@ def floor(policy: TraceLearner, memory: Memory, weight: float) -> float:
     """Return the variance of noise within a Studentized residual of the mean of `weight` rewards."""
     least = policy.residual_floor * policy.residual_floor
     if policy.learn_noise:
-        return max(least, float(memory.noise[0] * memory.noise[0] / weight))
+        return max(least, float(memory.noise[0].sd * memory.noise[0].sd / weight))
     return least
 
 

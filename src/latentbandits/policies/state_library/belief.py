@@ -1,0 +1,108 @@
+"""What StateLibrary believes, for people to read."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.policies.state_library.memory import Memory
+from latentbandits.policies.state_library.transitions import staying
+
+
+class Remembered(NamedTuple):
+    """One state of the library.
+
+    Attributes
+    ----------
+    probability : that this is the present state
+    means : mean reward of every arm; NaN where it was never tried in this state
+    counts : rewards behind each mean, at most 512
+    visits : how often the state was entered
+    """
+
+    probability: float
+    means: tuple[float, ...]
+    counts: tuple[int, ...]
+    visits: int
+
+
+class Belief(NamedTuple):
+    """What the policy believes; the library is that of the heaviest particle.
+
+    Attributes
+    ----------
+    states : the remembered states
+    current : the most probable one, a position in `states`
+    elsewhere : probability that the present state is none of them
+    stay, dwell : probability that the state stays for another round, and the mean number of rounds between two changes
+    noise : standard deviation of one unit's reward
+    low, high : range in which means are expected
+    changed : round of the last change, 0 if there was none
+    sure : probability that the last change was then, give or take two rounds
+    particles : number of particles that are alive
+    """
+
+    states: tuple[Remembered, ...]
+    current: int
+    elsewhere: float
+    stay: float
+    dwell: float
+    noise: float
+    low: float
+    high: float
+    changed: int
+    sure: float
+    particles: int
+
+
+def probabilities(memory: Memory) -> np.ndarray:
+    """Return how probable each state of the heaviest particle's library is, by all particles in whose library it is."""
+    core = memory.core[0]
+    best = core.best
+    known = memory.particles[best].known
+    means, counts = memory.means["average"], memory.means["count"]
+    made = np.zeros(known)
+    for slot in memory.slots[: core.live]:
+        particle = memory.particles[slot]
+        k = particle.here
+        n = np.maximum(counts[slot, k], counts[best, :known])
+        far = np.abs(means[slot, k] - means[best, :known]) - 3.0 * memory.deviation[n]
+        # The same state of another library: both have tried an arm, and no arm's means are clearly apart
+        shared = ((counts[slot, k] > 0) & (counts[best, :known] > 0)).any(axis=1)
+        same = np.flatnonzero(shared & (far <= 0).all(axis=1))
+        if particle.lineage == memory.particles[best].lineage:
+            made[k] += particle.weight
+        elif len(same):
+            made[same[np.argmin(far[same].sum(axis=1))]] += particle.weight
+    return made
+
+
+def belief(policy: Any, memory: Memory) -> Belief:
+    """Return what the policy believes."""
+    core, scale = memory.core[0], memory.scale[0]
+    low, high = float(scale.low), float(scale.high)
+    if core.live == 0:
+        return Belief((), 0, 1.0, 1.0, math.inf, 0.0, low, high, 0, 0.0, 0)
+    best = memory.particles[core.best]
+    probability = probabilities(memory)
+    live = memory.particles[memory.slots[: core.live]]
+    states = []
+    for k in range(best.known):
+        rows = memory.means[core.best, k]
+        means = tuple(float(row.average) if row.count else math.nan for row in rows)
+        counts = tuple(int(row.count) for row in rows)
+        states.append(Remembered(float(probability[k]), means, counts, int(memory.states[core.best, k].entered)))
+    stay = float(staying(policy, memory, core.best))
+    return Belief(
+        states=tuple(states),
+        current=int(np.argmax(probability)),
+        elsewhere=max(0.0, 1.0 - float(probability.sum())),
+        stay=stay,
+        dwell=1.0 / (1.0 - stay),
+        noise=float(memory.noise[0].sd),
+        low=low,
+        high=high,
+        changed=int(best.changed),
+        sure=min(sum(float(one.weight) for one in live if abs(one.changed - best.changed) <= 2), 1.0),
+        particles=len(live),
+    )

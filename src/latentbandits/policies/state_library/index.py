@@ -1,0 +1,92 @@
+"""The index: what every arm is worth, by its expected reward, by what is unknown about it, and as a test between particles."""
+
+import math
+from typing import Any
+
+from latentbandits.compiled import kernel
+from latentbandits.policies.state_library import lag
+from latentbandits.policies.state_library.memory import Memory
+
+_RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
+
+
+@kernel
+def expect(policy: Any, memory: Memory, stay: float) -> None:
+    """Write every arm's expected reward to `value`, and that plus the optimism to `upper`.
+
+    value(arm) = stay * sum over particles of weight * mean in its present state
+               + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        p, k: of the heaviest particle
+    upper(arm) = value(arm) + optimism * stay * sum over particles of weight * deviation
+    """
+    value, upper = memory.value, memory.upper
+    if 1.0 - stay < _RARE:
+        stay = 1.0
+    for arm in range(policy.arms):
+        value[arm] = 0.0
+        upper[arm] = 0.0
+    for i in range(memory.core[0].live):
+        slot = memory.slots[i]
+        z = memory.particles[slot].here
+        weight = memory.particles[slot].weight * stay
+        for arm in range(policy.arms):
+            value[arm] += weight * memory.means[slot, z, arm].average
+            upper[arm] += weight * memory.deviation[memory.means[slot, z, arm].count]
+    if stay < 1.0:
+        slot = memory.core[0].best
+        best = memory.particles[slot]
+        z, by_entry, by_move = best.here, best.by_entry, best.by_move
+        for k in range(best.known):
+            if k != z:
+                chance = (1.0 - stay) * (by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k])
+                for arm in range(policy.arms):
+                    value[arm] += chance * memory.means[slot, k, arm].average
+        for arm in range(policy.arms):
+            value[arm] += (1.0 - stay) * best.novel * memory.scale[0].centre
+    for arm in range(policy.arms):
+        upper[arm] = value[arm] + policy.optimism * upper[arm]
+
+
+@kernel
+def add_tests(policy: Any, memory: Memory, stay: float, greedy: int) -> None:
+    """Add to `upper` what each arm is worth as a test between particles.
+
+    If a particle is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest particle by much more than
+    the noise decides at once. The greedy arm is such a test too, and it is free: where it distinguishes them, no other is needed::
+
+        upper(arm) += sum over particles of weight * worth * gain * d^2 / (d^2 + 4 noise^2)
+        worth = testing * sqrt(known states / (1 - stay))
+        gain  = highest mean of the particle - its mean of the greedy arm
+        d^2   = (its mean of the arm - the heaviest particle's)^2 + deviation^2
+    """
+    best = memory.core[0].best
+    z = memory.particles[best].here
+    noise = 4.0 * memory.noise[0].sd * memory.noise[0].sd
+    worth = policy.testing * math.sqrt(memory.particles[best].known / (1.0 - stay))
+    for i in range(memory.core[0].live):
+        slot = memory.slots[i]
+        here = memory.particles[slot].here
+        gain = 0.0
+        for arm in range(policy.arms):
+            gain = max(gain, memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average)
+        if gain > 0.0:
+            gain *= worth * memory.particles[slot].weight
+            for arm in range(policy.arms):
+                mean = memory.means[slot, here, arm]
+                far = mean.average - memory.means[best, z, arm].average
+                deviation = memory.deviation[mean.count]
+                square = far * far + deviation * deviation
+                memory.upper[arm] += gain * square / (square + noise)
+
+
+@kernel
+def blend_lag(policy: Any, memory: Memory) -> None:
+    """Blend the lag model into `value` and `upper`.
+
+    value <- blend * value + (1 - blend) * lag;  upper <- blend * upper + (1 - blend) * (lag + its uncertainty)
+    """
+    blend = memory.lag[0].blend
+    for arm in range(policy.arms):
+        lagged = lag.expected(memory, arm)
+        hopeful = lagged + lag.uncertainty(memory, arm)
+        memory.value[arm] = blend * memory.value[arm] + (1.0 - blend) * lagged
+        memory.upper[arm] = blend * memory.upper[arm] + (1.0 - blend) * hopeful

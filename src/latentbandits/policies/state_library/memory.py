@@ -1,0 +1,117 @@
+"""What StateLibrary remembers: records, read as ``memory.core[0].rounds`` or ``memory.particles[slot].weight``."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import record
+
+CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
+HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
+# Rewards come from one unit, from all but the first, or from all of them
+ONE, OTHERS, ALL = 0, 1, 2
+
+Core = record(
+    rounds=int,  # learned from so far
+    now=int,  # the round being learned: an earlier one when the history is learned again
+    forced=int,  # the round of the last choice made for staleness
+    live=int,  # particles in use
+    best=int,  # the row of the heaviest
+    lineages=int,  # how many different sets of states there have been
+    turn=int,  # which particle is compared with the others next
+)
+Scale = record(
+    noise_at_start=float,  # the noise when the particles began
+    low=float,  # range in which means are expected, its middle, and their standard deviation
+    high=float,
+    centre=float,
+    spread=float,
+)
+Particle = record(
+    weight=float,  # its probability
+    here=int,  # the present state
+    known=int,  # states in its library
+    lineage=int,  # equal for particles whose libraries have the same states
+    stays=float,  # rounds in which the state stayed, and in which it changed
+    changes=float,
+    changed=int,  # round of the last change
+    entries=float,  # into all states
+    singles=float,  # states entered once
+    odds=float,  # of the transition counts against the entry counts
+    by_entry=float,  # where a change leads, see `transitions.set_leaving`
+    by_move=float,
+    novel=float,
+)
+State = record(entered=float, left=float)  # how often
+Mean = record(average=float, count=int)  # of rewards
+Gaussian = record(
+    precision=float,  # 1 / (2 variance) of a reward
+    height=float,  # 1 / sqrt(variance)
+    gain=float,  # weight of the reward in the new mean
+)
+Lag = record(
+    arm=int,  # the last arm, -1 at first, and the level of its reward
+    level=int,
+    error=float,  # average squared error
+    blend=float,  # weight of the library against the lag model, and the sums of its regression
+    xx=float,
+    xy=float,
+)
+Observation = record(
+    first=int,  # arm and mean reward of the first unit, or of all if they played the same
+    reward=float,
+    second=int,  # those of the other units; -1 if all played the same
+    other=float,
+    u=float,  # uniform on (0, 1), for the pruning
+)
+
+
+class Memory(NamedTuple):
+    """Records and arrays; those from `value` on are scratch, rebuilt in every round before they are read.
+
+    Attributes
+    ----------
+    core : the particle filter's counters, one record
+    scale : range of the means, one record
+    noise : one record, see `latentbandits.noise`; its `sd` is 0 until the range is known
+    particles : one record per particle
+    states : per particle and state, entered and left
+    means : per particle, state and arm, the posterior mean and the number of rewards behind it
+    moves : per particle, how often one state followed another
+    slots : rows of particles; the first ``core.live`` of them are in use
+    played : the round in which each arm was played last
+    gaussians : per group of units (ONE, OTHERS, ALL) and number of rewards behind a mean
+    deviation : of a mean, by the number of rewards behind it
+    lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
+    history : the last rounds
+    value, upper : expected reward and index of every arm in the last choice
+    parent, to, chance, slot : branches of all particles: where each comes from, the state it goes to, its weight, its row
+    heavy : weights that may be above the cut of the pruning
+    first_branch : per particle, the first of its branches that was kept
+    """
+
+    core: np.ndarray
+    scale: np.ndarray
+    noise: np.ndarray
+    particles: np.ndarray
+    states: np.ndarray
+    means: np.ndarray
+    moves: np.ndarray
+    slots: np.ndarray
+    played: np.ndarray
+    gaussians: np.ndarray
+    deviation: np.ndarray
+    lag: np.ndarray
+    levels: np.ndarray
+    lag_arms: np.ndarray
+    lag_levels: np.ndarray
+    lag_next: np.ndarray
+    history: np.ndarray
+    value: np.ndarray
+    upper: np.ndarray
+    parent: np.ndarray
+    to: np.ndarray
+    chance: np.ndarray
+    slot: np.ndarray
+    heavy: np.ndarray
+    first_branch: np.ndarray

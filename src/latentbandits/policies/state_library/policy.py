@@ -1,0 +1,289 @@
+"""StateLibrary: its settings, and how it chooses and learns."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.noise import Noise, start_noise
+from latentbandits.policies.arms import highest
+from latentbandits.policies.state_library import lag
+from latentbandits.policies.state_library.belief import Belief, belief
+from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
+from latentbandits.policies.state_library.memory import (
+    CAP,
+    HISTORY,
+    Core,
+    Gaussian,
+    Lag,
+    Mean,
+    Memory,
+    Observation,
+    Particle,
+    Scale,
+    State,
+)
+from latentbandits.policies.state_library.particles import advance, begin
+from latentbandits.policies.state_library.scale import NARROW, WIDE, count_difference, observe, set_range, within_reach
+from latentbandits.policies.state_library.transitions import staying
+from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
+from latentbandits.random import Stream, uniform
+from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+
+_NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
+
+
+@kernel
+def stalest(policy: Any, memory: Memory) -> int:
+    """Return the arm that was not played for longest if that is too long ago, else -1.
+
+    Too long: arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later
+    """
+    core = memory.core[0]
+    oldest = 0
+    for arm in range(1, policy.arms):
+        if memory.played[arm] < memory.played[oldest]:
+            oldest = arm
+    limit = policy.arms * max(float(policy.patience), _NET * core.rounds)
+    return oldest if core.rounds - max(memory.played[oldest], core.forced) > limit else -1
+
+
+@kernel
+def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+    """Write the latest round into the history: the mean reward of all units, or those of the first and of the others."""
+    rounds = memory.core[0].rounds
+    first, second = choice.arms[0], -1
+    reward, other = rewards[0], 0.0
+    for unit in range(1, policy.units):
+        other += rewards[unit]
+    if policy.units > 1 and choice.arms[1] != first:
+        second = choice.arms[1]
+        other /= policy.units - 1
+        memory.played[second] = rounds
+    else:
+        reward = (reward + other) / policy.units
+    memory.played[first] = rounds
+    latest = memory.history[(rounds - 1) % HISTORY]
+    latest.first = first
+    latest.second = second
+    latest.reward = within_reach(memory, reward)
+    latest.other = within_reach(memory, other)
+    latest.u = choice.features[0]
+
+
+@checked
+class StateLibrary(NamedTuple):
+    """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
+
+    A library holds the mean reward of every arm in every state met so far. Which state we are in now is uncertain, so up to `particles`
+    hypotheses are kept, each with a library of its own, weighed by Bayes' rule: a Rao-Blackwellised particle filter for a sticky hidden
+    Markov chain with any number of states. The arm with the highest index is played: its expected reward, plus a bonus where it is untried
+    in the believed state, plus its worth as a test between particles that disagree on what to do. A lag model, from the last reward to
+    the next, is blended in where it predicts rewards better. Noise, range of the means, stay probability, number of states and
+    transitions are all learned, and decisions do not depend on the unit or the zero of rewards.
+
+    With several units the first plays the arm with the highest index and the others the arm with the highest expected reward.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round.
+    noise : float
+        Standard deviation of one unit's reward; 0 if it is to be learned.
+    low : float
+        Lowest mean reward to expect.
+    high : float
+        Highest mean reward to expect; equal to `low` if both are to be learned.
+    particles : int
+        Hypotheses kept at most (N).
+    states : int
+        States that a library can hold (M); a further one replaces the rarest.
+    floor : float
+        Weight below which a particle survives by chance alone: lower is more accurate and slower.
+    likeness : float
+        Particles merge if their means differ by no more than this many standard deviations.
+    optimism : float
+        Bonus of an arm, in standard deviations of its mean in the believed state.
+    testing : float
+        Worth of telling particles apart.
+    novelty : float
+        Mass of states never seen, in entries, on top of the number of states entered once.
+    stay_prior : float
+        Imaginary rounds in which the state stayed.
+    change_prior : float
+        Imaginary rounds in which it changed.
+    structure : float
+        Prior odds that changes follow counted transitions rather than how often states occur; 0 to learn no transitions.
+    levels : int
+        Levels of lagged rewards per arm; 0 for no lag model.
+    patience : int
+        Rounds, per arm, for which an arm may go unplayed before it is tried once more.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> world = lb.HiddenMarkov(states=5)
+    >>> results = lb.simulate(world, ["state-library", "adasp-ucb"], horizon=5000, draws=8, repeats=1)
+    >>> [row.label for row in results.summary()]
+    ['state-library', 'adasp-ucb']
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    noise: Annotated[float, AtLeast(0)] = 0.0
+    low: float = 0.0
+    high: float = 0.0
+    particles: Annotated[int, AtLeast(2)] = 16
+    states: Annotated[int, AtLeast(2)] = 64
+    floor: Annotated[float, Within(0, 1)] = 0.003
+    likeness: Annotated[float, AtLeast(0)] = 1.0
+    optimism: Annotated[float, AtLeast(0)] = 2.0
+    testing: Annotated[float, AtLeast(0)] = 0.35
+    novelty: Annotated[float, Above(0)] = 1.0
+    stay_prior: Annotated[float, Above(0)] = 29.0
+    change_prior: Annotated[float, Above(0)] = 0.5
+    structure: Annotated[float, AtLeast(0)] = 0.05
+    levels: Annotated[int, AtLeast(0)] = 32
+    patience: Annotated[int, AtLeast(1)] = 150
+
+    scratch = ("value", "upper", "parent", "to", "chance", "slot", "heavy", "first_branch")
+
+    def check(self) -> None:
+        """Refuse a range the wrong way round, and libraries that no memory holds."""
+        if self.high < self.low:
+            raise refuse("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
+        for name, size in (("noise", self.noise), ("high - low", self.high - self.low)):
+            if size != 0.0 and not NARROW <= size <= WIDE:
+                raise refuse("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
+        cells = self.particles * self.states * (self.states + self.arms) + self.arms * self.arms * self.levels
+        if cells > 50_000_000:
+            raise refuse("StateLibrary", "particles x states x (states + arms)", cells, "at most 50000000 numbers")
+
+    @property
+    def width(self) -> int:
+        """A uniform number for the pruning, and every arm's value by the library alone."""
+        return 1 + self.arms
+
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        n, m, k, levels = self.particles, self.states, self.arms, self.levels
+        room = n * (m + 1)
+        made = Memory(
+            core=np.zeros(1, Core),
+            scale=np.zeros(1, Scale),
+            noise=np.zeros(1, Noise),
+            particles=np.zeros(n, Particle),
+            states=np.zeros((n, m), State),
+            means=np.zeros((n, m, k), Mean),
+            moves=np.zeros((n, m, m), np.int32),
+            slots=np.zeros(n, np.int64),
+            played=np.zeros(k, np.int64),
+            gaussians=np.zeros((3, CAP + 1), Gaussian),
+            deviation=np.zeros(CAP + 1),
+            lag=np.zeros(1, Lag),
+            levels=np.zeros(k, np.int64),
+            lag_arms=np.zeros(k, Mean),
+            lag_levels=np.zeros((k, levels), Mean),
+            lag_next=np.zeros((k, levels, k), Mean),
+            history=np.zeros(HISTORY, Observation),
+            value=np.zeros(k),
+            upper=np.zeros(k),
+            parent=np.zeros(room, np.int64),
+            to=np.zeros(room, np.int64),
+            chance=np.zeros(room),
+            slot=np.zeros(room, np.int64),
+            heavy=np.zeros(room),
+            first_branch=np.zeros(n, np.int64),
+        )
+        ranged = self.high > self.low
+        start_noise(made.noise[0], self.noise if ranged else 0.0, self.high - self.low)
+        if ranged:
+            set_range(made, self.low, self.high)
+            begin(self, made)
+            lag.reset(self, made)
+        return made
+
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the arm with the highest index; all units but the first play the arm with the highest value."""
+        core = memory.core[0]
+        choice.features[0] = uniform(random)
+        choice.note[WHY] = 0
+        if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
+            greedy = pick = core.rounds % self.arms
+            choice.note[WHY] = UNTRIED
+            for arm in range(self.arms):
+                choice.features[1 + arm] = np.nan
+        else:
+            stay = staying(self, memory, core.best)
+            expect(self, memory, stay)
+            for arm in range(self.arms):
+                choice.features[1 + arm] = memory.value[arm]
+            greedy = highest(memory.value)
+            hopeful = highest(memory.upper)
+            if core.live > 1:
+                add_tests(self, memory, stay, greedy)
+            if memory.lag[0].blend < 1.0:
+                blend_lag(self, memory)
+                greedy = highest(memory.value)
+            pick = highest(memory.upper)
+            if pick != greedy:
+                choice.note[WHY] = UNTRIED if pick == hopeful else RIVAL
+            stale = stalest(self, memory)
+            if stale >= 0:
+                core.forced = core.rounds
+                pick = stale
+                choice.note[WHY] = STALENESS
+        choice.arms[0] = pick
+        for unit in range(1, self.units):
+            choice.arms[unit] = greedy
+
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+        """Learn noise and range, weigh the lag model, and advance all particles."""
+        core = memory.core[0]
+        core.rounds += 1
+        due = count_difference(self, memory, choice, rewards)
+        remember(self, memory, choice, rewards)
+        start = core.rounds
+        latest = memory.history[(start - 1) % HISTORY]
+        by_library = choice.features[1 + latest.first]
+        if observe(self, memory, latest.reward, latest.second, latest.other, due):
+            start = max(1, start - HISTORY + 1)
+            begin(self, memory)
+            lag.reset(self, memory)
+        elif memory.noise[0].sd == 0.0:
+            return
+        elif self.levels > 0 and memory.lag[0].arm >= 0 and not math.isnan(by_library):
+            lag.weigh(memory, latest.first, latest.reward, by_library)
+        for now in range(start, core.rounds + 1):
+            core.now = now
+            seen = memory.history[(now - 1) % HISTORY]
+            first, second, reward, other = seen.first, seen.second, seen.reward, seen.other
+            advance(self, memory, first, reward, second, other, seen.u)
+            if self.levels > 0:
+                lag.learn(memory, first, reward)
+                if second >= 0:
+                    lag.learn(memory, second, other)
+                    lag.move(self, memory, second, other)
+                else:
+                    lag.move(self, memory, first, reward)
+
+    def belief(self, memory: Memory) -> Belief:
+        """Return what the policy believes, for people to read.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> agent = lb.Agent("state-library", seed=1)
+        >>> for t in range(200):  # arm 0 pays 0.8 for 100 rounds, then arm 1 does
+        ...     decision = agent.ask()
+        ...     agent.tell(decision, 0.8 if decision.arm == t // 100 else 0.3 + 0.001 * (t % 5))
+        >>> belief = agent.belief
+        >>> belief.changed, len(belief.states), belief.current
+        (101, 2, 1)
+        >>> [round(mean, 2) for mean in belief.states[belief.current].means]
+        [0.3, 0.8]
+        """
+        return belief(self, memory)

@@ -1,0 +1,119 @@
+"""The chain of states within one particle: whether the state stays, where a change leads, and what a change leaves behind."""
+
+from typing import Any
+
+from latentbandits.compiled import kernel
+from latentbandits.policies.state_library.memory import Memory
+
+_BACKOFF = 1.0  # weight of the entry counts in the learned transitions
+_MOST_ODDS = 1000.0
+
+
+@kernel
+def staying(policy: Any, memory: Memory, slot: int) -> float:
+    """Return the probability that a particle's state stays.
+
+    stay = (stays + stay_prior) / (stays + stay_prior + changes + change_prior)
+    """
+    particle = memory.particles[slot]
+    stays = particle.stays + policy.stay_prior
+    return float(stays / (stays + particle.changes + policy.change_prior))
+
+
+@kernel
+def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
+    """Set where a change from the present state z leads.
+
+    Two models are averaged by their odds, that is by how well each has predicted the changes so far. One uses how often a state was
+    entered; the other the transitions counted from z, backed off to the first. A new state has the mass ``novelty`` plus the
+    number of states entered once (Good and Turing's estimate of what is still unseen)::
+
+        flat(k)    = entered[k] / (unseen + entries - entered[z])      unseen = novelty + singles; for a new state: unseen / (...)
+        counted(k) = (moves[z, k] + flat(k)) / (left[z] + 1)
+        p(k)       = (flat(k) + odds * counted(k)) / (1 + odds)
+                   = by_entry * entered[k] + by_move * moves[z, k]
+        p(new)     = by_entry * unseen = novel
+    """
+    particle = memory.particles[slot]
+    state = memory.states[slot, particle.here]
+    unseen = policy.novelty + particle.singles
+    flat = 1.0 / (unseen + particle.entries - state.entered)
+    counted = particle.odds / (state.left + _BACKOFF)
+    share = 1.0 / (1.0 + particle.odds)
+    particle.by_entry = share * flat * (1.0 + counted * _BACKOFF)
+    particle.by_move = share * counted
+    particle.novel = particle.by_entry * unseen
+
+
+@kernel
+def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
+    """Make a state of a particle one that nothing is known about."""
+    memory.states[slot, k].entered = 0.0
+    memory.states[slot, k].left = 0.0
+    for other in range(memory.particles[slot].known):
+        memory.moves[slot, k, other] = 0
+        memory.moves[slot, other, k] = 0
+    for arm in range(policy.arms):
+        memory.means[slot, k, arm].average = memory.scale[0].centre
+        memory.means[slot, k, arm].count = 0
+
+
+@kernel
+def update_odds(policy: Any, memory: Memory, slot: int, to: int) -> None:
+    """Update the odds of the counted transitions by how much better than the entry counts they predicted this change.
+
+    odds <- odds * counted(to) / flat(to), see `set_leaving`
+    """
+    particle = memory.particles[slot]
+    z = particle.here
+    unseen = policy.novelty + particle.singles
+    fresh = to == particle.known
+    flat = unseen if fresh else memory.states[slot, to].entered
+    flat /= unseen + particle.entries - memory.states[slot, z].entered
+    counted = _BACKOFF * flat + (0.0 if fresh else float(memory.moves[slot, z, to]))
+    odds = particle.odds * counted / (memory.states[slot, z].left + _BACKOFF) / flat
+    particle.odds = min(max(odds, policy.structure / _MOST_ODDS), _MOST_ODDS)
+
+
+@kernel
+def new_state(policy: Any, memory: Memory, slot: int) -> int:
+    """Return the place of a new state in a particle's library: a free one, or that of the rarest state but the present one."""
+    particle = memory.particles[slot]
+    to = particle.known
+    if to < policy.states:
+        particle.known += 1
+    else:
+        to = 1 if particle.here == 0 else 0
+        for k in range(particle.known):
+            if k != particle.here and memory.states[slot, k].entered < memory.states[slot, to].entered:
+                to = k
+        entered = memory.states[slot, to].entered
+        particle.entries -= entered
+        particle.singles -= 1.0 if entered == 1.0 else 0.0
+        for k in range(particle.known):
+            memory.states[slot, k].left -= memory.moves[slot, k, to]
+    clear(policy, memory, slot, to)
+    memory.core[0].lineages += 1
+    particle.lineage = memory.core[0].lineages
+    return int(to)
+
+
+@kernel
+def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
+    """Change the state of a particle; `to` is the number of known states for a new one."""
+    particle = memory.particles[slot]
+    z = particle.here
+    fresh = to == particle.known
+    update_odds(policy, memory, slot, to)
+    if fresh:
+        to = new_state(policy, memory, slot)
+    state = memory.states[slot, to]
+    memory.moves[slot, z, to] += 1
+    memory.states[slot, z].left += 1.0
+    particle.singles += 1.0 if fresh else -1.0 if state.entered == 1.0 else 0.0
+    state.entered += 1.0
+    particle.entries += 1.0
+    particle.changes += 1.0
+    particle.changed = memory.core[0].now
+    particle.here = to
+    set_leaving(policy, memory, slot)
