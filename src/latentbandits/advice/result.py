@@ -56,7 +56,7 @@ class Result(ABC):
     def content(self, suffix: str) -> bytes:
         """Return the content of a file with one of the suffixes."""
         if suffix == ".csv":
-            return self.table.to_csv().encode()
+            return str(self.table.to_csv()).encode()
         if suffix == ".json":
             return self.json().encode()
         from latentbandits.presentation.palette import saved
