@@ -237,7 +237,7 @@ def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
     else:
         low = high = 1 / max(1 / LONGEST, 1 - float(np.mean(np.diag(np.asarray(problem.transition, dtype=float)))))
     shared |= {"arms": problem.arms, "timescale": (low, high)}
-    return list(zip(OTHER_KINDS, (Problem(kind=DRIFT, **shared), problem.but(stickiness=1.0)), strict=True))
+    return list(zip(OTHER_KINDS, (Problem(kind=DRIFT, **shared), problem.replace(stickiness=1.0)), strict=True))
 
 
 def movable(problem: Problem) -> list[str]:
@@ -303,7 +303,7 @@ def counts(quantity: str) -> bool:
 def move(problem: Problem, quantity: str, value: float) -> Problem:
     """Return the problem with one quantity at a value."""
     rounded = counts(quantity) or (problem.kind == SEASONS and quantity == "dwell")
-    return problem.but(**{quantity: round(value) if rounded else value})
+    return problem.replace(**{quantity: round(value) if rounded else value})
 
 
 def within(values: Sequence[float], known: Range) -> list[int]:

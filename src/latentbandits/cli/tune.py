@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         from latentbandits.advice.tune import tune
         from latentbandits.presentation.palette import saved
 
-        described, _ = problem.described(options)
+        described = problem.described(options)
         out, figure, study = places(options, described)
         tuning = tune(
             options.policy,
