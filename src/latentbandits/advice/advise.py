@@ -24,7 +24,7 @@ from latentbandits.advice.compare import (
 )
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.race import RISK, Race, p_value, race
-from latentbandits.advice.result import Result, records
+from latentbandits.advice.result import Result, problem_values, records
 from latentbandits.policies.groups import AB_TEST, CLASSIC, CONTROL, LIMIT, ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Stages
@@ -157,7 +157,7 @@ class Advice(Result):
     def values(self) -> dict[str, Any]:
         """Return everything but single runs as plain values."""
         return {
-            "problem": self.problem.description,
+            "problem": problem_values(self.problem),
             "policy": self.winner,
             "settings": dict(describe(self.policy)),
             "sure": self.sure,
@@ -217,11 +217,11 @@ def advise(
     <Advice: use state-library, 94 % sure>
     >>> agent = lb.Agent(advice.policy)
     """
-    problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not isinstance(problem, Problem):
-        raise refuse("advise", "problem", problem.world, "a Problem, the path of a TOML file, or words as a mapping")
-    policies = policies if policies is not None else problem.policies
-    problem = problem.widened()
+    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    if not isinstance(described, Problem):
+        raise refuse("advise", "problem", described.world, "a Problem, the path of a TOML file, or words as a mapping")
+    policies = policies if policies is not None else described.policies
+    problem = described.widened()
     whole("advise", "runs", problem.runs, least=FEWEST)
     if always_the_same(problem, problem.seed):
         raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.result import Result, records
+from latentbandits.advice.result import Result, problem_values, records
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.protocols import Oracle, World
@@ -93,7 +93,7 @@ class Comparison(Result):
             for name, bins in zip(results.labels, results.regret_bins, strict=True)
         }
         return {
-            "problem": self.problem.description,
+            "problem": problem_values(self.problem),
             "horizon": results.horizon,
             "runs": results.draws,
             "seed": results.seed,
@@ -147,20 +147,20 @@ def compare(
     >>> bool(comparison.table.loc["state-library", "beats_next"] > 0.5)
     True
     """
-    problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    specs = labelled(policies if policies is not None else problem.policies or defaults(problem))
+    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    specs = labelled(policies if policies is not None else described.policies or defaults(described))
     if specs.get(LIMIT, LIMIT) != LIMIT:
         raise refuse("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
-    made = enlist(specs, problem)
+    made = enlist(specs, described)
     for label, one in made.items():
-        check_units(label, one, problem.units)
-    if LIMIT not in made and has_limit(problem):
-        made |= enlist([LIMIT], problem)
+        check_units(label, one, described.units)
+    if LIMIT not in made and has_limit(described):
+        made |= enlist([LIMIT], described)
     results = simulate(
-        problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, bins=BINS,
+        described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
         workers=workers, progress=progress,
     )  # fmt: skip
-    return rank(problem, specs, made, results)
+    return rank(described, specs, made, results)
 
 
 def defaults(problem: Any) -> list[str]:

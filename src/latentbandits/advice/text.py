@@ -67,7 +67,9 @@ def first_two(comparison: "Comparison") -> list[str]:
     if low == high == 0:
         return [f"{first} and {second} did exactly the same."]
     if row["low"] != row["low"]:
-        return [f"{second} has {figure(more)} more regret than {first} on this one world, which says nothing about others."]
+        return [
+            f"{second} has {figure(more)} more regret than {first} on this one world, which says nothing about others."
+        ]
     return [
         f"{first} beats the runner-up {second} in {percent(row['beats_next'])} of runs "
         f"(95 % interval {span(row['beats_low'], row['beats_high'], percent)}); "
@@ -142,7 +144,9 @@ def flip_lines(advice: "Advice") -> list[str]:
     if len(quiet) < len(advice.sweeps):
         nearest = advice.flips.iloc[0]
         where = "inside" if nearest["inside"] else "outside"
-        found.insert(0, f"What matters most is {nearest['quantity']}: its threshold is the nearest, {where} the given range.")
+        found.insert(
+            0, f"What matters most is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
+        )
     found += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     searched = [f"{sweep.quantity} {span(sweep.points[0].value, sweep.points[-1].value, short)}" for sweep in quiet]
     if searched:
@@ -200,7 +204,9 @@ def advice_text(advice: "Advice") -> str:
         *verdict(advice),
         f"Settings: {settings_line(advice)}.",
         *remarks(advice.problem),
-        *section("What it costs to be wrong (on worlds that were not used to choose):", [costs] if len(advice.costs) else []),
+        *section(
+            "What it costs to be wrong (on worlds that were not used to choose):", [costs] if len(advice.costs) else []
+        ),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
         *section("Why:", [f"  {line}" for line in why]),
     ]

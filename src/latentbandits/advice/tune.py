@@ -17,15 +17,15 @@ import pandas as pd
 from latentbandits import __version__, specs
 from latentbandits.advice.compare import (
     BINS,
-    Ranking,
+    Comparison,
     always_the_same,
-    fits,
+    check_units,
     has_limit,
     rank,
 )
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.space import Axis, space
-from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.policies.registry import policy as named
 from latentbandits.presentation.numbers import figure
@@ -88,7 +88,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     gain_low: float
     gain_high: float
     recommended: bool
-    ranking: Ranking
+    ranking: Comparison
     default: Any
     searched: Sequence[Axis]
     world: Any
@@ -101,7 +101,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     @property
     def gain_percent(self) -> float:
         """The gain in per cent of the defaults' regret on the held-out worlds."""
-        before = float(self.ranking["regret"][f"{self.name} (defaults)"])
+        before = float(self.ranking.table["regret"][f"{self.name} (defaults)"])
         return 100 * self.gain / before if before else 0.0
 
     @property
@@ -111,7 +111,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
         where = f"{results.draws:,} held-out worlds of {results.horizon:,} rounds"
         if not self.found:
             return f"No settings did better than the defaults where they were tuned: keep the defaults (gain 0 on {where})."
-        before = float(self.ranking["regret"][f"{self.name} (defaults)"])
+        before = float(self.ranking.table["regret"][f"{self.name} (defaults)"])
         said = (
             f"{figure(self.gain)} (95 % interval {figure(self.gain_low)} to {figure(self.gain_high)}), {self.gain_percent:.1f} % of the "
             f"defaults' {figure(before)}"
@@ -303,7 +303,7 @@ def prepare(
         place = as_problem(world, horizon=horizon, runs=runs, units=units, seed=seed)
         spec = policy if isinstance(policy, str) else type(policy).__name__
         made: Any = enlist({spec: policy}, place)[spec]
-        fits(spec, made, place.units)
+        check_units(spec, made, place.units)
         sizes = {"horizon": place.horizon, "runs": place.runs, "seed": place.seed}
     except Refusal as refusal:
         if refusal.owner in ("compare", "simulate"):

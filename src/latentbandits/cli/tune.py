@@ -205,7 +205,7 @@ def as_json(tuning: Any, out: Path) -> str:
         "settings": tuning.settings,
         "found": tuning.found,
         "searched": {axis.setting: str(axis) for axis in tuning.searched},
-        "held_out": json.loads(tuning.ranking.reset_index().to_json(orient="records", double_precision=15)),
+        "held_out": json.loads(tuning.ranking.table.reset_index().to_json(orient="records", double_precision=15)),
         "trials": json.loads(tuning.reset_index().to_json(orient="records", double_precision=15)),
         "python": tuning.python(out),
     }
