@@ -180,7 +180,7 @@ def test_where_nothing_is_better_the_defaults_are_written(tmp_path: Path) -> Non
 
 
 def test_pruning_saves_rounds(played: list[dict[str, Any]]) -> None:
-    long = FLIP.but(horizon=2700)
+    long = FLIP.replace(horizon=2700)
     tuning = slow(trials=20, world=long)
     states = tuning["state"].value_counts()
     assert states["pruned"] > states["complete"] > 1
@@ -344,7 +344,7 @@ def test_a_study_in_use_is_refused(tmp_path: Path) -> None:
     ("changes", "word"),
     [
         ({"seed": 1}, "problem"),
-        ({"world": FLIP.but(noise=0.2)}, "problem"),
+        ({"world": FLIP.replace(noise=0.2)}, "problem"),
         ({"world": lb.HiddenMarkov(states=2), "horizon": 900, "runs": 40}, "problem"),
         ({"policy": "sw-ucb", "search": {"exploration": "0.1 to 1"}}, "policy"),
         ({"policy": "d-ucb:discount=0.95"}, "settings"),

@@ -17,22 +17,20 @@ import pandas as pd
 from latentbandits import __version__, specs
 from latentbandits.advice.compare import (
     BINS,
-    Ranking,
+    Comparison,
     always_the_same,
-    fits,
+    check_units,
     has_limit,
     rank,
-    sizes_of,
-    understand,
 )
-from latentbandits.advice.problem import Problem
+from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.space import Axis, space
-from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.policies.registry import policy as named
 from latentbandits.presentation.numbers import figure
 from latentbandits.protocols import World
-from latentbandits.settings import describe, refusal, refuse, whole
+from latentbandits.settings import Refusal, describe, refuse, whole
 from latentbandits.simulation.batch import enlist, simulate
 from latentbandits.simulation.results import interval
 
@@ -90,7 +88,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     gain_low: float
     gain_high: float
     recommended: bool
-    ranking: Ranking
+    ranking: Comparison
     default: Any
     searched: Sequence[Axis]
     world: Any
@@ -103,7 +101,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
     @property
     def gain_percent(self) -> float:
         """The gain in per cent of the defaults' regret on the held-out worlds."""
-        before = float(self.ranking["regret"][f"{self.name} (defaults)"])
+        before = float(self.ranking.table["regret"][f"{self.name} (defaults)"])
         return 100 * self.gain / before if before else 0.0
 
     @property
@@ -113,7 +111,7 @@ class Tuning(pd.DataFrame):  # type: ignore[misc]
         where = f"{results.draws:,} held-out worlds of {results.horizon:,} rounds"
         if not self.found:
             return f"No settings did better than the defaults where they were tuned: keep the defaults (gain 0 on {where})."
-        before = float(self.ranking["regret"][f"{self.name} (defaults)"])
+        before = float(self.ranking.table["regret"][f"{self.name} (defaults)"])
         said = (
             f"{figure(self.gain)} (95 % interval {figure(self.gain_low)} to {figure(self.gain_high)}), {self.gain_percent:.1f} % of the "
             f"defaults' {figure(before)}"
@@ -302,15 +300,14 @@ def prepare(
 ) -> Task:  # fmt: skip
     """Return what is to be done, or refuse it; nothing is computed yet."""
     try:
-        place, _ = understand(world, horizon=horizon, runs=runs, units=units, seed=seed)
+        place = as_problem(world, horizon=horizon, runs=runs, units=units, seed=seed)
         spec = policy if isinstance(policy, str) else type(policy).__name__
         made: Any = enlist({spec: policy}, place)[spec]
-        fits(spec, made, place.units if isinstance(place, Problem) else units)
-        sizes = sizes_of(place, horizon, runs, seed)
-    except ValueError as problem:
-        owner, _, said = str(problem).partition(": ")
-        if owner in ("compare", "simulate"):
-            raise refusal(f"{OWNER}: {said}", getattr(problem, "field", "")) from None
+        check_units(spec, made, place.units)
+        sizes = {"horizon": place.horizon, "runs": place.runs, "seed": place.seed}
+    except Refusal as refusal:
+        if refusal.owner in ("compare", "simulate"):
+            raise refusal.at(owner=OWNER) from None
         raise
     if not hasattr(made, "_fields"):
         raise refuse(OWNER, "policy", policy, "a NamedTuple of settings")
@@ -568,7 +565,7 @@ def call(policy: Any, world: Any, search: Any, trials: int, study: Any, *sizes: 
     }
     if not isinstance(world, Problem):  # a problem says these itself
         given |= dict(zip(("horizon", "runs", "units", "seed"), sizes, strict=True))
-    described = f"lb.{world}" if isinstance(world, Problem) else f"{type(world).__name__}(...)"
+    described = f"lb.{world}" if isinstance(world, Problem) else f"{type(world.world).__name__}(...)"
     what = (
         repr(policy)
         if isinstance(policy, str)

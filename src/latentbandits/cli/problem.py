@@ -48,15 +48,12 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
     )
 
 
-def described(options: argparse.Namespace) -> tuple[Any, list[str] | None]:
-    """Return the problem that file and options describe, and the policies that the file names; options go first."""
-    from latentbandits.advice.file import read
-    from latentbandits.advice.problem import Problem
+def described(options: argparse.Namespace) -> Any:
+    """Return the problem that file and options describe; options go first, and `policies` is one of them where a command has it."""
+    from latentbandits.advice.problem import as_problem
 
     words = {word: spoken(word, getattr(options, word)) for word in WORDS if getattr(options, word) is not None}
-    if options.problem is not None:
-        return read(options.problem, **words)
-    return Problem(**words), None
+    return as_problem(options.problem, **words, policies=getattr(options, "policies", None))
 
 
 def spoken(word: str, text: str) -> Any:
@@ -103,6 +100,11 @@ def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     if not path.parent.is_dir() or path.is_dir():
         raise refuse(owner, option, str(path), "a file in a folder that exists")
     return path.suffix.lower()[1:]
+
+
+def python_lines(code: str) -> list[str]:
+    """Return the Python that does the same as a command, as the lines that follow its text."""
+    return ["", "The same in Python:", *(f"    {line}".rstrip() for line in code.splitlines()), ""]
 
 
 def as_words(described: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         from latentbandits.advice.tune import tune
         from latentbandits.presentation.palette import saved
 
-        described, _ = problem.described(options)
+        described = problem.described(options)
         out, figure, study = places(options, described)
         tuning = tune(
             options.policy,
@@ -205,7 +205,7 @@ def as_json(tuning: Any, out: Path) -> str:
         "settings": tuning.settings,
         "found": tuning.found,
         "searched": {axis.setting: str(axis) for axis in tuning.searched},
-        "held_out": json.loads(tuning.ranking.reset_index().to_json(orient="records", double_precision=15)),
+        "held_out": json.loads(tuning.ranking.table.reset_index().to_json(orient="records", double_precision=15)),
         "trials": json.loads(tuning.reset_index().to_json(orient="records", double_precision=15)),
         "python": tuning.python(out),
     }
