@@ -38,7 +38,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     True
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
+    latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     if not isinstance(spec, str):
         raise refuse("policy", "name", spec, FORMS)

@@ -64,7 +64,7 @@ def read(path: str | Path, **changes: Any) -> Problem:
     >>> _ = path.write_text('arms = 4\nstate = "3 to 20"\n')
     >>> read(path)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...world.toml, line 2: key is 'state' but must be one of kind, ... (did you mean states?)
+    latentbandits.settings.Refusal: ...world.toml, line 2: key is 'state' but must be one of kind, ... (did you mean states?)
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")

@@ -149,7 +149,7 @@ class Problem(_Told):
     (4, 0.989)
     >>> lb.Problem(states="20 to 3")
     Traceback (most recent call last):
-    ValueError: problem: states is '20 to 3' but must be a range with the lower end first, such as "3 to 20"
+    latentbandits.settings.Refusal: problem: states is '20 to 3' but must be a range with the lower end first, such as "3 to 20"
     """
 
     kind: str = CHAIN
