@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from latentbandits.advice.problem import parsed
+from latentbandits.advice.ranges import parsed
 from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Within, describe, finite, nearest, refuse, whole
 
 if TYPE_CHECKING:

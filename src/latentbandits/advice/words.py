@@ -4,7 +4,8 @@ import math
 from typing import TYPE_CHECKING
 
 from latentbandits.advice import explain, flips
-from latentbandits.advice.problem import Problem, Range
+from latentbandits.advice.problem import Problem
+from latentbandits.advice.ranges import Range
 from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.presentation.numbers import aligned, figure, percent, short
 from latentbandits.settings import describe

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
@@ -11,15 +11,24 @@ from latentbandits.worlds.seasons import Seasons
 
 
 class Registration(NamedTuple):
-    """A kind of world: its class, and how it changes. A problem of this kind has the words that the class takes as arguments."""
+    """A kind of world: what makes it, and how it changes. A problem of this kind has the words that `make` takes as arguments."""
 
     make: Any
     summary: str
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """The names of the class's arguments."""
+        """The names of the arguments."""
         return tuple(inspect.signature(self.make).parameters)
+
+    def takes_integer(self, argument: str) -> bool:
+        """Whether an argument must be an integer."""
+        return get_args(inspect.signature(self.make).parameters[argument].annotation)[:1] == (int,)
+
+
+def recorded(file: Any) -> Recorded:
+    """Return the world of the rows of a file, a number per arm."""
+    return Recorded(file)
 
 
 HIDDEN_MARKOV, SEASONS, DRIFT, RECORDED = "hidden-markov", "seasons", "drift", "recorded"
@@ -27,5 +36,5 @@ REGISTRY: Mapping[str, Registration] = {
     HIDDEN_MARKOV: Registration(HiddenMarkov, "regimes change at random"),
     SEASONS: Registration(Seasons, "regimes follow a calendar"),
     DRIFT: Registration(Drift, "no regimes, means drift"),
-    RECORDED: Registration(Recorded, "a file of recorded rewards"),
+    RECORDED: Registration(recorded, "a file of recorded rewards"),
 }
