@@ -512,7 +512,7 @@ def test_settings_that_the_policy_refuses_are_trials_that_failed() -> None:
         ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
         ({"world": lb.Recorded(np.eye(2))}, r"tune: world is Recorded\(.*must be one whose draws differ"),
-        ({"world": "nowhere.toml"}, "problem: nowhere.toml cannot be read"),
+        ({"world": "nowhere.toml"}, "problem: file is 'nowhere.toml' but must be a TOML file"),
         ({"world": 3}, "tune: world is 3"),
     ],
 )
@@ -610,7 +610,7 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
         (["tune", "d-ucb", "--workers", "0"], "workers is 0"),
         (["tune", "d-ucb", "--runs", "1"], "runs is 1"),
         (["tune", "d-ucb", "--noise", "-1"], "noise is -1"),
-        (["tune", "d-ucb", "none.toml"], "none.toml cannot be read"),
+        (["tune", "d-ucb", "none.toml"], "file is 'none.toml' but must be a TOML file"),
         (["tune", "d-ucb", "--search", "discont=0.9 to 0.99"], "did you mean discount"),
         (["tune", "d-ucb", "--search", "discount"], "--search: setting is 'discount' but must be KEY=VALUE"),
         (["tune", "d-ucb", "--search", "discount=0.9,0.99", "discount=0.5,0.6"], "each setting once"),

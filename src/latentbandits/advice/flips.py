@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.advice.problem import CHAIN, DRIFT, QUANTITIES, RECORDED, SEASONS, Problem, Range
+from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import Race, p_value, race
+from latentbandits.advice.ranges import Range
+from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.presentation.progress import Report, Stages
 from latentbandits.simulation.batch import simulate
+from latentbandits.worlds.registry import DRIFT, HIDDEN_MARKOV, RECORDED, SEASONS
 
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
 CHECK = 3_000_000
@@ -218,14 +221,14 @@ def plan(problem: Problem, count: int) -> dict[str, list[int]]:
             *(2 * CHECKED * horizon for horizon in (*horizons, *twice)),
             *[2 * NARROWED * problem.horizon] * (2 * HALVINGS),
         ]
-    for words in OTHER_KINDS if problem.kind == CHAIN else ():
+    for words in OTHER_KINDS if problem.kind == HIDDEN_MARKOV else ():
         found[words] = [count * LOOKS[-1] * problem.horizon, 2 * CHECKED * problem.horizon]
     return found
 
 
 def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
     """Return what the world could be instead of a hidden Markov chain, in words and as a problem."""
-    if problem.kind != CHAIN:
+    if problem.kind != HIDDEN_MARKOV:
         return []
     shared: dict[str, Any] = {
         f: problem.given[f] for f in ("rewards", "noise", "units", "horizon", "runs", "seed") if f in problem.given
@@ -246,11 +249,11 @@ def movable(problem: Problem) -> list[str]:
         return []
     sampled = isinstance(problem.means, Range)
     found = ["timescale"] if problem.kind == DRIFT else []
-    if problem.kind in (CHAIN, SEASONS):
+    if problem.kind in (HIDDEN_MARKOV, SEASONS):
         found += ["dwell"] if problem.transition is None else []
         found += ["states"] if sampled and problem.transition is None else []
     found += ["noise"] if problem.rewards == "gaussian" else []
-    found += ["carryover"] if problem.kind == CHAIN and "carryover" in problem.vague else []
+    found += ["carryover"] if problem.kind == HIDDEN_MARKOV and "carryover" in problem.vague else []
     return [*found, "horizon"]
 
 
@@ -285,19 +288,19 @@ def grid(problem: Problem, quantity: str) -> list[float]:
     stretch = STRETCH_EXACT if low == high else STRETCH
     ends = max(least(quantity), low / stretch), max(high, min(MOST.get(quantity, math.inf), high * stretch))
     values = np.geomspace(*ends, points)
-    if QUANTITIES[quantity].integer:
+    if QUANTITIES[quantity].type == "integer":
         return [float(n) for n in np.unique(values.round())]
     return [float(value) for value in values]
 
 
 def least(quantity: str) -> float:
     """Return the least that a quantity can be moved to."""
-    return max(float(QUANTITIES[quantity].allowed.low), 1e-9)
+    return max(float(QUANTITIES[quantity].rule.low), 1e-9)
 
 
 def counts(quantity: str) -> bool:
     """Whether a quantity is a whole number."""
-    return quantity == "horizon" or QUANTITIES[quantity].integer
+    return quantity == "horizon" or QUANTITIES[quantity].type == "integer"
 
 
 def move(problem: Problem, quantity: str, value: float) -> Problem:

@@ -24,6 +24,7 @@ _ENGINE = (
     "policies/state_library",
     "protocols.py",
     "random.py",
+    "rewards.py",
     "simulation/loop.py",
     "simulation/batch.py",
     "worlds",
