@@ -70,6 +70,38 @@ class Vector(NamedTuple):
         return f"a {self.axes}-axis array of {'integers' if self.whole else 'finite numbers'}"
 
 
+# Markers stand beside a rule, ``Annotated[float, AtLeast(0), Untuned()]``, and say how `tune` treats the setting
+
+
+class Untuned(NamedTuple):
+    """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
+
+
+class Step(NamedTuple):
+    """An integer setting whose values are multiples of `size`."""
+
+    size: int
+
+
+class When(NamedTuple):
+    """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
+
+    on: str
+    off: str = ""
+
+    def holds(self, policy: Any) -> bool:
+        """Whether the setting has an effect in this policy."""
+        return _is_set(policy, self.on) and not (self.off and _is_set(policy, self.off))
+
+
+MARKERS = (Untuned, Step, When)
+
+
+def _is_set(policy: Any, setting: str) -> bool:
+    value = getattr(policy, setting)
+    return len(value) > 0 if isinstance(value, np.ndarray) else bool(value)
+
+
 def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError:
     """Return the one sentence that says what was wrong, where, and what is allowed; it remembers the field."""
     shown = " ".join(repr(value).split())
@@ -153,9 +185,14 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
 def _rule(hint: Any) -> tuple[type, Any]:
     """Return the plain type of a field and its rule (None if it has none)."""
     if get_origin(hint) is Annotated:
-        plain, rule = get_args(hint)[:2]
-        return plain, rule
+        plain, *beside = get_args(hint)
+        return plain, next((one for one in beside if not isinstance(one, MARKERS)), None)
     return hint, None
+
+
+def _markers(hint: Any) -> tuple[Any, ...]:
+    """Return the markers of a field."""
+    return tuple(one for one in get_args(hint)[1:] if isinstance(one, MARKERS)) if get_origin(hint) is Annotated else ()
 
 
 def _accept(owner: str, field: str, value: Any, hint: Any) -> Any:
@@ -233,6 +270,7 @@ def checked(cls: Cls) -> Cls:
         setattr(cls, name, method)
     cls._make = classmethod(_make)  # type: ignore[attr-defined]
     cls.rules = rules  # type: ignore[attr-defined]
+    cls.markers = {field: _markers(hints[field]) for field in fields}  # type: ignore[attr-defined]
     return cls
 
 

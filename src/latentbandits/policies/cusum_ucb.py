@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
 
 
 class Memory(NamedTuple):
@@ -74,8 +74,8 @@ class CUSUMUCB(NamedTuple):
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.8
     together: bool = False
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    prior_sd: Annotated[float, Above(0)] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

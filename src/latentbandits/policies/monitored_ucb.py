@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Step, Untuned, Within, checked, refuse
 
 
 class Memory(NamedTuple):
@@ -61,12 +61,12 @@ class MonitoredUCB(NamedTuple):
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
-    window: Annotated[int, AtLeast(2)] = 8
+    window: Annotated[int, AtLeast(2), Step(2)] = 8
     threshold: Annotated[float, AtLeast(0)] = 3.0
     forced: Annotated[float, Within(0, 1)] = 0.01
     exploration: Annotated[float, AtLeast(0)] = 2.8
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    prior_sd: Annotated[float, Above(0)] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
 
     def check(self) -> None:
         """Refuse a window without halves."""
