@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from latentbandits.files import write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import describe, refuse, whole
@@ -119,23 +118,29 @@ def value(text: str) -> int | float | bool | str:
     return text
 
 
-def write_policy(path: str | os.PathLike[str], spec: str, made: Policy, remarks: str = "") -> None:
-    """Write a policy's settings as TOML that `policy` reads.
+def as_toml(name: str, made: Policy, remarks: str = "") -> str:
+    """Return a policy's settings, all of them, as TOML that `policy` reads.
 
     Examples
     --------
-    >>> import tempfile, os, latentbandits as lb
-    >>> from latentbandits.specs import write_policy
-    >>> path = os.path.join(tempfile.mkdtemp(), "mine.toml")
-    >>> write_policy(path, "sw-ucb", lb.policy("sw-ucb", arms=4, window=300))
-    >>> lb.policy(path)
-    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import as_toml
+    >>> print(as_toml("sw-ucb", lb.policy("sw-ucb", arms=4, window=300), "for my problem"))
+    # for my problem
+    policy = "sw-ucb"
+    arms = 4
+    <BLANKLINE>
+    [settings]
+    units = 1
+    window = 300
+    exploration = 0.5
+    <BLANKLINE>
     """
     settings = dict(describe(made))
     lines = [f"# {line}".rstrip() for line in remarks.splitlines()]
-    lines += [f"policy = {_toml(split(spec)[0])}", f"arms = {settings.pop('arms')}", "", "[settings]"]
+    lines += [f"policy = {_toml(name)}", f"arms = {settings.pop('arms')}", "", "[settings]"]
     lines += [f"{key} = {_toml(content)}" for key, content in settings.items()]
-    write_whole(Path(path), ("\n".join(lines) + "\n").encode())
+    return "\n".join(lines) + "\n"
 
 
 def _toml(content: Any) -> str:
@@ -162,7 +167,11 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
             raise ValueError(f"policy: {path} has no {key} but must be a file that `tune` wrote")
     if arms is not None and arms != found["arms"]:
         raise refuse(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
-    return _make(found["policy"], found["arms"], {**found.get("settings", {}), **settings})
+    given = {**found.get("settings", {}), **settings}
+    if ":" in found["policy"]:
+        return _make(found["policy"], found["arms"], given)
+    # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
+    return registry.entry(found["policy"]).make(arms=whole("policy", "arms", found["arms"], least=2), **given)
 
 
 def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
