@@ -274,6 +274,20 @@ def checked(cls: Cls) -> Cls:
     return cls
 
 
+def has_effect(policy: Any, setting: str) -> bool:
+    """Whether a setting has an effect beside a policy's others, which its `When` markers decide.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.settings import has_effect
+    >>> [has_effect(lb.policy(name), "staleness") for name in ("adasp-ucb", "sp-ucb")]
+    [True, False]
+    """
+    markers = getattr(policy, "markers", {}).get(setting, ())
+    return all(marker.holds(policy) for marker in markers if isinstance(marker, When))
+
+
 def shown(rule: object, value: Any) -> Any:
     """Return a field as a person (or JSON) reads it: names for positions, lists for arrays."""
     if isinstance(rule, OneOf):

@@ -12,10 +12,10 @@ from latentbandits.settings import (
     OneOf,
     Step,
     Untuned,
-    When,
     Within,
     describe,
     finite,
+    has_effect,
     nearest,
     refuse,
     whole,
@@ -169,10 +169,8 @@ def _markers(policy: Any, setting: str) -> tuple[Any, ...]:
 
 def _is_tuned(policy: Any, setting: str) -> bool:
     """Whether a setting is searched by default: it is not marked as `Untuned` and has an effect in this policy."""
-    markers = _markers(policy, setting)
-    conditions = [marker for marker in markers if isinstance(marker, When)]
-    untuned = any(isinstance(marker, Untuned) for marker in markers)
-    return not untuned and all(condition.holds(policy) for condition in conditions)
+    untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
+    return not untuned and has_effect(policy, setting)
 
 
 def _step(policy: Any, setting: str, value: Any) -> int:

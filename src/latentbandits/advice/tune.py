@@ -1,6 +1,5 @@
 """Settings of one policy for one problem: searched on some worlds, judged on others."""
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,6 @@ from latentbandits.advice.result import FIGURES, Result, records
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.registry import REGISTRY
-from latentbandits.policies.registry import policy as named
 from latentbandits.presentation.numbers import aligned, figure
 from latentbandits.protocols import World
 from latentbandits.settings import describe, refusal, refuse, whole
@@ -245,7 +242,7 @@ def prepare(
     """Return what is to be done, or refuse it; nothing is searched yet."""
     try:
         place, _ = understand(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-        spec = policy if isinstance(policy, str) else type(policy).__name__
+        spec = specs.shown_as(policy)
         made: Any = enlist({spec: policy}, place)[spec]
         fits(spec, made, place.units if isinstance(place, Problem) else units)
         sizes = sizes_of(place, horizon, runs, seed)
@@ -261,52 +258,16 @@ def prepare(
         whole(OWNER, "workers", workers, least=1)
     if always_the_same(place, sizes["seed"]):
         raise refuse(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
-    name, fixed = name_of(policy, made)
+    fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     axes = space(made, fixed, search)
-    return Task(spec, name, made, axes, place, sizes["horizon"], sizes["runs"], sizes["seed"], workers)
-
-
-def name_of(policy: Any, made: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name (or module:Class) of a policy, and the settings that its spec fixes."""
-    if not isinstance(policy, str):
-        kind = type(made)
-        names = [name for name, row in REGISTRY.items() if row.make is kind]
-        nearest = min(
-            names, key=lambda name: len(spec_of(name, made)), default=f"{kind.__module__}:{kind.__qualname__}"
-        )
-        return nearest, {}
-    if policy.endswith(".toml"):
-        name, fixed = tomllib.loads(Path(policy).read_text())["policy"], dict[str, Any]()
-    else:
-        name, fixed = specs.split(policy)
-    return name if ":" in name else name.lower(), fixed
-
-
-def spec_of(name: str, policy: Any) -> str:
-    """Return the spec of a policy that has this name.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.advice.tune import spec_of
-    >>> spec_of("adasp-ucb", lb.policy("adasp-ucb", arms=3, units=2, min_gap=7, probe_set=[0, 2]))
-    'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
-    """
-    own, preset = describe(policy), {"arms": policy.arms}
-    if name in REGISTRY:
-        preset = {**describe(named(name, policy.arms, units=policy.units)), "units": named(name, policy.arms).units}
-    changed = {setting: value for setting, value in own.items() if setting not in preset or value != preset[setting]}
-    texts = [
-        f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}" for key, value in changed.items()
-    ]
-    return f"{name}:{','.join(texts)}" if texts else name
+    return Task(spec, specs.name_of(policy), made, axes, place, sizes["horizon"], sizes["runs"], sizes["seed"], workers)
 
 
 def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, float], Ranking]:
     """Return what changes save on worlds that no trial has seen, with its 95 % interval, and the ranking there."""
     labels = [f"{task.name} (defaults)", *([f"{task.name} (tuned)"] if changes else [])]
     made: dict[str, Any] = dict(zip(labels, (task.policy, task.policy._replace(**changes)), strict=False))
-    given = {label: spec_of(task.name, one) for label, one in made.items()}
+    given = {label: specs.spec_of(one, task.name) for label, one in made.items()}
     if has_limit(task.problem):
         made |= enlist([LIMIT], task.problem)
     results = simulate(

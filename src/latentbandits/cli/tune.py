@@ -78,11 +78,9 @@ def output_paths(options: argparse.Namespace, described: Any) -> tuple[Path, Pat
 
     from latentbandits.advice.result import FIGURES
     from latentbandits.settings import refuse
-    from latentbandits.specs import split
+    from latentbandits.specs import file_stem
 
-    given = Path(options.policy)
-    named = split(options.policy)[0].rpartition(":")[2]
-    stem = (given.stem.removeprefix("tuned-") if given.suffix == ".toml" else named).lower()
+    stem = file_stem(options.policy)
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
     digest = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
