@@ -19,7 +19,7 @@ def measure() -> list[Figure]:
     lb.simulate(lb.Drift(), list(candidates(wide)), horizon=20, draws=1, repeats=1)
     compared = seconds(lambda: lb.compare(problem))
     alone = seconds(lambda: lb.simulate(problem, [*DEFAULT, LIMIT], horizon=ROUNDS, draws=RUNS, repeats=1))
-    noisy = seconds(lambda: lb.compare(problem.but(noise=0.5)))
+    noisy = seconds(lambda: lb.compare(problem.replace(noise=0.5)))
     advised = seconds(lambda: lb.advise().page())
     size = f"six policies and the limit, {ROUNDS:,} rounds x {RUNS} runs"
     return [

@@ -132,7 +132,7 @@ def test_how_sure_is_honest() -> None:
     same = {"one": lb.policy("sw-ucb"), "two": lb.policy("sw-ucb", window=51)}
     doubtful = [lb.advise(SMALL, same, seed=seed, sweep=False).sure for seed in range(20)]
     assert np.mean(np.array(doubtful) > 0.95) <= 0.25
-    certain = lb.advise(SMALL.but(horizon=2000), ["sw-ucb", "random"], sweep=False)
+    certain = lb.advise(SMALL.replace(horizon=2000), ["sw-ucb", "random"], sweep=False)
     assert certain.sure == pytest.approx(24 / 25)  # as much as 24 worlds bear
     assert "96 % sure" in certain.text()
 
@@ -172,7 +172,7 @@ def test_flips_are_where_the_paper_has_them() -> None:
     assert ("dwell", "above") not in flips.index
     # and it is so: on either side of the threshold, on worlds of another seed
     for factor, better in ((0.5, table), (2.0, noise["better"])):
-        there = problem.but(noise=noise["threshold"] * factor, runs=48, seed=77)
+        there = problem.replace(noise=noise["threshold"] * factor, runs=48, seed=77)
         assert lb.compare(there, [table, noise["better"]]).ranked[0] == better
     told = advice.text()
     assert "What matters most is" in told
@@ -197,7 +197,7 @@ def test_too_few_worlds_and_places_that_cannot_be_written_are_refused(tmp_path: 
 def test_theory_explains() -> None:
     problem = lb.Problem(states=4, dwell=50, noise=0.1)
     table = quantities(problem, worlds=5)
-    worlds = [problem.draw(0, draw) for draw in range(5)]
+    worlds = [problem.sample(0, draw) for draw in range(5)]
     gaps = [theory.joint_separation(world.matrix(0, draw)) for draw, world in enumerate(worlds)]  # type: ignore[attr-defined]
     assert table.loc["separation", "median"] == pytest.approx(np.median(gaps))
     assert table.loc["separation / noise", "median"] == pytest.approx(np.median(gaps) / 0.1)
@@ -205,7 +205,7 @@ def test_theory_explains() -> None:
     assert table.loc["staleness cap", "median"] == theory.age_cap(0.02, 0.5)
     assert quantities(lb.Problem(kind="drift")).empty
     # two units share a round: noise grows, a probe takes one round
-    two = quantities(problem.but(units=2), worlds=5)
+    two = quantities(problem.replace(units=2), worlds=5)
     assert two.loc["separation / noise", "median"] == pytest.approx(np.median(gaps) / 0.1 / np.sqrt(2))
     assert two.loc["change in a probe", "median"] == 0
 

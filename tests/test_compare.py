@@ -53,7 +53,7 @@ def test_it_is_a_data_frame_with_a_figure() -> None:
 
 
 def test_the_python_that_is_printed_does_the_same() -> None:
-    ranking = lb.compare(SMALL.but(noise="0.1 to 0.2"), ["ucb1", "sw-ucb:window=60"])
+    ranking = lb.compare(SMALL.replace(noise="0.1 to 0.2"), ["ucb1", "sw-ucb:window=60"])
     place: dict[str, object] = {}
     code = ranking.python().replace("print(ranking.text())", "").replace("ranking.plot().savefig('compare.svg')", "")
     exec(code, place)
@@ -76,8 +76,8 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
         lb.compare(world, {"ucb1": lb.policy("ucb1"), "ts": "ts"}, horizon=400, runs=12, seed=3),
     ):
         pd.testing.assert_frame_equal(pd.DataFrame(given), pd.DataFrame(expected))
-    assert list(lb.compare(SMALL.but(runs=2, horizon=50)).ranked) != []
-    assert len(lb.compare(SMALL.but(runs=2, horizon=50)).ranked) == len(DEFAULT)
+    assert list(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) != []
+    assert len(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) == len(DEFAULT)
     with pytest.raises(ValueError, match="world is 7 but must be"):
         lb.compare(7)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="key is 'sates'"):

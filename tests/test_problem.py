@@ -52,7 +52,7 @@ def test_a_recorded_problem_reads_its_file(tmp_path: Path) -> None:
 
 def test_ranges_are_drawn_evenly_on_their_scale() -> None:
     problem = Problem(states="3 to 6", dwell=(10, 1000), noise=[0.1, 0.4], carryover="0.2 to 0.4")
-    drawn = [problem.drawn(7, draw) for draw in range(4000)]
+    drawn = [problem.sampled(7, draw) for draw in range(4000)]
     states = np.bincount([int(one["states"]) for one in drawn], minlength=7)
     shares = np.diff(np.log([3, 4, 5, 6, 7])) / np.log(7 / 3)
     assert states[:3].sum() == 0
@@ -66,8 +66,8 @@ def test_ranges_are_drawn_evenly_on_their_scale() -> None:
 
 def test_a_range_of_stickiness_is_one_of_dwell_times() -> None:
     sticky, dwelling = Problem(stickiness=(0.9, 0.999)), Problem(dwell=(10, 1000))
-    ours = np.sort([1 / (1 - sticky.drawn(1, draw)["stickiness"]) for draw in range(500)])
-    theirs = np.sort([dwelling.drawn(2, draw)["dwell"] for draw in range(500)])
+    ours = np.sort([1 / (1 - sticky.sampled(1, draw)["stickiness"]) for draw in range(500)])
+    theirs = np.sort([dwelling.sampled(2, draw)["dwell"] for draw in range(500)])
     assert ours[0] >= 10 - 1e-9
     assert ours[-1] <= 1000 + 1e-6
     assert abs(np.log(np.median(ours)) - np.log(np.median(theirs))) < 0.25
@@ -97,7 +97,7 @@ def test_what_is_left_out_is_unknown_to_advice() -> None:
 
 def test_but_changes_words_and_keeps_the_others() -> None:
     problem = Problem(states=3, stickiness=0.9, seed=4)
-    moved = problem.but(dwell=20)
+    moved = problem.replace(dwell=20)
     assert (moved.dwell, moved.stickiness, moved.states, moved.seed) == (20, None, 3, 4)
     assert eval(repr(moved), {"Problem": Problem}) == moved
 
@@ -159,7 +159,8 @@ def test_bad_words_are_refused(words: str, said: str) -> None:
 def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
     path.write_text(EXAMPLE)
-    problem, policies = read(path)
+    problem = read(path)
+    policies = problem.policies
     assert policies is not None
     for spec in policies:
         assert lb.policy(spec, arms=problem.arms).arms == 2
@@ -174,13 +175,13 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('arms = 4\nstate = "3 to 20"\n', "line 2: key is 'state' but must be one of .* \\(did you mean states\\?\\)"),
-        ("# dwel = 3\n\ndwel = 3\n", "line 3: key is 'dwel', .* \\(did you mean dwell\\?\\)"),
-        ("arms = 2\n[world]\nstates = 3\n", "line 2: key is 'world'"),
-        ("arms = 2\n  'polices' = ['ucb1']\n", "line 2: key is 'polices', .* \\(did you mean policies\\?\\)"),
+        ('arms = 4\nstate = "3 to 20"\n', "line 2: word is 'state' but must be one of .* \\(did you mean states\\?\\)"),
+        ("# dwel = 3\n\ndwel = 3\n", "line 3: word is .dwel. .* \\(did you mean dwell\\?\\)"),
+        ("arms = 2\n[world]\nstates = 3\n", "line 2: word is 'world'"),
+        ("arms = 2\n  'polices' = ['ucb1']\n", "line 2: word is .polices. .* \\(did you mean policies\\?\\)"),
         ("states = 1\n", "line 1: states is 1 but must be an integer from 2 to 1000"),
         ('arms = 2\nstates = "20 to 3"\n', "line 2: states is '20 to 3' but must be a range with the lower end first"),
-        ("\n\nmemory = 1.5\n", "line 3: carryover is 1.5 but must be a finite number from 0 to 1"),
+        ("\n\ncarryover = 1.5\n", "line 3: carryover is 1.5 but must be a finite number from 0 to 1"),
         ("transition = [[0.5, 0.6], [0.1, 0.9]]\n", "line 1: transition\\[0\\] is .* probabilities that sum to one"),
         ("arms = \n", "at line 1"),
         ("arms = 2\narms = 3\n", "at line 2"),
@@ -203,7 +204,7 @@ def test_a_record_is_found_beside_its_description(tmp_path: Path) -> None:
     (tmp_path / "w.toml").write_bytes(
         b"\xef\xbb\xbfkind = 'recorded'\nfile = 'r.csv'\n"
     )  # as some editors begin a file
-    assert read(tmp_path / "w.toml").problem.realise(2, 1, 0, 0, 0).means.tolist() == [[0.1, 0.9], [0.8, 0.2]]
+    assert read(tmp_path / "w.toml").realise(2, 1, 0, 0, 0).means.tolist() == [[0.1, 0.9], [0.8, 0.2]]
     for content in ("", "1\n2\n", "1,2\n3\n", "1,2\nx,y\n", "1,1e200\n"):
         (tmp_path / "bad.csv").write_text(content)
         with pytest.raises(ValueError, match="problem: file is"):
@@ -213,10 +214,10 @@ def test_a_record_is_found_beside_its_description(tmp_path: Path) -> None:
 def test_options_go_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
     path.write_text("stickiness = 0.9\nnoise = 0.3\n")
-    problem = read(path, dwell=50, noise="0.1 to 0.2").problem
+    problem = read(path, dwell=50, noise="0.1 to 0.2")
     assert (problem.dwell, problem.stickiness, problem.noise) == (50, None, Range(0.1, 0.2))
     path.write_text("states = 5\narms = 4\n")
-    assert read(path, means=MATRIX).problem.states == 2
+    assert read(path, means=MATRIX).states == 2
 
 
 @pytest.mark.parametrize("command", ["compare", "advise", "tune ucb1"])
@@ -231,7 +232,7 @@ def test_options_go_before_the_file(tmp_path: Path) -> None:
         ("--means '0.1 0.2'", "at least two states"),
         ("--transition '0.5 0.6; 0.2 0.8'", "sum to one"),
         ("missing.toml", "missing.toml cannot be read"),
-        ("bad.toml", "line 1: key is 'sates', .*did you mean states"),
+        ("bad.toml", "line 1: word is .sates. .*did you mean states"),
         ("--out nowhere/x.html", "--out"),
         ("--out x.txt", "--out"),
     ],

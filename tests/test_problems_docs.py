@@ -173,7 +173,7 @@ def test_no_block_is_left_out(page: str) -> None:
 @pytest.mark.parametrize("page", STORIES)
 def test_a_story_has_its_description_its_commands_and_its_figure(page: str) -> None:
     assert len(blocks(page, "toml")) == 1
-    assert read(HOME / f"{page}.toml").problem.vague
+    assert read(HOME / f"{page}.toml").vague
     told = steps(page)
     assert {"compare", "advise"} <= {step.words[1] for step in told}
     drawn = [name for step in told for name in step.figures]

@@ -19,7 +19,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1 but must be True or False"),
     (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1 but must be a finite number at least 0"),
-    (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is nan but must be a finite number at least 0"),
+    (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is NaN but must be a finite number at least 0"),
     (
         lb.TraceLearner,
         {"arms": 2, "regularization": 0},

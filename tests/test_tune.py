@@ -101,7 +101,7 @@ def test_where_nothing_is_better_the_defaults_are_written(tmp_path: Path) -> Non
 
 def test_pruning_saves_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     played = record_simulations(monkeypatch)
-    long = FLIP.but(horizon=2700)
+    long = FLIP.replace(horizon=2700)
     tuning = tune_flip(trials=20, problem=long)
     states = tuning.table["outcome"].value_counts()
     assert states["pruned"] > states["complete"] > 1

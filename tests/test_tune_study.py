@@ -124,7 +124,7 @@ def test_a_study_in_use_is_refused(tmp_path: Path) -> None:
     ("changes", "word"),
     [
         ({"seed": 1}, "problem"),
-        ({"problem": FLIP.but(noise=0.2)}, "problem"),
+        ({"problem": FLIP.replace(noise=0.2)}, "problem"),
         ({"problem": lb.HiddenMarkov(states=2), "horizon": 900, "runs": 40}, "problem"),
         ({"policy": "sw-ucb", "search": {"exploration": "0.1 to 1"}}, "policy"),
         ({"policy": "d-ucb:discount=0.95"}, "settings"),

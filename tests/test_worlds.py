@@ -15,7 +15,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.HiddenMarkov, {"stickiness": 1.2}, "stickiness is 1.2 but must be a finite number from 0 to 1"),
     (lb.HiddenMarkov, {"carryover": -0.1}, "carryover is -0.1 but must be a finite number from 0 to 1"),
     (lb.HiddenMarkov, {"noise": -1}, "noise is -1 but must be a finite number at least 0"),
-    (lb.HiddenMarkov, {"noise": np.nan}, "noise is nan"),
+    (lb.HiddenMarkov, {"noise": np.nan}, "noise is NaN"),
     (
         lb.HiddenMarkov,
         {"transition": [[0.9, 0.2], [0, 1]]},
@@ -30,7 +30,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.HiddenMarkov, {"transition": "sticky"}, "transition is 'sticky' but must be a 2-axis array"),
     (lb.HiddenMarkov, {"means": [[0, 1]], "states": 2}, "means is 'of shape (1, 2)' but must be shape (2, 2)"),
     (lb.HiddenMarkov, {"means": [0, 1]}, "means is [0, 1] but must be a 2-axis array of finite numbers"),
-    (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, nan]] but must be a 2-axis array of finite numbers"),
+    (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, NaN]] but must be a 2-axis array of finite numbers"),
     (lb.HiddenMarkov, {"means": [[0, 2]], "rewards": "bernoulli"}, "probabilities from 0 to 1 for bernoulli rewards"),
     (lb.HiddenMarkov, {"rewards": "poisson"}, "rewards is 'poisson' but must be one of gaussian, bernoulli"),
     (

@@ -3,6 +3,7 @@
 import difflib
 import math
 import numbers
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -70,56 +71,57 @@ class Vector(NamedTuple):
         return f"a {self.axes}-axis array of {'integers' if self.whole else 'finite numbers'}"
 
 
-# Markers stand beside a rule, ``Annotated[float, AtLeast(0), Untuned()]``, and say how `tune` treats the setting
+class Refusal(ValueError):
+    """A value that was refused: by whom, which field, the value, and the rule that it breaks. `str` makes the sentence.
+
+    Parameters
+    ----------
+    owner : str
+        What refuses: a class, a command, a file and its line.
+    field : str
+        The setting, word or option.
+    value : object
+        What was given.
+    rule : object
+        What it must be.
+    part : str
+        Which part of the field it is about, such as ``"[0]"`` or ``".shape"``.
+
+    Examples
+    --------
+    >>> from latentbandits.settings import Refusal
+    >>> refusal = Refusal("HiddenMarkov", "means", (2, 3), "(2, 2)", ".shape")
+    >>> print(refusal)
+    HiddenMarkov: means.shape is (2, 3) but must be (2, 2)
+    >>> print(refusal.at(owner="world.toml, line 7"))
+    world.toml, line 7: means.shape is (2, 3) but must be (2, 2)
+    """
+
+    def __init__(self, owner: str, field: str, value: object, rule: object, part: str = "") -> None:
+        super().__init__(owner, field, value, rule, part)
+        self.owner, self.field, self.value, self.rule, self.part = owner, field, value, rule, part
+
+    def __str__(self) -> str:
+        return f"{self.owner}: {self.field}{self.part} is {_quoted(self.value)} but must be {self.rule}"
+
+    def at(self, **changes: object) -> "Refusal":
+        """Return the same refusal with another owner, field, value, rule or part, as another level of the program sees it."""
+        return type(self)(**{**vars(self), **changes})  # type: ignore[arg-type]
 
 
-class Untuned(NamedTuple):
-    """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
+def refuse(owner: str, field: str, value: object, rule: object, part: str = "") -> Refusal:
+    """Return a refusal, to be raised."""
+    return Refusal(owner, field, value, rule, part)
 
 
-class Step(NamedTuple):
-    """An integer setting whose values are multiples of `size`."""
-
-    size: int
-
-
-class When(NamedTuple):
-    """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
-
-    on: str
-    off: str = ""
-
-    def holds(self, policy: Any) -> bool:
-        """Whether the setting has an effect in this policy."""
-        return _is_set(policy, self.on) and not (self.off and _is_set(policy, self.off))
-
-
-MARKERS = (Untuned, Step, When)
-
-
-def _is_set(policy: Any, setting: str) -> bool:
-    value = getattr(policy, setting)
-    return len(value) > 0 if isinstance(value, np.ndarray) else bool(value)
-
-
-def refuse(owner: str, field: str, value: object, allowed: object) -> ValueError:
-    """Return the one sentence that says what was wrong, where, and what is allowed; it remembers the field."""
-    shown = " ".join(repr(value).split())
-    return refusal(
-        f"{owner}: {field} is {shown if len(shown) < 80 else shown[:77] + '...'} but must be {allowed}", field
+def _quoted(value: object) -> str:
+    """Return a value in one short line."""
+    plain = (
+        value.item() if isinstance(value, np.generic) else value.tolist() if isinstance(value, np.ndarray) else value
     )
-
-
-def refusal(said: str, field: str) -> ValueError:
-    """Return a refusal in these words; `field_of` tells the field."""
-    made = ValueError(said)
-    made.field = field  # type: ignore[attr-defined]
-    return made
-
-
-def field_of(problem: ValueError) -> str:
-    """Return the field whose value was refused, if the sentence is about one."""
-    return str(getattr(problem, "field", ""))
+    text = " ".join(repr(plain).split())
+    text = text if isinstance(plain, str) else re.sub(r"\bnan\b", "NaN", text)
+    return text if len(text) < 80 else text[:77] + "..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -274,20 +276,6 @@ def checked(cls: Cls) -> Cls:
     return cls
 
 
-def has_effect(policy: Any, setting: str) -> bool:
-    """Whether a setting has an effect beside a policy's others, which its `When` markers decide.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.settings import has_effect
-    >>> [has_effect(lb.policy(name), "staleness") for name in ("adasp-ucb", "sp-ucb")]
-    [True, False]
-    """
-    markers = getattr(policy, "markers", {}).get(setting, ())
-    return all(marker.holds(policy) for marker in markers if isinstance(marker, When))
-
-
 def shown(rule: object, value: Any) -> Any:
     """Return a field as a person (or JSON) reads it: names for positions, lists for arrays."""
     if isinstance(rule, OneOf):
@@ -306,3 +294,49 @@ def describe(policy: Any) -> Mapping[str, Any]:
     """
     rules: Mapping[str, Any] = getattr(policy, "rules", {})
     return {field: shown(rules.get(field), value) for field, value in zip(policy._fields, policy, strict=True)}
+
+
+# Markers stand beside a rule, ``Annotated[float, AtLeast(0), Untuned()]``, and say how `tune` treats the setting
+
+
+class Untuned(NamedTuple):
+    """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
+
+
+class Step(NamedTuple):
+    """An integer setting whose values are multiples of `size`."""
+
+    size: int
+
+
+class When(NamedTuple):
+    """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
+
+    on: str
+    off: str = ""
+
+    def holds(self, policy: Any) -> bool:
+        """Whether the setting has an effect in this policy."""
+        return _is_set(policy, self.on) and not (self.off and _is_set(policy, self.off))
+
+
+MARKERS = (Untuned, Step, When)
+
+
+def _is_set(policy: Any, setting: str) -> bool:
+    value = getattr(policy, setting)
+    return len(value) > 0 if isinstance(value, np.ndarray) else bool(value)
+
+
+def has_effect(policy: Any, setting: str) -> bool:
+    """Whether a setting has an effect beside a policy's others, which its `When` markers decide.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.settings import has_effect
+    >>> [has_effect(lb.policy(name), "staleness") for name in ("adasp-ucb", "sp-ucb")]
+    [True, False]
+    """
+    markers = getattr(policy, "markers", {}).get(setting, ())
+    return all(marker.holds(policy) for marker in markers if isinstance(marker, When))

@@ -16,10 +16,9 @@ from latentbandits.advice.compare import (
     has_limit,
     rank,
     spelled,
-    understand,
     wins,
 )
-from latentbandits.advice.problem import Problem
+from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.race import RISK, Race, chance, race
 from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.registry import RECORDS, REGISTRY
@@ -189,10 +188,10 @@ def advise(
     ('state-library', True)
     >>> agent = lb.Agent(advice.policy)
     """
-    problem, named = understand({} if ranges is None else ranges, horizon=horizon, runs=runs, units=units, seed=seed)
+    problem = as_problem(ranges, horizon=horizon, runs=runs, units=units, seed=seed)
     if not isinstance(problem, Problem):
         raise refuse("advise", "ranges", ranges, "a Problem, its words as a mapping, or the path of a TOML file")
-    problem = problem.widened()
+    problem, named = problem.widened(), problem.policies
     whole("advise", "runs", problem.runs, least=FEWEST)
     if always_the_same(problem, problem.seed):
         raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice import file
-from latentbandits.advice.problem import Problem
+from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.protocols import Oracle, World
-from latentbandits.settings import refuse, whole
+from latentbandits.settings import refuse
 from latentbandits.simulation.batch import enlist, labelled, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 
@@ -65,7 +64,7 @@ class Ranking(pd.DataFrame):  # type: ignore[misc]
     def python(self, figure: str | Path = "compare.svg") -> str:
         """Return the Python that makes this ranking."""
         given = spelled(self.specs)
-        world = self.world if isinstance(self.world, Problem) else f"{type(self.world).__name__}(...)"
+        world = self.world if isinstance(self.world, Problem) else f"{type(self.world.world).__name__}(...)"
         return (
             "import latentbandits as lb\n\n"
             f"ranking = lb.compare(\n    lb.{world},\n    {given},\n)\nprint(ranking.text())\n"
@@ -117,48 +116,21 @@ def compare(
     >>> bool(ranking.loc["state-library", "beats_next"] > 0.5)
     True
     """
-    problem, found = understand(world, horizon=horizon, runs=runs, units=units, seed=seed)
-    policies = policies if policies is not None else found if found is not None else defaults(problem)
+    problem = as_problem(world, horizon=horizon, runs=runs, units=units, seed=seed)
+    policies = policies if policies is not None else problem.policies or defaults(problem)
     specs = labelled(policies)
     if specs.get(LIMIT, LIMIT) != LIMIT:
         raise refuse("compare", "label", LIMIT, "another one, for this is what all are compared with")
     made = enlist(specs, problem)
-    most = problem.units if isinstance(problem, Problem) else units
     for label, one in made.items():
-        fits(label, one, most)
+        fits(label, one, problem.units)
     if LIMIT not in made and has_limit(problem):
         made |= enlist([LIMIT], problem)
-    sizes = sizes_of(problem, horizon, runs, seed)
     results = simulate(
-        problem, made, horizon=sizes["horizon"], draws=sizes["runs"], repeats=1, seed=sizes["seed"], bins=BINS,
+        problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, bins=BINS,
         workers=workers, progress=progress,
     )  # fmt: skip
     return rank(problem, specs, made, results)
-
-
-def understand(world: Any, **changes: Any) -> tuple[Any, list[str] | None]:
-    """Return the world (a problem, with some of its words changed, or a world as it is) and the policies that a file names."""
-    changes = {field: value for field, value in changes.items() if value is not None}
-    if isinstance(world, str | Path):
-        return file.read(world, **changes)
-    if isinstance(world, Mapping):
-        unknown = [key for key in world if key not in Problem.__dataclass_fields__]
-        if unknown:
-            raise refuse("problem", "key", unknown[0], "one of " + ", ".join(Problem.__dataclass_fields__))
-        return Problem(**{**world, **changes}), None
-    if isinstance(world, Problem):
-        return world.but(**changes) if changes else world, None
-    if not isinstance(world, World) or isinstance(world, type):
-        raise refuse("compare", "world", world, "a Problem, a mapping, the path of a TOML file or a world")
-    return world, None
-
-
-def sizes_of(world: Any, horizon: int | None, runs: int | None, seed: int | None) -> dict[str, int]:
-    """Return horizon, runs and seed of a problem, or the usual ones for a world that is none."""
-    if isinstance(world, Problem):
-        return {"horizon": world.horizon, "runs": world.runs, "seed": world.seed}
-    found = {"horizon": horizon or getattr(world, "rounds", 10_000), "runs": runs or 200, "seed": seed or 0}
-    return {field: whole("compare", field, value, least=0 if field == "seed" else 1) for field, value in found.items()}
 
 
 def defaults(world: Any) -> list[str]:

@@ -53,7 +53,7 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
 
 
 def _of(problem: Problem, draw: int) -> dict[str, float]:
-    world = problem.draw(problem.seed, draw)
+    world = problem.sample(problem.seed, draw)
     assert isinstance(world, HiddenMarkov)
     means = world.matrix(problem.seed, draw)
     chain = (

@@ -3,14 +3,14 @@
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from latentbandits.advice.problem import Problem
 from latentbandits.files import write_whole
-from latentbandits.settings import field_of, nearest, refusal, refuse
+from latentbandits.settings import Refusal, nearest, refuse
 from latentbandits.specs import policy
 
-KEYS = (*Problem.__dataclass_fields__, "policies")
+KEYS = tuple(Problem.__dataclass_fields__)
 
 EXAMPLE = """\
 # A problem, as `latentbandits compare`, `advise` and `tune` read it.
@@ -43,13 +43,6 @@ policies = ["state-library", "adasp-ucb", "adasp-ucb:staleness=12,min_gap=4", "g
 """
 
 
-class Described(NamedTuple):
-    """What a file says: a problem, and policies if it names some."""
-
-    problem: Problem
-    policies: list[str] | None
-
-
 def write(path: Path, content: bytes, owner: str, option: str) -> None:
     """Write a file whole, or refuse a place where that cannot be done."""
     try:
@@ -59,7 +52,7 @@ def write(path: Path, content: bytes, owner: str, option: str) -> None:
         raise refuse(owner, option, str(path), f"a file that can be written ({reason})") from None
 
 
-def read(path: str | Path, **changes: Any) -> Described:
+def read(path: str | Path, **changes: Any) -> Problem:
     r"""Return what a file says, with some words changed, or refuse it with the line of the mistake.
 
     Examples
@@ -84,38 +77,29 @@ def read(path: str | Path, **changes: Any) -> Described:
         raise ValueError(f"{path}: {problem} but must be TOML, as `compare --write-example` writes it") from None
     for key in words:
         if key not in KEYS:
-            hint = nearest(key, KEYS)
-            raise ValueError(
-                f"{path}, line {line(text, key)}: key is {key!r} but must be one of {', '.join(KEYS)}{hint}"
-            )
-    policies = words.pop("policies", None)
-    if policies is not None and not (
-        isinstance(policies, list) and all(isinstance(one, str) for one in policies) and policies
-    ):
-        raise ValueError(
-            f"{path}, line {line(text, 'policies')}: policies is {policies!r} but must be a list of names in quotes"
-        )
+            rule = f"one of {', '.join(KEYS)}{nearest(key, KEYS)}"
+            raise Refusal(f"{path}, line {line(text, key)}", "word", key, rule)
     if isinstance(words.get("file"), str):  # beside the description
         words["file"] = str(Path(path).parent / words["file"])
     try:
-        found = Problem(**words).but(**changes) if changes else Problem(**words)
-        for spec in policies or ():
-            known(spec, found)
-        return Described(found, policies)
-    except ValueError as problem:
-        field = field_of(problem)
-        if field in changes or field not in {*words, "policies"}:
+        found = Problem(**words)
+        found = found.replace(**changes) if changes else found
+        for spec in found.policies or ():
+            check_spec(spec, found)
+    except Refusal as refusal:
+        if refusal.field in changes or refusal.field not in words:
             raise
-        raise refusal(f"{path}, line {line(text, field)}: {str(problem).partition(': ')[2]}", field) from None
+        raise refusal.at(owner=f"{path}, line {line(text, refusal.field)}") from None
+    return found
 
 
-def known(spec: str, problem: Problem) -> None:
+def check_spec(spec: str, problem: Problem) -> None:
     """Refuse a policy that cannot be made for a problem, as a mistake in the list of policies."""
     try:
         if spec not in ("all", "paper"):  # groups, for advice
             policy(spec, arms=problem.arms)
-    except ValueError as wrong:
-        raise refusal(f"policies: {wrong}", "policies") from None
+    except ValueError as refusal:
+        raise Refusal("problem", "policies", spec, f"the spec of a policy ({refusal})") from None
 
 
 def line(text: str, key: str) -> int:

@@ -190,7 +190,7 @@ def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
         low = high = 1 / max(1 / LONGEST, 1 - float(np.mean(np.diag(np.asarray(problem.transition, dtype=float)))))
     shared |= {"arms": problem.arms, "timescale": (low, high)}
     found = [("the means drift smoothly instead of jumping", Problem(kind=DRIFT, **shared))]
-    found.append(("nothing changes at all", problem.but(stickiness=1.0)))
+    found.append(("nothing changes at all", problem.replace(stickiness=1.0)))
     return found
 
 
@@ -257,7 +257,7 @@ def counts(quantity: str) -> bool:
 def move(problem: Problem, quantity: str, value: float) -> Problem:
     """Return the problem with one quantity at a value."""
     rounded = counts(quantity) or (problem.kind == SEASONS and quantity == "dwell")
-    return problem.but(**{quantity: round(value) if rounded else value})
+    return problem.replace(**{quantity: round(value) if rounded else value})
 
 
 def away(value: float, known: Range) -> float:

@@ -7,13 +7,13 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
 from latentbandits.protocols import LARGEST_REWARD, Realisation, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Above, AtLeast, Within, field_of, finite, nearest, refusal, refuse, whole
+from latentbandits.settings import Above, AtLeast, Refusal, Within, finite, nearest, refuse, whole
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.recorded import Recorded
@@ -135,6 +135,8 @@ class Problem(_Told):
         Runs, each on a world of its own.
     seed : int
         Names all randomness.
+    policies : list of str
+        What is compared, or the candidates; no part of the problem itself.
 
     Examples
     --------
@@ -142,7 +144,7 @@ class Problem(_Told):
     >>> problem = lb.Problem(arms=4, states="3 to 20", dwell=(50, 500), noise=0.3, units=2)
     >>> problem.vague
     ('states', 'dwell')
-    >>> world = problem.draw(seed=0, draw=0)
+    >>> world = problem.sample(seed=0, draw=0)
     >>> world.states, round(world.stickiness, 4)
     (4, 0.989)
     >>> lb.Problem(states="20 to 3")
@@ -167,6 +169,7 @@ class Problem(_Told):
     horizon: int = None  # type: ignore[assignment]
     runs: int = 200
     seed: int = 0
+    policies: list[str] | None = dataclasses.field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for field in ("means", "transition"):  # arrays and data frames become rows
@@ -316,7 +319,7 @@ class Problem(_Told):
         value = getattr(self, field)
         return value if isinstance(value, Range) else Range(value, value)
 
-    def but(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """Return the same problem with some words changed; the words for how long a regime lasts replace each other."""
         given = dict(self.given)
         for word, sizes in (("means", ("states", "arms")), ("transition", ("states",))):
@@ -361,11 +364,11 @@ class Problem(_Told):
             return self.means.high - self.means.low
         return float(np.ptp(np.asarray(self.means, dtype=float))) or 1.0
 
-    def draw(self, seed: int, draw: int) -> World:
+    def sample(self, seed: int, draw: int) -> World:
         """Return one world that fits the description."""
-        return self._concrete(self.drawn(seed, draw)) if self.vague else self._only
+        return self._concrete(self.sampled(seed, draw)) if self.vague else self._only
 
-    def drawn(self, seed: int, draw: int) -> dict[str, float]:
+    def sampled(self, seed: int, draw: int) -> dict[str, float]:
         """Return the quantities of one world that fits the description."""
         generator = np.random.default_rng(stream(seed, Purpose.PROBLEM, draw))
         levels = dict(zip(QUANTITIES, generator.random(len(QUANTITIES)).tolist(), strict=True))
@@ -414,21 +417,110 @@ class Problem(_Told):
         """Return what is made, or refuse as this problem would."""
         try:
             return make()
-        except ValueError as problem:
-            field = field_of(problem).partition("[")[0]
+        except Refusal as refusal:
             words = {"span": "means", "seasons": "states"}
-            said = str(problem).partition(": ")[2]
-            raise refusal(f"{OWNER}: {said}", words.get(field, field)) from None
+            raise refusal.at(owner=OWNER, field=words.get(refusal.field, refusal.field)) from None
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        return self.draw(seed, draw).realise(horizon, units, seed, draw, repeat)
+        return self.sample(seed, draw).realise(horizon, units, seed, draw, repeat)
 
     def __repr__(self) -> str:
         given = self.given
         silent = {"kind": CHAIN, **SIZES}
-        told = {field: value for field, value in given.items() if silent.get(field) != value}
+        told = {field: value for field, value in given.items() if silent.get(field) != value and field != "policies"}
         return f"Problem({', '.join(f'{field}={_shown(value)}' for field, value in told.items())})"
+
+
+@dataclass(frozen=True)
+class WorldProblem:
+    """Any world with the sizes of a simulation: a problem about which nothing else is known.
+
+    Attributes
+    ----------
+    world : the world
+    horizon : rounds; 10,000 if not given, or all that were recorded
+    runs : sampled worlds, each played once
+    units : most units that a policy may have; None for any number
+    seed : names all randomness
+    policies : as in a `Problem`
+    """
+
+    world: World
+    horizon: int = None  # type: ignore[assignment]
+    runs: int = 200
+    units: int | None = None
+    seed: int = 0
+    policies: list[str] | None = None
+
+    kind: ClassVar[str] = "world"
+    vague: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        if self.horizon is None:
+            object.__setattr__(self, "horizon", getattr(self.world, "rounds", SIZES["horizon"]))
+        for name in ("horizon", "runs", *(() if self.units is None else ("units",))):
+            whole(OWNER, name, getattr(self, name), least=1)
+        whole(OWNER, "seed", self.seed, least=0)
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.world.arms
+
+    def replace(self, **words: Any) -> Self:
+        """Return the same problem with some sizes changed."""
+        for word in words:
+            if word not in (*SIZES, "policies"):
+                raise refuse(OWNER, "word", word, "one of " + ", ".join((*SIZES, "policies")) + " for a given world")
+        return dataclasses.replace(self, **words)
+
+    def sample(self, seed: int, draw: int) -> World:  # noqa: ARG002
+        """Return the world."""
+        return self.world
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        return self.world.realise(horizon, units, seed, draw, repeat)
+
+
+def as_problem(problem: Any = None, **words: Any) -> Any:
+    """Return a problem, checked once, with some words changed.
+
+    Parameters
+    ----------
+    problem : Problem, path, mapping or World, optional
+        A `Problem`; the path of a TOML file; words as a mapping; or any world, such as `HiddenMarkov`, which becomes a `WorldProblem`. The
+        default problem if not given.
+    **words
+        Words that differ; those that are None are left as they are.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.problem import as_problem
+    >>> as_problem(lb.Problem(states=3), noise=0.2, runs=None)
+    Problem(states=3, noise=0.2)
+    >>> as_problem(lb.Drift(), runs=50).runs
+    50
+    """
+    words = {word: value for word, value in words.items() if value is not None}
+    if isinstance(problem, str | Path):
+        from latentbandits.advice import file
+
+        return file.read(problem, **words)
+    if problem is None or isinstance(problem, Mapping):
+        given = {**(problem or {}), **words}
+        for word in given:
+            if word not in Problem.__dataclass_fields__:
+                known = tuple(Problem.__dataclass_fields__)
+                raise refuse(OWNER, "word", word, f"one of {', '.join(known)}{nearest(str(word), known)}")
+        return Problem(**given)
+    if isinstance(problem, Problem | WorldProblem):
+        return problem.replace(**words) if words else problem
+    if not isinstance(problem, World) or isinstance(problem, type):
+        raise refuse(OWNER, "problem", problem, "a Problem, the path of a TOML file, a mapping of words, or a world")
+    return WorldProblem(problem).replace(**words)
 
 
 def numbers_of(text: str) -> list[list[float]]:

@@ -55,7 +55,7 @@ class Task(NamedTuple):
     name: str
     policy: Any
     axes: list[Axis]
-    problem: World
+    problem: Any
     horizon: int
     runs: int
     seed: int

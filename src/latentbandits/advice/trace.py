@@ -66,7 +66,7 @@ class Trace(Result):
     @property
     def rounds(self) -> np.ndarray:
         """The numbers of the rounds, counted from 1."""
-        return self.table.index.to_numpy()
+        return self.table.index.to_numpy()  # type: ignore[no-any-return]
 
     @cached_property
     def gaps(self) -> np.ndarray:

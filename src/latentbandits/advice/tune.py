@@ -13,17 +13,15 @@ from latentbandits.advice.compare import (
     fits,
     has_limit,
     rank,
-    sizes_of,
-    understand,
 )
-from latentbandits.advice.problem import Problem
+from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.result import FIGURES, Result, records
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, figure
 from latentbandits.protocols import World
-from latentbandits.settings import describe, refusal, refuse, whole
+from latentbandits.settings import Refusal, describe, refuse, whole
 from latentbandits.simulation.batch import enlist, simulate
 from latentbandits.simulation.results import interval
 
@@ -241,26 +239,24 @@ def prepare(
 ) -> Task:  # fmt: skip
     """Return what is to be done, or refuse it; nothing is searched yet."""
     try:
-        place, _ = understand(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+        place = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
         spec = specs.shown_as(policy)
         made: Any = enlist({spec: policy}, place)[spec]
-        fits(spec, made, place.units if isinstance(place, Problem) else units)
-        sizes = sizes_of(place, horizon, runs, seed)
-    except ValueError as wrong:
-        owner, _, said = str(wrong).partition(": ")
-        if owner in ("compare", "simulate"):
-            raise refusal(f"{OWNER}: {said}", getattr(wrong, "field", "")) from None
+        fits(spec, made, place.units)
+    except Refusal as refusal:
+        if refusal.owner in ("compare", "simulate"):
+            raise refusal.at(owner=OWNER) from None
         raise
     if not hasattr(made, "_fields"):
         raise refuse(OWNER, "policy", policy, "a NamedTuple of settings")
-    whole(OWNER, "runs", sizes["runs"], least=2)
+    whole(OWNER, "runs", place.runs, least=2)
     if workers is not None:
         whole(OWNER, "workers", workers, least=1)
-    if always_the_same(place, sizes["seed"]):
+    if always_the_same(place, place.seed):
         raise refuse(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     axes = space(made, fixed, search)
-    return Task(spec, specs.name_of(policy), made, axes, place, sizes["horizon"], sizes["runs"], sizes["seed"], workers)
+    return Task(spec, specs.name_of(policy), made, axes, place, place.horizon, place.runs, place.seed, workers)
 
 
 def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, float], Ranking]:
@@ -287,7 +283,7 @@ def call_of(task: Task, policy: Any, search: Any, trials: int, study: Any, *size
     described = f"lb.{task.problem}"
     if not isinstance(task.problem, Problem):  # a problem has its sizes itself
         given |= dict(zip(("horizon", "runs", "units", "seed"), sizes, strict=True))
-        described = f"{type(task.problem).__name__}(...)"
+        described = f"{type(task.problem.world).__name__}(...)"
     ours = type(policy).__module__.startswith("latentbandits.")
     what = f"{'lb.' if ours else ''}{policy!r}"
     options = "".join(f",\n    {key}={value!r}" for key, value in given.items() if value is not None)

@@ -27,12 +27,12 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.advise import advise
     from latentbandits.presentation.progress import Counter
 
-    described, named = problem.described(options)
+    described = problem.described(options)
     problem.ending(options.out, "advise", ".html")
     counter = Counter("first use compiles; choosing, measuring, looking for flips;")
     try:
         advice = advise(
-            described, options.policies or named, sweep=not options.no_flips, workers=options.workers, progress=counter
+            described, described.policies, sweep=not options.no_flips, workers=options.workers, progress=counter
         )
     finally:
         counter.close()

@@ -30,10 +30,10 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.palette import saved
     from latentbandits.presentation.progress import Progress
 
-    described, named = problem.described(options)
+    described = problem.described(options)
     form = problem.ending(options.out, "compare", ".svg", ".png", ".pdf")
     ranking = compare(
-        described, options.policies or named, workers=options.workers, progress=Progress("first use compiles;")
+        described, described.policies, workers=options.workers, progress=Progress("first use compiles;")
     )
     problem.write(options.out, saved(ranking.plot(), form), "compare")
     print(as_json(ranking) if options.json else told(ranking, options.out))

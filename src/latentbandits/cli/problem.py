@@ -48,15 +48,12 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
     )
 
 
-def described(options: argparse.Namespace) -> tuple[Any, list[str] | None]:
-    """Return the problem that file and options describe, and the policies that the file names; options go first."""
-    from latentbandits.advice.file import read
-    from latentbandits.advice.problem import Problem
+def described(options: argparse.Namespace) -> Any:
+    """Return the problem that file and options describe; options go first, and `policies` is one of them where a command has it."""
+    from latentbandits.advice.problem import as_problem
 
     words = {word: spoken(word, getattr(options, word)) for word in WORDS if getattr(options, word) is not None}
-    if options.problem is not None:
-        return read(options.problem, **words)
-    return Problem(**words), None
+    return as_problem(options.problem, **words, policies=getattr(options, "policies", None))
 
 
 def spoken(word: str, text: str) -> Any:

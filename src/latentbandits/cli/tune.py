@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         from latentbandits.advice.tune import tune
 
-        described, _ = problem.described(options)
+        described = problem.described(options)
         out, figure, study = output_paths(options, described)
         tuning = tune(
             described,
