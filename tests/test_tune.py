@@ -76,8 +76,8 @@ def test_a_better_setting_is_found_and_compare_agrees(tmp_path: Path) -> None:
     assert tuning.policy == lb.policy("d-ucb", discount=tuning.settings["discount"])
     ranking = lb.compare(FLIP, {"before": tuning.default, "after": tuning.policy})
     assert ranking.difference("before", "after") == (tuning.gain, tuning.gain_low, tuning.gain_high)
-    assert tuning.ranking.ranked == ["d-ucb (tuned)", "d-ucb (defaults)"]
-    assert tuning.ranking["x_limit"]["d-ucb (tuned)"] > 1
+    assert tuning.comparison.ranked == ["d-ucb (tuned)", "d-ucb (defaults)"]
+    assert tuning.comparison.table["x_limit"]["d-ucb (tuned)"] > 1
     path = str(tmp_path / "tuned.toml")
     tuning.save(path)
     assert lb.policy(path) == tuning.policy
@@ -95,7 +95,7 @@ def test_where_nothing_is_better_the_defaults_are_written(tmp_path: Path) -> Non
     assert tuning.settings == tuning.found == {}
     tuning.save(tmp_path / "same.toml")
     assert lb.policy(str(tmp_path / "same.toml")) == lb.policy("d-ucb", discount=0.9)
-    assert list(tuning.ranking.index) == ["bayes-limit", "d-ucb (defaults)"]
+    assert list(tuning.comparison.table.index) == ["bayes-limit", "d-ucb (defaults)"]
     tuning.figure()
 
 
@@ -141,8 +141,8 @@ def test_python_repeats_the_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     exec(tuning.python(), names)
     same(names["tuning"], tuning)
     assert describe(names["agent"].policy) == describe(tuning.policy)
-    exec(tuning.ranking.python(), names)
-    assert len(names["ranking"].ranked) == len(tuning.ranking.ranked)
+    exec(tuning.comparison.python(), names)
+    assert len(names["comparison"].ranked) == len(tuning.comparison.ranked)
 
 
 def test_the_figure_shows_search_and_verdict() -> None:
@@ -171,7 +171,7 @@ def test_the_figure_shows_search_and_verdict() -> None:
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
         ({"problem": lb.Recorded(np.eye(2))}, r"tune: problem is Recorded\(.*must be one whose draws differ"),
         ({"problem": "nowhere.toml"}, "problem: nowhere.toml cannot be read"),
-        ({"problem": 3}, "tune: (world|problem) is 3"),
+        ({"problem": 3}, "problem: problem is 3"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(options: dict[str, Any], said: str, tmp_path: Path) -> None:

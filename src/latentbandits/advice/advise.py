@@ -1,150 +1,178 @@
-"""Which policy for this problem, how sure, what it costs to be wrong, and when it would be another."""
+"""Which policy for this problem, how sure that is, what another choice costs, and when the advice would change."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice import explain, file, flips
+from latentbandits.advice import explain, flips
 from latentbandits.advice.compare import (
-    Ranking,
+    BINS,
+    Comparison,
     always_the_same,
-    fits,
+    check_units,
     has_limit,
+    policies_source,
+    problem_source,
     rank,
-    spelled,
     wins,
 )
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.race import RISK, Race, chance, race
-from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
-from latentbandits.policies.registry import RECORDS, REGISTRY
+from latentbandits.advice.race import RISK, Race, p_value, race
+from latentbandits.advice.result import Result, problem_values, records
+from latentbandits.policies.groups import AB_TEST, CLASSIC, CONTROL, LIMIT, ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.presentation.progress import Stages
 from latentbandits.protocols import Oracle, World
-from latentbandits.settings import refuse, whole
+from latentbandits.settings import describe, refuse, whole
 from latentbandits.simulation.batch import enlist, labelled, simulate
 from latentbandits.simulation.results import interval
-from latentbandits.specs import policy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
-# Who is measured: whoever is left, and whoever had less than so many times the winner's regret; at most so many
+# Which candidates are measured: those that never dropped out, and those with less than CLOSE times the winner's regret
 CLOSE, FINALISTS = 2.0, 6
+MEASURED = FINALISTS + 6  # at most: with the first two, the best of another class, two plain policies and the limit
 FEWEST = 8  # worlds
-CONTROL = "random"  # never a candidate
-PLAIN = "ucb1"
 GROUPS = ("all", "paper")
-TOO_DOUBTFUL = 0.5  # advice that is less sure than this has no thresholds to look for
+LEAST_SURE = 0.5  # below this there is no advice that could flip
 
 
-class Advice(pd.DataFrame):  # type: ignore[misc]
-    """A data frame with a line per candidate, best first: its regret over the winner's, and on how many worlds it ran.
+@dataclass(frozen=True, eq=False, repr=False)
+class Advice(Result):
+    """The policy to use, and what is known about the choice.
 
     Attributes
     ----------
+    table : data frame
+        A row per candidate, best first: its regret over the winner's (`over_winner`), on how many `worlds` it ran, and whether it
+        `dropped` out.
     problem : the problem, with ranges for whatever was left out
-    winner : text that names the policy to use
+    winner : spec or label of the policy to use
     policy : the policy itself, for `Agent`
-    runner_up : the candidate that comes next on the worlds that measure
-    sure : how sure it is that no other candidate has less regret on average over the ranges
-    ranking : winner, runner-up and the plain ways, measured on worlds that did not choose; see `latentbandits.compare`
-    race : how the candidates fell, see `latentbandits.advice.race`
+    sure : how sure it is that no other candidate has less regret on average over the ranges, from 0 to 1
+    comparison : winner, other finalists and plain policies, measured on worlds that were not used to choose
+    race : how the candidates dropped out, see `latentbandits.advice.race`
     sweeps : races along every quantity
-    suppositions : other kinds of world in which another policy would be better
+    other_kinds : other kinds of world in which another policy would be better
+    policies : the candidates as given; None for all
     """
 
-    _metadata: ClassVar[list[str]] = [
-        "problem", "winner", "policy", "runner_up", "sure", "ranking", "sweeps", "suppositions", "race", "given", "_theory"
-    ]  # fmt: skip
     problem: Problem
     winner: str
     policy: Any
-    runner_up: str | None
     sure: float
-    ranking: Ranking
+    comparison: Comparison
     race: Race
     sweeps: list[flips.Sweep]
-    suppositions: list[flips.Flip]
-    given: Any
-    _theory: pd.DataFrame | None
+    other_kinds: list[flips.Flip]
+    policies: Any
+    owner: ClassVar[str] = "advise"
+    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
 
     @property
-    def _constructor(self) -> Any:
-        return Advice
+    def runner_up(self) -> str | None:
+        """The candidate that comes next on the worlds that measure."""
+        return next((one for one in self.comparison.ranked if one in self.race.regret and one != self.winner), None)
 
     @property
+    def headline(self) -> str:
+        """What to use, and how sure that is."""
+        from latentbandits.advice.text import certainty
+
+        return f"use {self.winner}, {certainty(self.sure)} sure"
+
+    @cached_property
     def flips(self) -> pd.DataFrame:
-        """Where another policy would be better: a line per threshold, the nearest first."""
+        """Where another policy would be better: a row per threshold, the nearest first."""
         known = {sweep.quantity: sweep.range for sweep in self.sweeps}
-        lines = [flip for sweep in self.sweeps for flip in sweep.flips]
-        lines.sort(key=lambda flip: flips.away(flip.threshold, known[flip.quantity]))
-        lines += self.suppositions
-        fields = [*flips.Flip._fields, "threshold"]
-        return pd.DataFrame([[*flip, flip.threshold] for flip in lines], columns=fields)
+        rows = [flip for sweep in self.sweeps for flip in sweep.flips]
+        rows.sort(key=lambda flip: flips.away(flip.threshold, known[flip.quantity]))
+        rows += self.other_kinds
+        columns = [*flips.Flip._fields, "threshold"]
+        return pd.DataFrame([[*flip, flip.threshold] for flip in rows], columns=columns)
 
-    @property
+    @cached_property
     def costs(self) -> pd.DataFrame:
-        """What it costs to be wrong: how much more regret the others have on the same fresh worlds, with 95 % intervals."""
-        regret = dict(zip(self.ranking.results.labels, self.ranking.results.regret, strict=True))
+        """What another choice costs: how much more regret the others have on the same fresh worlds, with 95 % intervals."""
+        regret = self.comparison.regret
         ours = regret[self.winner]
-        lines = []
-        for label in self.ranking.ranked:
+        rows = []
+        for label in self.comparison.ranked:
             if label == self.winner:
                 continue
             more, low, high = interval(regret[label] - ours)
             times = float(regret[label].mean() / ours.mean()) if ours.mean() > 0 else float("inf")
-            lines.append([label, more, low, high, times, wins(ours, regret[label]) / len(ours)])
-        return pd.DataFrame(lines, columns=["policy", "more", "low", "high", "times", "beaten"]).set_index("policy")
+            rows.append([label, more, low, high, times, wins(ours, regret[label]) / len(ours)])
+        return pd.DataFrame(rows, columns=["policy", "more", "low", "high", "times", "beaten"]).set_index("policy")
 
-    @property
+    @cached_property
     def theory(self) -> pd.DataFrame:
         """The theory's quantities, as median and 10 and 90 % quantiles over worlds."""
-        if self._theory is None:
-            self._theory = explain.quantities(self.problem)
-        return self._theory
+        return explain.quantities(self.problem)
 
-    def plot(self) -> "Figure":
+    def figure(self) -> "Figure":
         """Return a figure: regret over time on fresh worlds, and the first of the candidates; `page` has them all, and the flips."""
-        from latentbandits.advice.figures import advised
+        from latentbandits.advice.figures import advice_summary
 
-        return advised(self)
+        return advice_summary(self)
 
     def text(self) -> str:
-        """Return the advice in words."""
-        from latentbandits.advice.words import text
+        """Return the advice as a terminal shows it."""
+        from latentbandits.advice.text import advice_text
 
-        return text(self)
+        return advice_text(self)
 
     def page(self) -> str:
-        """Return the advice as one HTML page that needs nothing else."""
+        """Return the advice as one HTML page that needs no other file."""
         from latentbandits.advice.page import page
 
         return page(self)
 
-    def save(self, path: str | Path) -> None:
-        """Write the page, whole or not at all."""
-        file.write(Path(path), self.page().encode(), "advise", "path")
+    def content(self, suffix: str) -> bytes:
+        """Return the content of a file with one of the suffixes."""
+        return self.page().encode() if suffix == ".html" else super().content(suffix)
 
-    def python(self) -> str:
-        """Return the Python that gives this advice."""
-        given = [f"lb.{self.problem}"]
-        if self.given is not None:
-            given.append(repr(self.given) if isinstance(self.given, str) else spelled(labelled(self.given)))
-        if not self.sweeps and self.sure >= TOO_DOUBTFUL:
+    def python(self, path: str | Path = "advice.html") -> str:
+        """Return the Python that gives this advice and saves its page."""
+        given = [problem_source(self.problem)]
+        if self.policies is not None:
+            named = self.policies
+            given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named)))
+        if not self.sweeps and self.sure >= LEAST_SURE:
             given.append("sweep=False")
         return (
             "import latentbandits as lb\n\n"
             f"advice = lb.advise({', '.join(given)})\n"
-            "print(advice.text())\nadvice.save('advice.html')\nagent = lb.Agent(advice.policy)"
+            f"print(advice.text())\nadvice.save({str(path)!r})\nagent = lb.Agent(advice.policy)"
         )
+
+    def values(self) -> dict[str, Any]:
+        """Return everything but single runs as plain values."""
+        return {
+            "problem": problem_values(self.problem),
+            "policy": self.winner,
+            "settings": dict(describe(self.policy)),
+            "sure": self.sure,
+            "runner_up": self.runner_up,
+            "fresh": records(self.comparison.table),
+            "costs": records(self.costs),
+            "candidates": records(self.table),
+            "flips": records(self.flips),
+            "theory": records(self.theory.rename_axis("quantity")),
+            "python": self.python(),
+        }
 
 
 def advise(
-    ranges: World | Mapping[str, Any] | str | Path | None = None,
+    problem: World | Mapping[str, Any] | str | Path,
     policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
     *,
     horizon: int | None = None,
@@ -153,97 +181,109 @@ def advise(
     seed: int | None = None,
     sweep: bool = True,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Advice:
     """Return which policy suits a problem that may be known only roughly.
 
-    Worlds are drawn from the ranges. All candidates that the number of units permits meet the same worlds, a few more at a time, and drop
-    out when they have clearly lost. What is said of the winner is then measured on other worlds, so that the choice does not flatter it.
+    Worlds are sampled from the ranges. All candidates that the number of units permits run on the same worlds, a few more at a time, and
+    drop out when they have clearly lost. The winner is then measured on other worlds, so that the choice does not flatter it.
 
     Parameters
     ----------
-    ranges : Problem, mapping or path, optional
+    problem : Problem, path or mapping
         The problem; whatever is left out is taken as unknown and ranges widely (2 to 20 states, 20 to 500 rounds, noise 0.01 to 0.5).
     policies : iterable or mapping, "all" or "paper", optional
-        Candidates; all that the package has and the units permit, if not given.
+        Candidates; all that the package has and the units permit, if neither this nor the problem names any.
     horizon, runs, units, seed : int, optional
-        Instead of what the problem says; `runs` is the number of worlds that measure, and at most as many again choose.
+        Instead of the problem's own; `runs` is the number of worlds that measure, and at most as many again choose.
     sweep : bool
         Look for the values of every quantity beyond which another policy is better.
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with the number of rounds that each step has played.
+        Called with the rounds played so far and at most in all; the latter falls when candidates drop out.
 
     Returns
     -------
     Advice
+        With the `.policy` to use, a `.table` of candidates, `.figure()`, `.text()`, `.page()`, and `.save(path)` for any of them.
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> problem = lb.Problem(arms=2, states="2 to 5", dwell="100 to 300", noise=0.1, horizon=2000, runs=16)
     >>> advice = lb.advise(problem, ["state-library", "sw-ucb", "random"], sweep=False)
-    >>> advice.winner, bool(advice.sure > 0.9)
-    ('state-library', True)
+    >>> advice
+    <Advice: use state-library, 94 % sure>
     >>> agent = lb.Agent(advice.policy)
     """
-    problem = as_problem(ranges, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not isinstance(problem, Problem):
-        raise refuse("advise", "ranges", ranges, "a Problem, its words as a mapping, or the path of a TOML file")
-    problem, named = problem.widened(), problem.policies
+    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    if not isinstance(described, Problem):
+        raise refuse("advise", "problem", described.world, "a Problem, the path of a TOML file, or words as a mapping")
+    policies = policies if policies is not None else described.policies
+    problem = described.widened()
     whole("advise", "runs", problem.runs, least=FEWEST)
     if always_the_same(problem, problem.seed):
         raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
-    specs = candidates(problem, policies if policies is not None else named)
-    entrants = enlist(specs, problem)
-    for label, one in entrants.items():
-        fits(label, one, problem.units)
+    specs = candidates(problem, policies)
+    made = enlist(specs, problem)
+    for label, one in made.items():
+        check_units(label, one, problem.units)
         if isinstance(one, Oracle) or label == LIMIT:
-            raise refuse("advise", "policies", label, "policies that are not told the truth")
+            raise refuse("advise", "policies", label, "policies that are not given the truth")
+    size = problem.runs * problem.horizon
+    later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
+    stages = Stages(progress, len(made) * size, MEASURED * size, later)
     chosen = race(
-        problem,
-        entrants,
-        looks(problem.runs),
-        horizon=problem.horizon,
-        seed=problem.seed,
-        workers=workers,
-        progress=progress,
-    )
+        problem, made, looks(problem.runs), horizon=problem.horizon, seed=problem.seed, workers=workers,
+        progress=stages.next(),
+    )  # fmt: skip
+    comparison = measure(problem, specs, finalists(chosen, made), workers, stages.next())
+    sure = sureness(chosen, comparison)
+    sweeps: list[flips.Sweep] = []
+    other_kinds: list[flips.Flip] = []
+    if later and sure >= LEAST_SURE:
+        swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
+        search = flips.FlipSearch(problem, chosen.winner, lambda there: enlist(swept, there), workers, stages.next())
+        sweeps, other_kinds = search.run()
+    stages.close()
+    return Advice(
+        candidate_table(chosen), problem, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
+        other_kinds, policies,
+    )  # fmt: skip
+
+
+def finalists(chosen: Race, made: Mapping[str, Any]) -> list[str]:
+    """Return the candidates to measure: the first two, those close to the winner, and the best of another class."""
     order = chosen.order
     close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
-    rivals = [label for label in order if type(entrants[label]) is not type(entrants[chosen.winner])]
-    finalists = [*dict.fromkeys([*order[:2], *close[:FINALISTS], *rivals[:1]])]
-    ranking = measure(problem, specs, finalists, workers, progress)
+    others = [label for label in order if type(made[label]) is not type(made[chosen.winner])]
+    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1]])]
 
-    lines = [
+
+def worth_sweeping(chosen: Race, made: Mapping[str, Any]) -> list[str]:
+    """Return the candidates that could flip the advice: of many variants of the winner only the best one, and presets."""
+    variants = [label for label in chosen.order[1:] if type(made[label]) is type(made[chosen.winner])]
+    spared = [label for label in variants[1:] if label not in REGISTRY]
+    return [label for label in made if label not in spared]
+
+
+def candidate_table(chosen: Race) -> pd.DataFrame:
+    """Return a row per candidate, best first."""
+    rows = [
         {
             "policy": label,
             "over_winner": chosen.over(label, chosen.winner),
             "worlds": chosen.worlds(label),
             "dropped": label not in chosen.left,
         }
-        for label in order
+        for label in chosen.order
     ]
-    found = Advice(pd.DataFrame(lines).set_index("policy"))
-    found.problem, found.winner, found.policy = problem, chosen.winner, entrants[chosen.winner]
-    found.runner_up = next((one for one in ranking.ranked if one in entrants and one != chosen.winner), None)
-    found.ranking, found.sure = ranking, sureness(chosen, ranking)
-    found.race, found.sweeps, found.suppositions, found.given, found._theory = chosen, [], [], policies or named, None
-    if sweep and len(specs) > 1 and found.sure >= TOO_DOUBTFUL:
-        # of many variants of the winner the best other will do, and those that are told nothing
-        kin = [label for label in order[1:] if type(entrants[label]) is type(entrants[chosen.winner])]
-        spared = [label for label in kin[1:] if label not in REGISTRY]
-        others = {label: spec for label, spec in specs.items() if label not in spared}
-        doubt = flips.Doubt(
-            problem, chosen.winner, lambda there: enlist(others, there), workers, progress or (lambda _: None)
-        )
-        found.sweeps, found.suppositions = doubt.sweeps(), doubt.suppositions()
-    return found
+    return pd.DataFrame(rows).set_index("policy")
 
 
 def candidates(problem: Problem, policies: Any = None) -> dict[str, Any]:
-    """Return the candidates that a deployment permits, label -> text that names one.
+    """Return the candidates that the number of units permits, label -> spec.
 
     Examples
     --------
@@ -266,21 +306,23 @@ def group(problem: Problem, name: str) -> dict[str, str]:
     pairs = [one if several == problem.arms else f"{one}:units={several}" for one in TWO_UNIT] if several > 1 else []
     if name == "paper":
         return {one: one for one in [*pairs, *SINGLE_UNIT]}
-    single = [one for one in REGISTRY if one not in (*TWO_UNIT, *RECORDS, CONTROL, "ab-test") and not _oracle(one)]
-    libraries = [told(problem, units) for units in dict.fromkeys((1, problem.units))]
+    single = [one for one in REGISTRY if one not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST)]
+    libraries = [informed_library(problem, units) for units in dict.fromkeys((1, problem.units))]
     shared = [f"state-library:units={problem.units}"] if problem.units > 1 else []
     return {one: one for one in [single[0], *shared, *filter(None, libraries), *pairs, *single[1:], ab_test(problem)]}
 
 
-def told(problem: Problem, units: int) -> str | None:
-    """Return StateLibrary that is told what the problem says exactly, noise and range of means; None if that is nothing.
+def informed_library(problem: Problem, units: int) -> str | None:
+    """Return StateLibrary with what the problem gives exactly, noise and range of means; None if that is nothing.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits.advice.advise import told
-    >>> told(lb.Problem(noise=0.3, means="0 to 1"), units=1), told(lb.Problem(noise="0.1 to 0.3"), units=1)
-    ('state-library:noise=0.3,low=0,high=1', None)
+    >>> from latentbandits.advice.advise import informed_library
+    >>> informed_library(lb.Problem(noise=0.3, means="0 to 1"), units=1)
+    'state-library:noise=0.3,low=0,high=1'
+    >>> informed_library(lb.Problem(noise="0.1 to 0.3"), units=1) is None
+    True
     """
     settings: dict[str, float] = {"units": units} if units > 1 else {}
     if "noise" in problem.given and "noise" not in problem.vague and problem.noise > 0:
@@ -292,13 +334,9 @@ def told(problem: Problem, units: int) -> str | None:
     return f"state-library:{','.join(texts)}" if set(settings) - {"units"} else None
 
 
-def _oracle(name: str) -> bool:
-    return hasattr(REGISTRY[name].make, "informed")
-
-
 def ab_test(problem: Problem) -> str:
-    """Return the plain test that a tenth of the rounds is given to."""
-    return f"ab-test:test={max(problem.arms, problem.horizon // 10)}"
+    """Return the plain test that takes a tenth of the rounds."""
+    return f"{AB_TEST}:test={max(problem.arms, problem.horizon // 10)}"
 
 
 def looks(runs: int) -> list[int]:
@@ -317,43 +355,35 @@ def looks(runs: int) -> list[int]:
 def measure(
     problem: Problem,
     specs: Mapping[str, Any],
-    finalists: list[str],
+    chosen: list[str],
     workers: int | None,
-    progress: Callable[[int], None] | None,
-) -> Ranking:
-    """Return the ranking of finalists and the plain ways on worlds that did not choose them."""
-    shown = {label: specs[label] for label in finalists}
-    tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith("ab-test")]
-    shown |= {label: specs.get(label, label) for label in (PLAIN, *(tests[:1] or [ab_test(problem)]))}
+    progress: Callable[[int, int], None],
+) -> Comparison:
+    """Return the comparison of finalists and plain policies on worlds that were not used to choose."""
+    shown = {label: specs[label] for label in chosen}
+    tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
+    shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
     made = enlist(shown, problem)
     if has_limit(problem):
-        made[LIMIT] = policy(LIMIT, arms=problem.arms)
+        made |= enlist([LIMIT], problem)
     results = simulate(
-        problem,
-        made,
-        horizon=problem.horizon,
-        draws=problem.runs,
-        repeats=1,
-        seed=problem.seed,
-        first=HELD_OUT,
-        workers=workers,
-    )
-    if progress is not None:
-        progress(results.regret.size * problem.horizon)
+        problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, first=HELD_OUT, bins=BINS,
+        workers=workers, progress=progress,
+    )  # fmt: skip
     return rank(problem, shown, made, results)
 
 
-def sureness(chosen: Race, ranking: Ranking) -> float:
-    """Return how sure it is that the winner has the least regret on average: all chances of an error, taken off 1.
+def sureness(chosen: Race, comparison: Comparison) -> float:
+    """Return how sure it is that the winner has the least regret on average: 1 less the probabilities of all errors.
 
     They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. Besides, what
-    happens in one world of n may not show in n worlds, so that n worlds bear no more than n / (n + 1).
+    happens in one world of n may not show in n worlds, so that n worlds support no more than n / (n + 1).
     """
     if len(chosen.regret) == 1:
         return 1.0
-    regret = dict(zip(ranking.results.labels, ranking.results.regret, strict=True))
+    regret = comparison.regret
     ours = regret[chosen.winner]
-    doubts = [chance(regret[label] - ours) for label in regret if label in chosen.regret and label != chosen.winner]
+    errors = [p_value(regret[label] - ours) for label in regret if label in chosen.regret and label != chosen.winner]
     unmeasured = [label for label in chosen.left if label not in regret]
-    sure = 0.0 if unmeasured else 1 - sum(doubts) - RISK
+    sure = 0.0 if unmeasured else 1 - sum(errors) - RISK
     return max(0.0, min(sure, len(ours) / (len(ours) + 1)))

@@ -1,6 +1,7 @@
-"""Any policies on any world: a ranking, with everything paired."""
+"""Any policies on any problem: a ranking, with everything paired."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -8,7 +9,9 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.advice.result import Result, problem_values, records
+from latentbandits.policies.groups import LIMIT
+from latentbandits.presentation.numbers import counted
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse
 from latentbandits.simulation.batch import enlist, labelled, simulate
@@ -21,59 +24,87 @@ DEFAULT = ("state-library", "adasp-ucb", "glr-ucb", "lc-ucb", "sw-ucb", "ucb1")
 BINS = 100
 
 
-class Ranking(pd.DataFrame):  # type: ignore[misc]
-    """A data frame with a line per policy, best first; oracles stand where their regret puts them, without a rank.
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
+    """Policies on the same runs of a problem, best first; oracles stand where their regret puts them, without a rank.
 
     Attributes
     ----------
-    world : the world, or the problem that describes it
+    table : data frame
+        A row per policy: `rank` (0 for an oracle), `units`, `regret` per unit with its 95 % interval (`low`, `high`), as a multiple of
+        the Bayes limit on the same runs (`x_limit`, with `x_low` and `x_high`), the share of rounds with the best arm (`optimal`),
+        `probes` per 1,000 rounds, and the share of runs in which the policy has less regret than the next in the ranking (`beats_next`
+        with `beats_low` and `beats_high`; a tie counts half).
+    problem : the problem, or the world and its sizes
+    policies : label -> spec or policy, as given
     results : everything per run, see `latentbandits.Results`
     """
 
-    _metadata: ClassVar[list[str]] = ["world", "results", "specs"]
-    world: Any
+    problem: Any
+    policies: Mapping[str, Any]
     results: Results
-    specs: dict[str, Any]
-
-    @property
-    def _constructor(self) -> Any:
-        return Ranking
+    owner: ClassVar[str] = "compare"
 
     @property
     def ranked(self) -> list[str]:
         """The policies without the oracles, best first."""
-        return [str(name) for name in self.index[self["rank"] > 0]]
+        return [str(name) for name in self.table.index[self.table["rank"] > 0]]
 
-    def plot(self) -> "Figure":
+    @property
+    def regret(self) -> dict[str, np.ndarray]:
+        """Label -> cumulative regret per unit of every run."""
+        return dict(zip(self.results.labels, self.results.regret, strict=True))
+
+    @property
+    def headline(self) -> str:
+        """The best policy, out of how many, on what."""
+        size = f"{counted(self.results.draws, 'run')} of {counted(self.results.horizon, 'round')}"
+        return f"{self.ranked[0]} is first of {len(self.ranked)}, {size}" if self.ranked else size
+
+    def difference(self, one: str, other: str) -> tuple[float, float, float]:
+        """Return the mean regret of one policy less that of another on the same runs, and its 95 % interval."""
+        return interval(self.regret[one] - self.regret[other])
+
+    def figure(self) -> "Figure":
         """Return a figure of regret over time, with 95 % bands."""
         from latentbandits.advice.figures import over_time
 
         return over_time(self.results, self.ranked)
 
-    def difference(self, one: str, other: str) -> tuple[float, float, float]:
-        """Return the mean regret of one policy less that of another on the same runs, and its 95 % interval."""
-        regret = dict(zip(self.results.labels, self.results.regret, strict=True))
-        return interval(regret[one] - regret[other])
-
     def text(self) -> str:
-        """Return the ranking as a table, and what it says about the first two."""
-        from latentbandits.advice.words import ranked
+        """Return the ranking as a terminal shows it, and how the first two compare."""
+        from latentbandits.advice.text import comparison_text
 
-        return ranked(self)
+        return comparison_text(self)
 
-    def python(self, figure: str | Path = "compare.svg") -> str:
-        """Return the Python that makes this ranking."""
-        given = spelled(self.specs)
-        world = self.world if isinstance(self.world, Problem) else f"{type(self.world.world).__name__}(...)"
+    def python(self, path: str | Path = "compare.svg") -> str:
+        """Return the Python that makes this comparison and saves its figure."""
         return (
             "import latentbandits as lb\n\n"
-            f"ranking = lb.compare(\n    lb.{world},\n    {given},\n)\nprint(ranking.text())\n"
-            f"ranking.plot().savefig({str(figure)!r})"
+            f"comparison = lb.compare(\n    {problem_source(self.problem)},\n    {policies_source(self.policies)},\n)\n"
+            f"print(comparison.text())\ncomparison.save({str(path)!r})"
         )
+
+    def values(self) -> dict[str, Any]:
+        """Return everything but single runs as plain values."""
+        results = self.results
+        over_time = {
+            name: bins.mean(axis=0).cumsum().tolist()
+            for name, bins in zip(results.labels, results.regret_bins, strict=True)
+        }
+        return {
+            "problem": problem_values(self.problem),
+            "horizon": results.horizon,
+            "runs": results.draws,
+            "seed": results.seed,
+            "python": self.python(),
+            "policies": [row | {"regret_over_time": over_time[row["policy"]]} for row in records(self.table)],
+            "rounds": results.edges[1:].tolist(),
+        }
 
 
 def compare(
-    world: World | Mapping[str, Any] | str | Path,
+    problem: World | Mapping[str, Any] | str | Path,
     policies: Iterable[Any] | Mapping[str, Any] | None = None,
     *,
     horizon: int | None = None,
@@ -82,19 +113,18 @@ def compare(
     seed: int | None = None,
     workers: int | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Ranking:
-    """Play policies on the same runs of a world and rank them.
+) -> Comparison:
+    """Play policies on the same runs of a problem and rank them.
 
     Parameters
     ----------
-    world : World, mapping or path
-        A `Problem`, its words as a mapping, the path of a TOML file, or any world, such as `HiddenMarkov`.
+    problem : Problem, world, path or mapping
+        A `Problem`, any world, such as `HiddenMarkov`, the path of a TOML file, or the words of a problem as a mapping.
     policies : iterable or mapping, optional
-        Texts that `latentbandits.policy` takes, policies, or a mapping from labels to either; what the file names, or six usual ones, if
-        not given.
+        Specs that `latentbandits.policy` takes, policies, or a mapping from labels to either; those that the problem names, or six usual
+        ones, if not given.
     horizon, runs, units, seed : int, optional
-        Instead of what the problem says (10,000 rounds, 200 runs, seed 0; as many units as the policies need, for a world that is no
-        problem).
+        Instead of the problem's own (for a world: 10,000 rounds, 200 runs, any number of units, seed 0).
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
@@ -102,73 +132,73 @@ def compare(
 
     Returns
     -------
-    Ranking
-        A data frame, best policy first: `regret` per unit with its 95 % interval (`low`, `high`), as a multiple of the Bayes limit on the
-        same runs (`x_limit`, with `x_low` and `x_high`), the share of rounds with the best arm (`optimal`), `probes` per 1,000 rounds, and
-        the share of runs in which the policy has less regret than the next in the ranking (`beats_next`, a draw counts half).
+    Comparison
+        With a `.table`, best policy first, `.figure()`, `.text()`, and `.save(path)` for any of them.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> ranking = lb.compare(lb.Problem(states=3, noise=0.1, runs=20, horizon=2000), ["ucb1", "state-library", "glr-ucb:risk=0.2"])
-    >>> list(ranking.index)
+    >>> problem = lb.Problem(states=3, noise=0.1, runs=20, horizon=2000)
+    >>> comparison = lb.compare(problem, ["ucb1", "state-library", "glr-ucb:risk=0.2"])
+    >>> comparison
+    <Comparison: state-library is first of 3, 20 runs of 2,000 rounds>
+    >>> list(comparison.table.index)
     ['bayes-limit', 'state-library', 'glr-ucb:risk=0.2', 'ucb1']
-    >>> bool(ranking.loc["state-library", "beats_next"] > 0.5)
+    >>> bool(comparison.table.loc["state-library", "beats_next"] > 0.5)
     True
     """
-    problem = as_problem(world, horizon=horizon, runs=runs, units=units, seed=seed)
-    policies = policies if policies is not None else problem.policies or defaults(problem)
-    specs = labelled(policies)
+    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    specs = labelled(policies if policies is not None else described.policies or defaults(described))
     if specs.get(LIMIT, LIMIT) != LIMIT:
-        raise refuse("compare", "label", LIMIT, "another one, for this is what all are compared with")
-    made = enlist(specs, problem)
+        raise refuse("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
+    made = enlist(specs, described)
     for label, one in made.items():
-        fits(label, one, problem.units)
-    if LIMIT not in made and has_limit(problem):
-        made |= enlist([LIMIT], problem)
+        check_units(label, one, described.units)
+    if LIMIT not in made and has_limit(described):
+        made |= enlist([LIMIT], described)
     results = simulate(
-        problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, bins=BINS,
+        described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
         workers=workers, progress=progress,
     )  # fmt: skip
-    return rank(problem, specs, made, results)
+    return rank(described, specs, made, results)
 
 
-def defaults(world: Any) -> list[str]:
+def defaults(problem: Any) -> list[str]:
     """Return the policies that are compared if none are named."""
-    several = isinstance(world, Problem) and world.units > 1
-    extra = [f"adarp-ucb:units={min(world.units, world.arms)}", f"state-library:units={world.units}"] if several else []
-    return [*DEFAULT, *extra]
+    if (problem.units or 1) == 1:
+        return [*DEFAULT]
+    return [*DEFAULT, f"adarp-ucb:units={min(problem.units, problem.arms)}", f"state-library:units={problem.units}"]
 
 
-def fits(label: str, policy: Any, units: int | None) -> None:
+def check_units(label: str, policy: Any, units: int | None) -> None:
     """Refuse a policy that needs more units than there are."""
     if units is not None and policy.units > units:
         raise refuse("compare", f"units of {label}", policy.units, f"at most the problem's {units} (its key is units)")
 
 
-def spelled(specs: Mapping[str, Any]) -> str:
-    """Return policies as Python that names them: a list of texts, or a mapping from labels where it needs one.
+def problem_source(problem: Any) -> str:
+    """Return the Python that makes a problem, as far as that is known."""
+    return f"lb.{problem}" if isinstance(problem, Problem) else f"{type(problem.world).__name__}(...)"
+
+
+def policies_source(specs: Mapping[str, Any]) -> str:
+    """Return policies as Python that names them: a list of specs, or a mapping from labels where it needs one.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits.advice.compare import spelled
-    >>> print(spelled({"ucb1": "ucb1", "mine": lb.policy("ts")}))
+    >>> from latentbandits.advice.compare import policies_source
+    >>> print(policies_source({"ucb1": "ucb1", "mine": lb.policy("ts")}))
     {'ucb1': 'ucb1', 'mine': lb.ThompsonSampling(arms=2, units=1, noise=0.1, prior_weight=0.1)}
     """
-    if all(label == spec for label, spec in specs.items() if isinstance(spec, str)) and all(
-        isinstance(spec, str) for spec in specs.values()
-    ):
+    if all(isinstance(spec, str) and label == spec for label, spec in specs.items()):
         return repr(list(specs))
-    texts = [
-        f"{label!r}: {spec!r}" if isinstance(spec, str) else f"{label!r}: {'lb.' if _ours(spec) else ''}{spec!r}"
-        for label, spec in specs.items()
-    ]
-    return "{" + ", ".join(texts) + "}"
 
+    def source(spec: Any) -> str:
+        ours = type(spec).__module__.startswith("latentbandits.")
+        return f"lb.{spec!r}" if ours else repr(spec)
 
-def _ours(policy: Any) -> bool:
-    return type(policy).__module__.startswith("latentbandits.")
+    return "{" + ", ".join(f"{label!r}: {source(spec)}" for label, spec in specs.items()) + "}"
 
 
 def always_the_same(world: World, seed: int) -> bool:
@@ -183,21 +213,21 @@ def has_limit(world: World) -> bool:
     return world.realise(1, 1, 0, 0, 0).truth is not None
 
 
-def rank(world: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results: Results) -> Ranking:
-    """Return the ranking of paired results."""
+def rank(problem: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results: Results) -> Comparison:
+    """Return the comparison of paired results: `specs` as given, `made` the policies that played."""
     regret = dict(zip(results.labels, results.regret, strict=True))
     order = sorted(results.labels, key=lambda label: float(regret[label].mean()))
     ranked = [label for label in order if not isinstance(made[label], Oracle)]
-    lines = []
     summaries = {row.label: row for row in results.summary()}
+    limit = regret.get(LIMIT)
+    lines = []
     for label in order:
         row = summaries[label]
-        limit = regret.get(LIMIT)
-        several = ratio(regret[label], limit) if limit is not None and limit.mean() > 0 else (np.nan,) * 3
+        multiple = ratio(regret[label], limit) if limit is not None and limit.mean() > 0 else (np.nan,) * 3
         beats = (np.nan,) * 3
         if label in ranked[:-1]:
-            next_one = ranked[ranked.index(label) + 1]
-            beats = share(wins(regret[label], regret[next_one]), len(regret[label]))
+            following = ranked[ranked.index(label) + 1]
+            beats = share(wins(regret[label], regret[following]), len(regret[label]))
         lines.append(
             {
                 "policy": label,
@@ -206,21 +236,20 @@ def rank(world: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results:
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,
-                **dict(zip(("x_limit", "x_low", "x_high"), several, strict=True)),
+                **dict(zip(("x_limit", "x_low", "x_high"), multiple, strict=True)),
                 "optimal": row.optimal,
                 "probes": row.probes,
                 **dict(zip(("beats_next", "beats_low", "beats_high"), beats, strict=True)),
             }
         )
-    found = Ranking(pd.DataFrame(lines).set_index("policy"))
-    if always_the_same(world, results.seed):  # one world says nothing about others
-        found[["low", "high", "x_low", "x_high", "beats_low", "beats_high"]] = np.nan
-    found.world, found.results, found.specs = world, results, dict(specs)
-    return found
+    table = pd.DataFrame(lines).set_index("policy")
+    if always_the_same(problem, results.seed):  # one world says nothing about others
+        table[["low", "high", "x_low", "x_high", "beats_low", "beats_high"]] = np.nan
+    return Comparison(table, problem, dict(specs), results)
 
 
 def wins(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the number of runs in which one has less regret than the other; a draw counts half."""
+    """Return the number of runs in which one has less regret than the other; a tie counts half."""
     return float((one < other).sum() + 0.5 * (one == other).sum())
 
 

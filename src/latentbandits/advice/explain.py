@@ -1,4 +1,4 @@
-"""What the paper's theory says about a problem: how far states lie apart, how fast they change, how often to look."""
+"""What the paper's theory says about a problem: how far apart the states are, how fast they change, how often to probe."""
 
 import math
 
@@ -14,7 +14,7 @@ WORLDS = 64
 FINGERPRINTS = 2000
 NEVER = 1e-12
 QUANTILES = (0.1, 0.5, 0.9)
-# word in the table -> what it is
+# quantity in the table -> what it is
 MEANING = {
     "separation": "Gamma_B: distance of the two states most alike, over all arms",
     "separation / noise": "the same in standard deviations of one reward of a probe",
@@ -28,7 +28,7 @@ MEANING = {
 
 
 def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
-    """Return the theory's quantities for worlds that fit a problem: a line each, with the median and the 10 and 90 % quantiles.
+    """Return the theory's quantities for worlds that fit a problem: a row each, with the median and the 10 and 90 % quantiles.
 
     A problem that is no hidden Markov chain has none.
 
@@ -42,10 +42,10 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
     """
     if problem.kind != CHAIN:
         return pd.DataFrame(columns=["low", "median", "high", "meaning"])
-    worlds = worlds if problem.range("states").high <= 100 else min(worlds, 8)  # the theory of many states takes long
-    lines = [_of(problem, draw) for draw in range(worlds)]
+    worlds = worlds if problem.range("states").high <= 100 else min(worlds, 8)  # many states take long
+    rows = [_of(problem, draw) for draw in range(worlds)]
     table = (
-        pd.DataFrame(lines)
+        pd.DataFrame(rows)
         .quantile(list(QUANTILES), interpolation="nearest")
         .T.set_axis(["low", "median", "high"], axis=1)
     )
@@ -85,35 +85,35 @@ def _of(problem: Problem, draw: int) -> dict[str, float]:
 
 
 def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
-    """Return what the quantities mean for the choice, in words."""
+    """Return what the quantities mean for the choice, as sentences."""
     if table.empty:
         return []
     at = table["median"]
     error, apart, moved = at["decoding error"], at["separation / noise"], at["change in a probe"]
     rounds, rate = -(-problem.arms // min(problem.units, problem.arms)), short(at["switching rate"])
     if error < 0.05:
-        read = "whoever probes knows the state at once"
+        reading = "a single probe identifies the state"
     elif error < 0.35:
-        read = "several rounds have to be weighed together"
+        reading = "several rounds have to be combined"
     else:
-        read = "only a policy that weighs many rounds can tell the states apart"
-    told = [
+        reading = "only a policy that combines many rounds can tell the states apart"
+    found = [
         f"The two states most alike are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
-        f"in {percent(error)} of probes: {read}."
+        f"in {percent(error)} of probes: {reading}."
     ]
     if not math.isfinite(at["best interval"]) and at["switching rate"] > 0:
-        return [*told, "No arm is better than another, so that there is nothing to find out."]
+        return [*found, "No arm is better than another, so there is nothing to learn."]
     if at["switching rate"] == 0:
-        return [*told, "The state never changes, so that what a probe tells never goes out of date."]
+        return [*found, "The state never changes, so a fingerprint never goes stale."]
     if rounds > 1:
-        told.append(
+        found.append(
             f"A probe takes {rounds} rounds, in which the state changes with probability {short(100 * moved)} % "
             f"(q = {rate} per round at most)."
         )
     else:
-        told.append(f"A probe takes one round; the state changes with probability q = {rate} per round at most.")
-    told.append(
+        found.append(f"A probe takes one round; the state changes with probability q = {rate} per round at most.")
+    found.append(
         f"A policy that probes on a schedule should do so every {short(at['best interval'])} rounds (tau*) and trust a fingerprint for "
         f"at most {short(at['staleness cap'])} (H); the last reward alone names the wrong state in {percent(at['lagged error'])} of rounds."
     )
-    return told
+    return found

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.presentation.numbers import figure as said
+from latentbandits.policies.groups import LIMIT
+from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.palette import BLACK, GREY, RED, drawing, label, style
 from latentbandits.simulation.results import Results, interval, ratio
 
@@ -50,7 +50,7 @@ def _curves(axes: Axes, results: Results, order: Sequence[str]) -> None:
         seen[look.color, str(look.line)] = twin + 1
         axes.plot(
             results.edges, bands[:, 0], color=look.color, linestyle=look.line, markevery=0.1, ms=4,
-            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{label(name)}: {bands[-1, 0]:.4g}",
+            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{label(name)}: {number(bands[-1, 0])}",
         )  # fmt: skip
         if len(curves) > 1:
             axes.fill_between(results.edges, bands[:, 1], bands[:, 2], color=look.color, alpha=0.15, linewidth=0)
@@ -60,16 +60,16 @@ def _curves(axes: Axes, results: Results, order: Sequence[str]) -> None:
     axes.set_ylabel("cumulative regret per unit")
 
 
-def entrants(advice: "Advice") -> Figure:
+def all_candidates(advice: "Advice") -> Figure:
     """All candidates of a race: regret over the winner's, and after how many worlds they dropped out."""
     with drawing():
-        figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(advice)))
+        names = list(advice.table.index)
+        figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(names)))
         axes = figure.subplots()
-        names = list(advice.index)
         _leads(axes, advice, names)
         for y, name in enumerate(names):
             count = advice.race.worlds(name)
-            met = f"{count} worlds" if not advice.loc[name, "dropped"] else f"out after {count}"
+            met = f"{count} worlds" if not advice.table.loc[name, "dropped"] else f"out after {count}"
             axes.annotate(
                 met,
                 (1.0, y),
@@ -84,7 +84,7 @@ def entrants(advice: "Advice") -> Figure:
 
 
 def _leads(axes: Axes, advice: "Advice", names: Sequence[str]) -> None:
-    """Draw the regret of some candidates over the winner's, on the worlds that both met."""
+    """Plot the regret of some candidates over the winner's, on the worlds that both met."""
     race = advice.race
     for y, name in enumerate(names):
         count = min(race.worlds(name), race.worlds(advice.winner))
@@ -101,7 +101,7 @@ def _leads(axes: Axes, advice: "Advice", names: Sequence[str]) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
 
 
-def turning(advice: "Advice") -> Figure:
+def all_sweeps(advice: "Advice") -> Figure:
     """Each quantity moved beyond its range: rivals' regret over the winner's; below 1 another policy is better."""
     with drawing():
         columns = min(2, max(1, len(advice.sweeps)))
@@ -121,9 +121,9 @@ def turning(advice: "Advice") -> Figure:
 
 
 def _rivals(advice: "Advice") -> list[str]:
-    """Return the policies worth a line: the first two rivals, and whoever is best somewhere."""
+    """Return the policies worth a line: the first two rivals, and those that are best somewhere."""
     raced = {name for sweep in advice.sweeps for point in sweep.points for name in point.race.regret}
-    others = [name for name in advice.index if name != advice.winner and name in raced]
+    others = [name for name in advice.table.index if name != advice.winner and name in raced]
     best = [point.race.winner for sweep in advice.sweeps for point in sweep.points]
     best += [flip.better for sweep in advice.sweeps for flip in sweep.flips]
     return [*dict.fromkeys([*others[:2], *(name for name in best if name != advice.winner)])][:6]
@@ -164,15 +164,15 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
     axes.set_xlabel(AXES.get(sweep.quantity, sweep.quantity))
 
 
-def advised(advice: "Advice") -> Figure:
-    """Regret over time on fresh worlds, and the lead of the winner along every quantity."""
+def advice_summary(advice: "Advice") -> Figure:
+    """Regret over time on fresh worlds, and the first of the candidates."""
     with drawing():
         figure = Figure(figsize=(9.6, 4.2))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _curves(left, advice.ranking.results, advice.ranking.ranked)
-        left.set_title(f"{advice.problem.runs} worlds that did not choose, bands: 95 %", fontsize=9)
+        _curves(left, advice.comparison.results, advice.comparison.ranked)
+        left.set_title(f"{advice.problem.runs} worlds not used to choose, bands: 95 %", fontsize=9)
         left.legend(fontsize=7.5, loc="upper left")
-        _leads(right, advice, list(advice.index)[:8])
+        _leads(right, advice, list(advice.table.index)[:8])
         right.set_xlabel(f"regret / regret of {label(advice.winner)}")
         right.set_title("the first of the candidates, bars: 95 %", fontsize=9)
     return figure
@@ -180,7 +180,7 @@ def advised(advice: "Advice") -> Figure:
 
 def search_and_verdict(tuning: "Tuning") -> Figure:
     """Left, the trials on the worlds tuned on; right, defaults and tuned settings on held-out worlds with 95 % intervals."""
-    results, look = tuning.ranking.results, style(tuning.name)
+    results, look = tuning.comparison.results, style(tuning.name)
     numbers, values = np.arange(1, len(tuning.table) + 1), tuning.table["per_round"].to_numpy()
     complete, pruned = (tuning.table["outcome"].to_numpy() == outcome for outcome in ("complete", "pruned"))
     with drawing():
@@ -207,10 +207,10 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
             right.errorbar(
                 [place], [mean], yerr=reach, fmt="o", color=look.color, mfc=look.color if place else "white", capsize=4
             )
-            right.annotate(said(mean), (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
+            right.annotate(number(mean), (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
         if LIMIT in results.labels:
             limit = float(results.regret[results.labels.index(LIMIT)].mean())
-            shown_as = f"{label(LIMIT)}: {said(limit)}"
+            shown_as = f"{label(LIMIT)}: {number(limit)}"
             right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line, label=shown_as)
             right.legend(fontsize=8)
         right.set_xticks(range(len(shown)), [name.rpartition(" (")[2].rstrip(")") for name in shown])
@@ -219,7 +219,7 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
         right.grid(visible=False, axis="x")
         right.set_ylabel("cumulative regret per unit")
         gain = (
-            f"gain {said(tuning.gain)} ({said(tuning.gain_low)} to {said(tuning.gain_high)})"
+            f"gain {number(tuning.gain)} ({number(tuning.gain_low)} to {number(tuning.gain_high)})"
             if tuning.found
             else "gain 0"
         )

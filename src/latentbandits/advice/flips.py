@@ -1,29 +1,30 @@
-"""When the advice would be another: each quantity is moved beyond its range, the others are drawn as before."""
+"""When another policy would be advised: each quantity is moved beyond its range, the others are sampled as before."""
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from latentbandits.advice.problem import CHAIN, DRIFT, QUANTITIES, RECORDED, SEASONS, Problem, Range
-from latentbandits.advice.race import Race, chance, race
+from latentbandits.advice.race import Race, p_value, race
+from latentbandits.presentation.progress import Report, Stages
 from latentbandits.simulation.batch import simulate
 
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
 CHECK = 3_000_000
 STRETCH, STRETCH_EXACT = 8.0, 32.0  # how far beyond its range, or its exact value, a quantity is moved
 POINTS, POINTS_EXACT = 7, 9
-# Only who leads is asked here, and a flip is checked on other worlds: a race of few worlds that soon drops the others
+# These races only have to find who leads, and a flip is checked on other worlds: few worlds, and the others soon drop out
 LOOKS, LEVEL_RACE, FACTOR = (4, 8, 16), 0.05, 1.5
-CHECKED, NARROWED = 64, 24
+CHECKED, NARROWED, HALVINGS = 64, 24, 3  # worlds that confirm a flip, worlds for each step that narrows it, and steps
 LONGEST = 1e5  # a regime of more rounds is one that never ends
 # No quantity is moved beyond this, unless the problem is there itself
 MOST = {"states": 100.0, "dwell": LONGEST, "timescale": LONGEST}
 # A flip is one that a fresh test confirms at this level and that is worth a change
 LEVEL, WORTH = 0.01, 0.02
 HINT = 0.1  # and that the race hints at, at this level
+OTHER_KINDS = ("the means drift smoothly instead of jumping", "nothing changes at all")
 
 
 class Point(NamedTuple):
@@ -72,48 +73,64 @@ class Sweep(NamedTuple):
     flips: list[Flip]
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """The question when another policy would be better than the advised one.
+class FlipSearch:
+    """The search for problems near a given one for which another policy is better than the advised one.
 
-    Attributes
+    Parameters
     ----------
-    problem, winner : the problem, and what was advised
-    candidates : given a problem, label -> policy
-    workers : threads
-    progress : called with the number of rounds that a step has played
+    problem : Problem
+        What the advice is for.
+    winner : str
+        Label of the advised policy.
+    candidates : callable
+        Given a problem, label -> policy.
+    workers : int, optional
+        Threads.
+    progress : callable, optional
+        Called with the rounds played so far and at most in all.
     """
 
-    problem: Problem
-    winner: str
-    candidates: Callable[[Problem], Mapping[str, Any]]
-    workers: int | None
-    progress: Callable[[int], None]
+    def __init__(
+        self,
+        problem: Problem,
+        winner: str,
+        candidates: Callable[[Problem], Mapping[str, Any]],
+        workers: int | None = None,
+        progress: Report | None = None,
+    ) -> None:
+        self.problem, self.winner, self.candidates, self.workers = problem, winner, candidates, workers
+        self._plan = plan(problem, len(candidates(problem)))
+        self._sections = Stages(progress, *map(sum, self._plan.values()))
+        self._steps = Stages(None)  # of the section that is being played
 
-    def sweeps(self) -> list[Sweep]:
-        """Return a sweep for every quantity that can be moved."""
-        found = []
-        for quantity in movable(self.problem):
-            moved = [(value, move(self.problem, quantity, value)) for value in grid(self.problem, quantity)]
-            points = [Point(value, there, self.race(there)) for value, there in moved]
-            known = span(self.problem, quantity)
-            found.append(Sweep(quantity, known, points, self.flips(quantity, known, points)))
-        return found
+    def run(self) -> tuple[list[Sweep], list[Flip]]:
+        """Return a sweep for every quantity that can be moved, and the other kinds of world in which another policy is better."""
+        sweeps = [self.sweep(quantity) for quantity in movable(self.problem)]
+        kinds = [self.other_kind(words, there) for words, there in other_kinds(self.problem)]
+        self._sections.close()
+        return sweeps, [flip for flip in kinds if flip is not None]
 
-    def suppositions(self) -> list[Flip]:
-        """Return the other kinds of world in which another policy would be better."""
-        found = []
-        for words, moved in other_kinds(self.problem):
-            ran = self.race(moved)
-            better, saved = ran.winner, self.confirmed(moved, ran)
-            if saved > 0:
-                found.append(Flip("kind", words, math.nan, math.nan, better, saved, math.nan, inside=False))
-        return found
+    def _begin(self, section: str) -> None:
+        self._steps = Stages(self._sections.next(), *self._plan[section])
+
+    def sweep(self, quantity: str) -> Sweep:
+        """Return the races along one quantity, and its flips."""
+        self._begin(quantity)
+        moved = [(value, move(self.problem, quantity, value)) for value in grid(self.problem, quantity)]
+        points = [Point(value, there, self.race(there)) for value, there in moved]
+        known = span(self.problem, quantity)
+        return Sweep(quantity, known, points, self.flips(quantity, known, points))
+
+    def other_kind(self, words: str, there: Problem) -> Flip | None:
+        """Return the flip if the world were of another kind; None if the advice stands."""
+        self._begin(words)
+        ran = self.race(there)
+        saved = self.confirmed(there, ran)
+        return Flip("kind", words, math.nan, math.nan, ran.winner, saved, math.nan, inside=False) if saved > 0 else None
 
     def flips(self, quantity: str, known: Range, points: list[Point]) -> list[Flip]:
-        """Find where another policy takes over, on both sides: through the range and on, until it does."""
-        away_from = [away(point.value, known) for point in points]
-        inside = [i for i, distance in enumerate(away_from) if distance == min(away_from)]
+        """Return where another policy becomes better, on both sides: through the range and beyond it."""
+        inside = within([point.value for point in points], known)
         down, up = points[inside[-1] :: -1], points[inside[0] :]
         found = [self.first_flip(quantity, side, known, path) for side, path in (("below", down), ("above", up))]
         return [flip for flip in found if flip is not None]
@@ -127,13 +144,13 @@ class Doubt:
                 stands = point.value
             elif stands is not None:
                 low, high = sorted(self.bracket(quantity, stands, point.value, better))
-                within = known.low < high and low < known.high
-                return Flip(quantity, side, low, high, better, saved, point.value, within)
+                overlaps = known.low < high and low < known.high
+                return Flip(quantity, side, low, high, better, saved, point.value, overlaps)
         return None
 
     def bracket(self, quantity: str, stands: float, falls: float, better: str) -> tuple[float, float]:
-        """Return where the threshold lies, more closely."""
-        for _ in range(3):
+        """Return two values closer to the threshold: at one the advice stands, at the other it does not."""
+        for _ in range(HALVINGS):
             middle = math.sqrt(stands * falls) if min(stands, falls) > 0 else (stands + falls) / 2
             middle = float(round(middle)) if counts(quantity) else middle
             if middle in (stands, falls):
@@ -143,40 +160,71 @@ class Doubt:
                 falls = middle
             elif level >= 1 - HINT:
                 stands = middle
-            else:  # too close to tell: the threshold may be on either side
+            else:  # too close to call: the threshold may be on either side
                 break
         return stands, falls
 
-    def race(self, moved: Problem) -> Race:
+    def race(self, there: Problem) -> Race:
         """Return a race of all candidates on a moved problem."""
         return race(
-            moved, self.candidates(moved), LOOKS, horizon=moved.horizon, seed=moved.seed, first=FIRST, level=LEVEL_RACE,
-            factor=FACTOR, workers=self.workers, progress=self.progress,
+            there, self.candidates(there), LOOKS, horizon=there.horizon, seed=there.seed, first=FIRST, level=LEVEL_RACE,
+            factor=FACTOR, workers=self.workers, progress=self._steps.next(),
         )  # fmt: skip
 
-    def confirmed(self, moved: Problem, ran: Race) -> float:
+    def confirmed(self, there: Problem, ran: Race) -> float:
         """Return the share of regret that a race's winner saves, 0 unless fresh worlds confirm that it is worth a change."""
         ours, theirs = ran.regret[self.winner], ran.regret[ran.winner]
         count = min(len(ours), len(theirs))
-        if ran.winner == self.winner or chance(ours[:count] - theirs[:count]) > HINT:
+        if ran.winner == self.winner or p_value(ours[:count] - theirs[:count]) > HINT:
             return 0.0
-        saved, level = self.saves(moved, ran.winner, CHECKED)
+        saved, level = self.saves(there, ran.winner, CHECKED)
         return saved if level <= LEVEL and saved >= WORTH else 0.0
 
-    def saves(self, moved: Problem, better: str, worlds: int) -> tuple[float, float]:
+    def saves(self, there: Problem, better: str, worlds: int) -> tuple[float, float]:
         """Return the share of regret that another policy saves on fresh worlds, and the p-value that it saves any."""
-        made = self.candidates(moved)
+        made = self.candidates(there)
         results = simulate(
-            moved, {name: made[name] for name in (self.winner, better)}, horizon=moved.horizon, draws=worlds, repeats=1,
-            seed=moved.seed, first=CHECK, bins=1, workers=self.workers,
+            there, {name: made[name] for name in (self.winner, better)}, horizon=there.horizon, draws=worlds, repeats=1,
+            seed=there.seed, first=CHECK, bins=1, workers=self.workers, progress=self._steps.next(),
         )  # fmt: skip
-        self.progress(results.regret.size * moved.horizon)
         ours, theirs = results.regret
-        return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, chance(ours - theirs)
+        return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, p_value(ours - theirs)
+
+
+def plan(problem: Problem, count: int) -> dict[str, list[int]]:
+    """Return the rounds that each simulation of a search takes at most, for every quantity and every other kind of world.
+
+    Parameters
+    ----------
+    problem : Problem
+        What the advice is for.
+    count : int
+        Number of candidates.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.flips import plan
+    >>> {section: len(rounds) for section, rounds in plan(lb.Problem(kind="drift"), count=3).items()}
+    {'timescale': 25, 'noise': 25, 'horizon': 15}
+    """
+    found = {}
+    for quantity in movable(problem):
+        values = grid(problem, quantity)
+        horizons = [round(value) if quantity == "horizon" else problem.horizon for value in values]
+        twice = [horizons[i] for i in within(values, span(problem, quantity))]  # on the way down and on the way up
+        found[quantity] = [
+            *(count * LOOKS[-1] * horizon for horizon in horizons),
+            *(2 * CHECKED * horizon for horizon in (*horizons, *twice)),
+            *[2 * NARROWED * problem.horizon] * (2 * HALVINGS),
+        ]
+    for words in OTHER_KINDS if problem.kind == CHAIN else ():
+        found[words] = [count * LOOKS[-1] * problem.horizon, 2 * CHECKED * problem.horizon]
+    return found
 
 
 def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
-    """Return what the world might be instead of a hidden Markov chain, in words and as a problem."""
+    """Return what the world could be instead of a hidden Markov chain, in words and as a problem."""
     if problem.kind != CHAIN:
         return []
     shared: dict[str, Any] = {
@@ -189,27 +237,25 @@ def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
     else:
         low = high = 1 / max(1 / LONGEST, 1 - float(np.mean(np.diag(np.asarray(problem.transition, dtype=float)))))
     shared |= {"arms": problem.arms, "timescale": (low, high)}
-    found = [("the means drift smoothly instead of jumping", Problem(kind=DRIFT, **shared))]
-    found.append(("nothing changes at all", problem.replace(stickiness=1.0)))
-    return found
+    return list(zip(OTHER_KINDS, (Problem(kind=DRIFT, **shared), problem.replace(stickiness=1.0)), strict=True))
 
 
 def movable(problem: Problem) -> list[str]:
     """Return the quantities whose change could change the advice."""
     if problem.kind == RECORDED:
         return []
-    drawn = isinstance(problem.means, Range)
+    sampled = isinstance(problem.means, Range)
     found = ["timescale"] if problem.kind == DRIFT else []
     if problem.kind in (CHAIN, SEASONS):
         found += ["dwell"] if problem.transition is None else []
-        found += ["states"] if drawn and problem.transition is None else []
+        found += ["states"] if sampled and problem.transition is None else []
     found += ["noise"] if problem.rewards == "gaussian" else []
     found += ["carryover"] if problem.kind == CHAIN and "carryover" in problem.vague else []
     return [*found, "horizon"]
 
 
 def span(problem: Problem, quantity: str) -> Range:
-    """Return the range that a problem gives for a quantity, a dwell time where it speaks of stickiness."""
+    """Return the range that a problem gives for a quantity; stickiness is converted to a dwell time."""
     if quantity == "horizon":
         return Range(problem.horizon, problem.horizon)
     if quantity == "dwell" and problem.stickiness is not None:
@@ -260,6 +306,12 @@ def move(problem: Problem, quantity: str, value: float) -> Problem:
     return problem.replace(**{quantity: round(value) if rounded else value})
 
 
+def within(values: Sequence[float], known: Range) -> list[int]:
+    """Return the positions of the values inside a range, or of the nearest if there is none."""
+    distances = [away(value, known) for value in values]
+    return [i for i, distance in enumerate(distances) if distance == min(distances)]
+
+
 def away(value: float, known: Range) -> float:
     """Return how many times a value lies outside a range, as a logarithm."""
     if known.low <= value <= known.high:
@@ -269,5 +321,5 @@ def away(value: float, known: Range) -> float:
 
 
 def lead(point: Point, winner: str) -> tuple[float, str]:
-    """Return the best rival's regret over the winner's in a race, and who that is."""
+    """Return the best rival's regret over the winner's in a race, and the rival."""
     return min((point.race.over(label, winner), label) for label in point.race.regret if label != winner)

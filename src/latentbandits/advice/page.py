@@ -1,139 +1,90 @@
-"""Advice as one HTML page: the answer first, then figures, numbers and reasons; it needs nothing else."""
+"""Advice as one HTML page: the answer first, then figures, numbers and reasons."""
 
-import base64
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from latentbandits.advice import explain, figures, words
-from latentbandits.presentation.numbers import figure as number
-from latentbandits.presentation.numbers import percent, short
-from latentbandits.presentation.palette import saved
-from latentbandits.report.page import STYLE
-from latentbandits.report.verdicts import text as escaped
+from latentbandits.advice import explain, figures
+from latentbandits.advice.text import flip_lines, remarks, settings_line, verdict
+from latentbandits.presentation import html
+from latentbandits.presentation.html import Row, tag
+from latentbandits.presentation.numbers import figure, multiple, percent, short, span
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
 
+SWEEPS = (
+    "Each quantity is moved beyond the problem's range (grey) while the others are sampled as before. Where a line falls below 1, that "
+    "policy did better on these few worlds; a flip (orange) is confirmed on fresh worlds. Bands: 95 %, from 4 to 16 worlds, so rough."
+)
+
 
 def page(advice: "Advice") -> str:
     """Return the page."""
-    first, *rest = words.verdict(advice)
+    first, *rest = verdict(advice)
+    comparison = advice.comparison
     parts = [
-        f"<h1>{escaped(first)}</h1>",
-        *(f"<p>{escaped(line)}</p>" for line in rest),
-        f'<p class="note">Problem: <code>{escaped(str(advice.problem))}</code></p>',
-        picture(
-            figures.over_time(advice.ranking.results, advice.ranking.ranked),
-            f"Regret over time on {advice.problem.runs} worlds that did not take part in the choice.",
+        tag("h1", first),
+        *(tag("p", line) for line in (*rest, *remarks(advice.problem))),
+        tag("p", "Problem: ", tag("code", str(advice.problem)), classes="note"),
+        html.figure(
+            figures.over_time(comparison.results, comparison.ranked),
+            f"Regret over time on {advice.problem.runs} worlds that were not used to choose.",
         ),
-        "<h2>What it costs to be wrong</h2>",
+        tag("h2", "What it costs to be wrong"),
         costs(advice),
     ]
     if advice.sweeps:
-        parts += [
-            "<h2>When the advice would flip</h2>",
-            listed(words.turning_points(advice)),
-            picture(
-                figures.turning(advice),
-                "Each quantity is moved beyond the problem's range (grey) while the others are drawn as before. Where a line falls below 1 "
-                "that policy did better on these few worlds; a flip (orange) is one that fresh worlds confirm. Bands: 95 %, "
-                "from 4 to 16 worlds, so rough.",
-            ),
-        ]
+        flips = html.figure(figures.all_sweeps(advice), SWEEPS)
+        parts += [tag("h2", "When the advice would flip"), html.listed(flip_lines(advice)), flips]
     if len(advice.theory):
-        parts += ["<h2>Why</h2>", listed(explain.sentences(advice.problem, advice.theory)), theory(advice.theory)]
+        sentences = explain.sentences(advice.problem, advice.theory)
+        parts += [tag("h2", "Why"), html.listed(sentences), theory(advice.theory)]
     parts += [
-        "<h2>All candidates</h2>",
-        "<p>Every candidate met the same worlds, a few more at a time, and left when it had clearly lost.</p>",
-        picture(figures.entrants(advice), "Regret over the winner's, on the worlds that the candidate met."),
-        "<h2>How to use it</h2>",
-        f"<p>Settings: <code>{escaped(words.chosen_settings(advice))}</code></p>",
-        f"<pre>{escaped(advice.python())}</pre>",
+        tag("h2", "All candidates"),
+        tag(
+            "p",
+            "Every candidate ran on the same worlds, a few more at a time, and dropped out when it had clearly lost.",
+        ),
+        html.figure(
+            figures.all_candidates(advice), "Regret over the winner's, on the worlds that the candidate ran on."
+        ),
+        tag("h2", "How to use it"),
+        tag("p", "Settings: ", tag("code", settings_line(advice))),
+        tag("pre", advice.python()),
     ]
-    more = (
-        ".figure { overflow-x: auto; } .figure img { max-width: 46rem; min-width: 32rem; } "
-        "h1 { overflow-wrap: anywhere; } code { font-size: .9em; overflow-wrap: anywhere; } "
-        "pre { overflow-x: auto; background: #f6f6f6; padding: .75rem; } td { white-space: nowrap; } "
-        "th.words, td.words { text-align: left; white-space: normal; min-width: 16rem; }"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escaped(first)}</title>\n<style>{STYLE}{more}</style>\n</head>\n<body>\n"
-        + "\n".join(parts)
-        + "\n</body>\n</html>\n"
-    )
+    return html.page(first, *parts)
 
 
-def picture(drawn: Figure, caption: str) -> str:
-    """Return a figure with its caption, inside the page."""
-    data = base64.b64encode(saved(drawn, "svg")).decode()
-    return (
-        f'<figure class="figure"><img alt="{escaped(caption)}" src="data:image/svg+xml;base64,{data}">'
-        f"<figcaption>{escaped(caption)}</figcaption></figure>"
-    )
-
-
-def listed(lines: list[str]) -> str:
-    """Return sentences as a list."""
-    return "<ul>" + "".join(f"<li>{escaped(line)}</li>" for line in lines) + "</ul>"
-
-
-def costs(advice: "Advice") -> str:
+def costs(advice: "Advice") -> html.Html:
     """Return the table of what other choices cost."""
     head = [
-        "policy",
-        "regret",
-        "95 % interval",
-        "x limit",
-        "best arm",
-        "probes per 1,000",
-        "more than advised",
-        "95 % interval",
+        "policy", "regret", "95 % interval", "x limit", "best arm", "probes per 1,000", "more than advised", "95 % interval",
         "worse in",
-    ]
-    lines = []
-    for name, row in advice.ranking.iterrows():
+    ]  # fmt: skip
+    rows = []
+    for name, row in advice.comparison.table.iterrows():
         more = ["", "", ""]
         if name in advice.costs.index:
             cost = advice.costs.loc[name]
-            more = [
-                number(cost["more"]),
-                f"{number(cost['low'])} to {number(cost['high'])}",
-                f"{percent(cost['beaten'])} of worlds",
-            ]
-        lines.append(
-            [
-                str(name),
-                number(row["regret"]),
-                f"{number(row['low'])} to {number(row['high'])}",
-                f"{row['x_limit']:.2f}" if row["x_limit"] == row["x_limit"] else "",
-                f"{row['optimal']:.1%}",
-                f"{row['probes']:.1f}" if row["probes"] else "",
-                *more,
-            ]
-        )
-    return rows(head, lines, best=advice.winner)
+            more = [figure(cost["more"]), span(cost["low"], cost["high"]), f"{percent(cost['beaten'])} of worlds"]
+        cells = [
+            str(name),
+            figure(row["regret"]),
+            span(row["low"], row["high"]),
+            multiple(row["x_limit"]) if row["x_limit"] == row["x_limit"] else "",
+            percent(row["optimal"], digits=1),
+            figure(row["probes"]) if row["probes"] else "",
+            *more,
+        ]
+        rows.append(Row(cells, classes="best" if name == advice.winner else ""))
+    return html.table(head, rows)
 
 
-def theory(table: pd.DataFrame) -> str:
+def theory(table: pd.DataFrame) -> html.Html:
     """Return the table of the theory's quantities."""
-    lines = [
-        [str(name), short(row["median"]), f"{short(row['low'])} to {short(row['high'])}", str(row["meaning"])]
+    rows = [
+        [str(name), short(row["median"]), span(row["low"], row["high"], short), str(row["meaning"])]
         for name, row in table.iterrows()
     ]
-    return rows(["quantity", "median", "10 to 90 % of worlds", "what it is"], lines, words=3)
-
-
-def rows(head: list[str], lines: list[list[str]], best: str = "", words: int = -1) -> str:
-    """Return a table: the line of the best stands out, the column of words is set as text."""
-
-    def cells(tag: str, line: list[str]) -> str:
-        return "".join(
-            f"<{tag}{' class=words' if i == words else ''}>{escaped(cell)}</{tag}>" for i, cell in enumerate(line)
-        )
-
-    body = "".join(('<tr class="best">' if line[0] == best else "<tr>") + cells("td", line) + "</tr>" for line in lines)
-    return f'<div class="scroll"><table><tr>{cells("th", head)}</tr>{body}</table></div>'
+    return html.table(["quantity", "median", "10 to 90 % of worlds", "what it is"], rows, text=(0, 3))

@@ -12,7 +12,7 @@ from latentbandits.simulation.batch import simulate
 
 # The chance that a race drops its best candidate, all looks and candidates together
 RISK = 0.01
-# A few worlds may not show the rare bad one: before so many, only those with so many times the leader's regret drop out
+# A few worlds may not show the rare bad one: before MANY, only candidates with HOPELESS times the leader's regret drop out
 MANY, HOPELESS = 32, 3.0
 
 
@@ -61,7 +61,7 @@ def race(
     level: float | None = None,
     factor: float = HOPELESS,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Race:
     """Run candidates until each has lost or all worlds are used.
 
@@ -86,7 +86,7 @@ def race(
     workers : int, optional
         Threads.
     progress : callable, optional
-        Called with the number of rounds that a step has played.
+        Called with the rounds played so far and at most in all; the latter falls when candidates drop out.
 
     Examples
     --------
@@ -99,38 +99,40 @@ def race(
     """
     found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
-    met = 0
+    report = progress or (lambda _done, _most: None)
+    met = played = 0
     for look in looks:
+        most = played + len(found.left) * (looks[-1] - met) * horizon
         results = simulate(
             world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - met, repeats=1,
             seed=seed, first=first + met, bins=1, workers=workers,
+            progress=lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
         )  # fmt: skip
-        met = look
+        met, played = look, played + results.regret.size * horizon
         for label, new in zip(results.labels, results.regret, strict=True):
             found.regret[label] = np.append(found.regret[label], new)
-        if progress is not None:
-            progress(results.regret.size * horizon)
         found.left.sort(key=lambda label: float(found.regret[label].mean()))
         leader = found.regret[found.winner]
         least = factor * leader.mean() if met < MANY else 0.0
         found.left = [
             label
             for label in found.left
-            if chance(found.regret[label] - leader) > level or found.regret[label].mean() < least
+            if p_value(found.regret[label] - leader) > level or found.regret[label].mean() < least
         ]
         if len(found.left) == 1:
             break
+    report(played, played)
     return found
 
 
-def chance(differences: np.ndarray) -> float:
+def p_value(differences: np.ndarray) -> float:
     """Return the one-sided p-value of independent differences whose mean is claimed to be zero or less.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.advice.race import chance
-    >>> round(chance(np.array([1.0, 2.0, 3.0])), 3), chance(np.zeros(3))
+    >>> from latentbandits.advice.race import p_value
+    >>> round(p_value(np.array([1.0, 2.0, 3.0])), 3), p_value(np.zeros(3))
     (0.037, 1.0)
     """
     mean, count = float(differences.mean()), len(differences)

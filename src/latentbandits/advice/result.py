@@ -1,14 +1,17 @@
 """What `compare`, `advise` and `tune` return: a table, a figure and a text, each of which can be saved."""
 
+import dataclasses
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from latentbandits.advice import file
+from latentbandits.advice.problem import Problem, Range
 from latentbandits.settings import refuse
 
 if TYPE_CHECKING:
@@ -94,3 +97,24 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     named = table.reset_index() if table.index.name else table
     found: list[dict[str, Any]] = json.loads(named.to_json(orient="records", double_precision=15))
     return found
+
+
+def problem_values(problem: Any) -> dict[str, Any]:
+    """Return a problem as plain values, everything that was given or is assumed; of any other world its text and the sizes.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.result import problem_values
+    >>> values = problem_values(lb.Problem(states="3 to 20"))
+    >>> [values[word] for word in ("states", "dwell", "noise")]
+    ['3 to 20', 100, 0.01]
+    """
+    found = {one.name: getattr(problem, one.name) for one in dataclasses.fields(problem) if one.name != "policies"}
+    if not isinstance(problem, Problem):
+        found["world"] = repr(problem.world)
+    return {
+        word: str(value) if isinstance(value, Range) else np.asarray(value).tolist()
+        for word, value in found.items()
+        if value is not None
+    }

@@ -15,7 +15,6 @@ import pandas as pd
 
 from latentbandits import __version__
 from latentbandits.advice.space import OWNER, Axis
-from latentbandits.protocols import World
 from latentbandits.settings import describe, refuse
 from latentbandits.simulation.batch import simulate
 

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from latentbandits import specs
-from latentbandits.advice.compare import fits
-from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import Result, records
+from latentbandits.advice.single import single
+from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
 from latentbandits.protocols import CONTINUED, REASONS, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Refusal, refuse, whole
-from latentbandits.simulation.batch import believe_one, enlist, record_one
+from latentbandits.settings import refuse, whole
+from latentbandits.simulation.batch import believe_one, record_one
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,16 +105,15 @@ class Trace(Result):
     @property
     def headline(self) -> str:
         """The share of best arms and the number of probes."""
-        probes = f" and began {self.probes} {'probe' if self.probes == 1 else 'probes'}" if self.probes else ""
-        shown = f"{100 * self.optimal:.0f} % of {len(self.rounds):,} rounds"
-        return f"{label(self.spec)} played a best arm in {shown}{probes}"
+        probes = f" and began {counted(self.probes, 'probe')}" if self.probes else ""
+        return f"{label(self.spec)} played a best arm in {percent(self.optimal)} of {len(self.rounds):,} rounds{probes}"
 
     def text(self) -> str:
         """Return the numbers of the run in one sentence."""
         states = f"{self.number_of_states or 'no'} hidden {'state' if self.number_of_states == 1 else 'states'}"
         return (
             f"{label(self.spec)} in rounds {self.rounds[0]:,} to {self.rounds[-1]:,}, {self.means.shape[1]} arms, {states}; "
-            f"a best arm in {100 * self.optimal:.1f} %, {self.probes} {'probe' if self.probes == 1 else 'probes'}, "
+            f"a best arm in {percent(self.optimal, 1)}, {counted(self.probes, 'probe')}, "
             f"regret {self.regret.sum():.2f} per unit{self._beliefs_at_the_end()}."
         )
 
@@ -186,15 +184,7 @@ def trace(
     >>> trace.table.columns.tolist()
     ['state', 'best', 'unit 0', 'unit 1', 'probe', 'regret']
     """
-    try:
-        place = as_problem(problem, seed=seed)
-        spec = specs.shown_as(policy)
-        made: Any = enlist({spec: policy}, place)[spec]
-        fits(spec, made, place.units)
-    except Refusal as refusal:
-        if refusal.owner in ("compare", "simulate"):
-            raise refusal.at(owner=OWNER) from None
-        raise
+    place, spec, name, made = single(OWNER, problem, policy, seed=seed)
     first, last = window(place.horizon, start, rounds)
     if place.arms > MOST_ARMS:
         raise refuse(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
@@ -207,7 +197,7 @@ def trace(
     number = getattr(place.sample(place.seed, 0), "states", len(seen))
     states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.means, arms, why))
     table = tabulated(first, states, means, arms, why)
-    return Trace(table, place, spec, specs.name_of(policy), made, number, states, means, arms, why, beliefs)
+    return Trace(table, place, spec, name, made, number, states, means, arms, why, beliefs)
 
 
 def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, int]:

@@ -6,22 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latentbandits import __version__, specs
-from latentbandits.advice.compare import (
-    BINS,
-    Ranking,
-    always_the_same,
-    fits,
-    has_limit,
-    rank,
-)
-from latentbandits.advice.problem import Problem, as_problem
+from latentbandits.advice.compare import BINS, Comparison, always_the_same, has_limit, problem_source, rank
+from latentbandits.advice.problem import Problem
 from latentbandits.advice.result import FIGURES, Result, records
+from latentbandits.advice.single import single
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.numbers import aligned, figure
+from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.protocols import World
-from latentbandits.settings import Refusal, describe, refuse, whole
+from latentbandits.settings import describe, refuse, whole
 from latentbandits.simulation.batch import enlist, simulate
 from latentbandits.simulation.results import interval
 
@@ -44,7 +38,7 @@ class Tuning(Result):
     axes : the settings that were searched, each with its range
     found : the changes that were best on the worlds tuned on
     gain, gain_low, gain_high : mean regret of the defaults less that of the tuned policy on the same held-out worlds, and its 95 % interval
-    ranking : both on the held-out worlds, beside the Bayes limit where it is known
+    comparison : both on the held-out worlds, beside the Bayes limit where it is known
     call : the Python call that returns the same
     """
 
@@ -57,7 +51,7 @@ class Tuning(Result):
     gain: float
     gain_low: float
     gain_high: float
-    ranking: Ranking
+    comparison: Comparison
     call: str
     owner: ClassVar[str] = OWNER
     suffixes: ClassVar[tuple[str, ...]] = (".toml", ".csv", ".json", *FIGURES)
@@ -80,7 +74,7 @@ class Tuning(Result):
     @property
     def before(self) -> float:
         """Mean regret of the defaults on the held-out worlds."""
-        return float(self.ranking.results.regret[0].mean())
+        return float(self.comparison.results.regret[0].mean())
 
     @property
     def gain_percent(self) -> float:
@@ -90,13 +84,13 @@ class Tuning(Result):
     @property
     def headline(self) -> str:
         """One sentence: what the settings found are worth on held-out worlds."""
-        results = self.ranking.results
-        where = f"{results.draws:,} held-out worlds of {results.horizon:,} rounds"
+        results = self.comparison.results
+        where = f"{counted(results.draws, 'held-out world')} of {counted(results.horizon, 'round')}"
         if not self.found:
             return f"No settings did better than the defaults where they were tuned: keep the defaults (gain 0 on {where})."
         gain = (
-            f"{figure(self.gain)} (95 % interval {figure(self.gain_low)} to {figure(self.gain_high)}), {self.gain_percent:.1f} % of the "
-            f"defaults' {figure(self.before)}"
+            f"{figure(self.gain)} (95 % interval {span(self.gain_low, self.gain_high)}), "
+            f"{percent(self.gain_percent / 100, 1)} of the defaults' {figure(self.before)}"
         )
         if self.recommended:
             return f"On {where} the tuned settings save regret: {gain}."
@@ -106,7 +100,7 @@ class Tuning(Result):
         """Return the number of trials, the changes that were found and the headline."""
         outcomes = self.table["outcome"].value_counts()
         counts = ", ".join(f"{outcomes[one]} {one}" for one in ("complete", "pruned", "refused") if one in outcomes)
-        parts = [f"{len(self.table)} trials of {self.spec} ({counts}) for {self.problem}."]
+        parts = [f"{counted(len(self.table), 'trial')} of {self.spec} ({counts}) for {self.problem}."]
         if self.found:
             before = describe(self.default)
             head = ["setting", "default", "tuned" if self.recommended else "found", "searched"]
@@ -125,7 +119,7 @@ class Tuning(Result):
 
     def values(self) -> dict[str, Any]:
         """Return everything but single runs as plain values."""
-        results = self.ranking.results
+        results = self.comparison.results
         return {
             "policy": self.spec,
             "problem": str(self.problem),
@@ -140,7 +134,7 @@ class Tuning(Result):
             "settings": self.settings,
             "found": self.found,
             "searched": {axis.setting: str(axis) for axis in self.axes},
-            "held_out": records(self.ranking),
+            "held_out": records(self.comparison.table),
             "trials": records(self.table),
             "python": self.python(),
         }
@@ -228,25 +222,17 @@ def tune(
     task = prepare(problem, policy, search, horizon, runs, units, seed, workers)
     report = progress or (lambda _done, _total: None)
     table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
-    gain, ranking = judge(task, found)
+    gain, comparison = judge(task, found)
     report(trials + 1, trials + 1)
     call = call_of(task, policy, search, trials, study, horizon, runs, units, seed)
-    return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, found, *gain, ranking, call)
+    return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, found, *gain, comparison, call)
 
 
 def prepare(
     problem: Any, policy: Any, search: Any, horizon: int | None, runs: int | None, units: int | None, seed: int | None, workers: int | None
 ) -> Task:  # fmt: skip
     """Return what is to be done, or refuse it; nothing is searched yet."""
-    try:
-        place = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-        spec = specs.shown_as(policy)
-        made: Any = enlist({spec: policy}, place)[spec]
-        fits(spec, made, place.units)
-    except Refusal as refusal:
-        if refusal.owner in ("compare", "simulate"):
-            raise refusal.at(owner=OWNER) from None
-        raise
+    place, spec, name, made = single(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
     if not hasattr(made, "_fields"):
         raise refuse(OWNER, "policy", policy, "a NamedTuple of settings")
     whole(OWNER, "runs", place.runs, least=2)
@@ -256,11 +242,11 @@ def prepare(
         raise refuse(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     axes = space(made, fixed, search)
-    return Task(spec, specs.name_of(policy), made, axes, place, place.horizon, place.runs, place.seed, workers)
+    return Task(spec, name, made, axes, place, place.horizon, place.runs, place.seed, workers)
 
 
-def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, float], Ranking]:
-    """Return what changes save on worlds that no trial has seen, with its 95 % interval, and the ranking there."""
+def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, float], Comparison]:
+    """Return what changes save on worlds that no trial has seen, with its 95 % interval, and the comparison there."""
     labels = [f"{task.name} (defaults)", *([f"{task.name} (tuned)"] if changes else [])]
     made: dict[str, Any] = dict(zip(labels, (task.policy, task.policy._replace(**changes)), strict=False))
     given = {label: specs.spec_of(one, task.name) for label, one in made.items()}
@@ -280,11 +266,9 @@ def call_of(task: Task, policy: Any, search: Any, trials: int, study: Any, *size
         "trials": trials,
         "study": str(study) if study else None,
     }
-    described = f"lb.{task.problem}"
     if not isinstance(task.problem, Problem):  # a problem has its sizes itself
         given |= dict(zip(("horizon", "runs", "units", "seed"), sizes, strict=True))
-        described = f"{type(task.problem.world).__name__}(...)"
     ours = type(policy).__module__.startswith("latentbandits.")
     what = f"{'lb.' if ours else ''}{policy!r}"
     options = "".join(f",\n    {key}={value!r}" for key, value in given.items() if value is not None)
-    return f"tuning = lb.tune(\n    {described},\n    {what}{options},\n)"
+    return f"tuning = lb.tune(\n    {problem_source(task.problem)},\n    {what}{options},\n)"

@@ -1,4 +1,4 @@
-"""Play any policies on the same runs of any world and rank them."""
+"""Play any policies on the same runs of any problem and rank them."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 from latentbandits.cli import problem
 
-HINT = "; `latentbandits advise` says when another policy would win, `latentbandits tune` finds settings."
+HINT = "; `latentbandits advise` finds when another policy would win, `latentbandits tune` finds settings."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         default=Path("compare.svg"),
-        help="figure to write, .svg, .png or .pdf (default: %(default)s)",
+        help="file to write: a figure (.svg, .png, .pdf), the table (.csv) or everything (.json) (default: %(default)s)",
     )
 
 
@@ -26,47 +26,24 @@ def run(options: argparse.Namespace) -> int:
     """Simulate, print the table, write the figure."""
     if options.write_example is not None:
         return problem.write_example(options.write_example, f"latentbandits compare {options.write_example}")
-    from latentbandits.advice.compare import compare
-    from latentbandits.presentation.palette import saved
+    from latentbandits.advice.compare import Comparison, compare
     from latentbandits.presentation.progress import Progress
 
     described = problem.described(options)
-    form = problem.ending(options.out, "compare", ".svg", ".png", ".pdf")
-    ranking = compare(
-        described, described.policies, workers=options.workers, progress=Progress("first use compiles;")
-    )
-    problem.write(options.out, saved(ranking.plot(), form), "compare")
-    print(as_json(ranking) if options.json else told(ranking, options.out))
+    problem.ending(options.out, Comparison.owner, *Comparison.suffixes)
+    comparison = compare(described, workers=options.workers, progress=Progress("first use compiles;"))
+    comparison.save(options.out)
+    print(comparison.json() if options.json else terminal_text(comparison, options.out))
     return 0
 
 
-def told(ranking: Any, figure: Path) -> str:
+def terminal_text(comparison: Any, path: Path) -> str:
     """Return what the terminal shows."""
-    parts = [
-        ranking.text(),
-        "",
-        "The same in Python:",
-        *(f"    {line}".rstrip() for line in ranking.python(figure).splitlines()),
-        "",
-        f"Next: open {figure}" + ("." if ranking["low"].isna().all() else HINT),
-    ]
-    return "\n".join(parts)
-
-
-def as_json(ranking: Any) -> str:
-    """Return everything but single runs as JSON."""
-    import json
-
-    results = ranking.results
-    means = {name: results.regret_bins[i].mean(axis=0).cumsum().tolist() for i, name in enumerate(results.labels)}
-    rows = json.loads(ranking.reset_index().to_json(orient="records", double_precision=15))
-    about = {
-        "problem": problem.as_words(ranking.world),
-        "horizon": results.horizon,
-        "runs": results.draws,
-        "seed": results.seed,
-        "python": ranking.python(),
-        "policies": [row | {"regret_over_time": means[row["policy"]]} for row in rows],
-        "rounds": results.edges[1:].tolist(),
-    }
-    return json.dumps(about, indent=1)
+    single = comparison.table["low"].isna().all()
+    return "\n".join(
+        [
+            comparison.text(),
+            *problem.python_lines(comparison.python(path)),
+            f"Next: open {path}" + ("." if single else HINT),
+        ]
+    )

@@ -102,6 +102,11 @@ def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     return path.suffix.lower()[1:]
 
 
+def python_lines(code: str) -> list[str]:
+    """Return the Python that does the same as a command, as the lines that follow its text."""
+    return ["", "The same in Python:", *(f"    {line}".rstrip() for line in code.splitlines()), ""]
+
+
 def as_words(described: Any) -> dict[str, Any]:
     """Return a problem as plain values, everything that it says or takes for granted.
 

@@ -36,5 +36,7 @@ def run(options: argparse.Namespace) -> int:
             f"trace: {missing.name} is not installed, `pip install 'latentbandits[report]'` brings it"
         ) from None
     problem.write(out, content, "trace")
-    print(f"{out}: {found.text()} Next: open it; --start and --rounds show other rounds, NAME:KEY=VALUE other settings.")
+    print(
+        f"{out}: {found.text()} Next: open it; --start and --rounds show other rounds, NAME:KEY=VALUE other settings."
+    )
     return 0

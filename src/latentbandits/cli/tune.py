@@ -146,10 +146,7 @@ def summary(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, s
     """Return what the terminal shows."""
     parts = [
         tuning.text(),
-        "",
-        "The same in Python:",
-        *(f"    {line}".rstrip() for line in tuning.python(out).splitlines()),
-        "",
+        *problem.python_lines(tuning.python(out)),
         f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
         f"{study}: all trials; the same command with more --trials continues from there.",
         f"Next: {next_step(tuning, options, out)}",

@@ -1,7 +1,7 @@
 """Numbers and tables as people read them in a terminal."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -53,13 +53,49 @@ def short(value: float) -> str:
     return f"{rounded:,.0f}" if rounded == int(rounded) else f"{rounded:.{max(0, digits)}f}".rstrip("0")
 
 
-def percent(share: float) -> str:
-    """Return a share as a sentence says it.
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share in per cent.
 
     Examples
     --------
     >>> from latentbandits.presentation.numbers import percent
-    >>> percent(0.923)
-    '92 %'
+    >>> percent(0.923), percent(0.923, digits=1)
+    ('92 %', '92.3 %')
     """
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.{digits}f} %"
+
+
+def multiple(value: float) -> str:
+    """Return how many times as large something is.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.numbers import multiple
+    >>> multiple(1.2345)
+    '1.23'
+    """
+    return f"{value:.2f}"
+
+
+def span(low: float, high: float, form: Callable[[float], str] = figure) -> str:
+    """Return an interval.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.numbers import span
+    >>> span(1.5, 12.345)
+    '1.500 to 12.35'
+    """
+    return f"{form(low)} to {form(high)}"
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.numbers import counted
+    >>> counted(1, "run"), counted(10_000, "round")
+    ('1 run', '10,000 rounds')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 
+Report = Callable[[int, int], None]  # called with the rounds done and in all
 EVERY = 20.0  # seconds between two lines where nobody watches
 
 
@@ -81,9 +82,6 @@ class Counter:
             sys.stderr.flush()
 
 
-Report = Callable[[int, int], None]
-
-
 class Stages:
     """One progress of work in several stages: each reports its own rounds, done and at most in all.
 
@@ -106,8 +104,10 @@ class Stages:
     >>> first(40, 40)
     40 90
     >>> second = stages.next()
-    >>> second(50, 50)
-    90 90
+    >>> second(30, 50)
+    70 90
+    >>> stages.close()
+    70 70
     """
 
     def __init__(self, progress: Report | None, *most: int) -> None:
@@ -115,7 +115,7 @@ class Stages:
 
     def next(self) -> Report:
         """Return what the next stage calls with its own rounds."""
-        self._most.pop(0)
+        del self._most[:1]
         before, later = self._done, sum(self._most)
 
         def report(done: int, total: int) -> None:
@@ -124,3 +124,8 @@ class Stages:
                 self._progress(self._done, before + total + later)
 
         return report
+
+    def close(self) -> None:
+        """Report the end: as many rounds in all as were done."""
+        if self._progress is not None:
+            self._progress(self._done, self._done)
