@@ -51,6 +51,7 @@ _HOMES = {
     "kernel": "compiled",
     "policy": "specs",
     "simulate": "simulation.batch",
+    "trace": "advice.trace",
     "tune": "advice.tune",
 }
 __all__ = sorted([*_HOMES, "__version__"])
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from latentbandits.advice.advise import advise as advise
     from latentbandits.advice.compare import compare as compare
     from latentbandits.advice.problem import Problem as Problem
+    from latentbandits.advice.trace import trace as trace
     from latentbandits.advice.tune import tune as tune
     from latentbandits.agent import Agent as Agent
     from latentbandits.agent import Decision as Decision

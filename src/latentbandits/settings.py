@@ -207,10 +207,11 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
 
 
 class Field(NamedTuple):
-    """What a field may hold: its plain type, its rule (None for none), and whether it may be None, which it may if that is its default."""
+    """What a field may hold: its plain type, its rule (None for none), its markers, and whether it may be None (if that is its default)."""
 
     kind: Any
     rule: Any
+    markers: tuple[Any, ...]
     optional: bool
 
 
@@ -223,9 +224,11 @@ def _fields(cls: Any) -> dict[str, Field]:
     hints = get_type_hints(cls, include_extras=True)
     found = {}
     for name, default in defaults.items():
-        plain, rule = get_args(hints[name])[:2] if get_origin(hints[name]) is Annotated else (hints[name], None)
+        plain, *beside = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
+        rule = next((one for one in beside if not isinstance(one, MARKERS)), None)
+        markers = tuple(one for one in beside if isinstance(one, MARKERS))
         kinds = [kind for kind in get_args(plain) if kind is not NoneType]
-        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, default is None)
+        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, markers, default is None)
     return found
 
 
@@ -309,6 +312,7 @@ def checked(cls: Cls) -> Cls:
     for name, method in (("__eq__", __eq__), ("__ne__", __ne__), ("__hash__", __hash__)):
         setattr(cls, name, method)
     cls.rules = {name: field.rule for name, field in fields.items()}  # type: ignore[attr-defined]
+    cls.markers = {name: field.markers for name, field in fields.items()}  # type: ignore[attr-defined]
     return cls
 
 
@@ -380,3 +384,49 @@ def describe(policy: Any) -> Mapping[str, Any]:
     """
     rules: Mapping[str, Any] = getattr(policy, "rules", {})
     return {field: shown(rules.get(field), value) for field, value in zip(policy._fields, policy, strict=True)}
+
+
+# Markers stand beside a rule, ``Annotated[float, AtLeast(0), Untuned()]``, and say how `tune` treats the setting
+
+
+class Untuned(NamedTuple):
+    """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
+
+
+class Step(NamedTuple):
+    """An integer setting whose values are multiples of `size`."""
+
+    size: int
+
+
+class When(NamedTuple):
+    """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
+
+    on: str
+    off: str = ""
+
+    def holds(self, policy: Any) -> bool:
+        """Whether the setting has an effect in this policy."""
+        return _is_set(policy, self.on) and not (self.off and _is_set(policy, self.off))
+
+
+MARKERS = (Untuned, Step, When)
+
+
+def _is_set(policy: Any, setting: str) -> bool:
+    value = getattr(policy, setting)
+    return len(value) > 0 if isinstance(value, np.ndarray) else bool(value)
+
+
+def has_effect(policy: Any, setting: str) -> bool:
+    """Whether a setting has an effect beside a policy's others, which its `When` markers decide.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.settings import has_effect
+    >>> [has_effect(lb.policy(name), "staleness") for name in ("adasp-ucb", "sp-ucb")]
+    [True, False]
+    """
+    markers = getattr(policy, "markers", {}).get(setting, ())
+    return all(marker.holds(policy) for marker in markers if isinstance(marker, When))

@@ -7,7 +7,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from latentbandits.files import write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal, describe, whole
@@ -119,23 +118,100 @@ def value(text: str) -> int | float | bool | str:
     return text
 
 
-def write_policy(path: str | os.PathLike[str], spec: str, made: Policy, remarks: str = "") -> None:
-    """Write a policy's settings as TOML that `policy` reads.
+def name_of(given: Any) -> str:
+    """Return the name (or module:Class) of a policy that is given as a spec, as a file or as itself.
 
     Examples
     --------
-    >>> import tempfile, os, latentbandits as lb
-    >>> from latentbandits.specs import write_policy
-    >>> path = os.path.join(tempfile.mkdtemp(), "mine.toml")
-    >>> write_policy(path, "sw-ucb", lb.policy("sw-ucb", arms=4, window=300))
-    >>> lb.policy(path)
-    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import name_of
+    >>> name_of("SW-UCB:window=300"), name_of(lb.policy("sp-ucb", interval=7)), name_of("my_policies:Greedy:rate=0.2")
+    ('sw-ucb', 'sp-ucb', 'my_policies:Greedy')
+    """
+    if isinstance(given, str):
+        name: str = _read(given)["policy"] if given.endswith(".toml") else split(given)[0]
+        return name if ":" in name else name.lower()
+    kind = type(given)
+    names = [name for name, row in registry.REGISTRY.items() if row.make is kind]
+    return min(names, key=lambda name: len(spec_of(given, name)), default=f"{kind.__module__}:{kind.__qualname__}")
+
+
+def spec_of(made: Any, name: str | None = None) -> str:
+    """Return the spec of a policy; its name is the one that needs the fewest settings beside it if not given.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import spec_of
+    >>> spec_of(lb.policy("adasp-ucb", arms=3, units=2, min_gap=7, probe_set=[0, 2]))
+    'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
+    """
+    name = name or name_of(made)
+    own, preset = describe(made), {"arms": made.arms}
+    if name in registry.REGISTRY:
+        usual = registry.policy(name, made.arms)
+        preset = {**describe(registry.policy(name, made.arms, units=made.units)), "units": usual.units}
+    changed = {key: value for key, value in own.items() if key not in preset or value != preset[key]}
+    texts = [
+        f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}" for key, value in changed.items()
+    ]
+    return f"{name}:{','.join(texts)}" if texts else name
+
+
+def shown_as(given: Any) -> str:
+    """Return a policy as labels show it: its spec with the name in lower case, or the class of an object that has no name.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import shown_as
+    >>> shown_as("SW-UCB:window=300"), shown_as(lb.policy("sw-ucb", window=300)), shown_as("tuned.toml")
+    ('sw-ucb:window=300', 'sw-ucb:window=300', 'tuned.toml')
+    """
+    if not isinstance(given, str):
+        registered = any(row.make is type(given) for row in registry.REGISTRY.values())
+        return spec_of(given) if registered else type(given).__name__
+    name = given.partition(":")[0]
+    return name.lower() + given[len(name) :] if name.lower() in registry.REGISTRY else given
+
+
+def file_stem(spec: str) -> str:
+    """Return how the names of files about a policy begin.
+
+    Examples
+    --------
+    >>> from latentbandits.specs import file_stem
+    >>> [file_stem(spec) for spec in ("SW-UCB:window=300", "my_policies:Greedy", "results/tuned-d-ucb.toml")]
+    ['sw-ucb', 'greedy', 'd-ucb']
+    """
+    if spec.endswith(".toml"):
+        return Path(spec).stem.removeprefix("tuned-").lower()
+    return split(spec)[0].rpartition(":")[2].lower()
+
+
+def as_toml(name: str, made: Policy, remarks: str = "") -> str:
+    """Return a policy's settings, all of them, as TOML that `policy` reads.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import as_toml
+    >>> print(as_toml("sw-ucb", lb.policy("sw-ucb", arms=4, window=300), "for my problem"))
+    # for my problem
+    policy = "sw-ucb"
+    arms = 4
+    <BLANKLINE>
+    [settings]
+    units = 1
+    window = 300
+    exploration = 0.5
+    <BLANKLINE>
     """
     settings = dict(describe(made))
     lines = [f"# {line}".rstrip() for line in remarks.splitlines()]
-    lines += [f"policy = {_toml(split(spec)[0])}", f"arms = {settings.pop('arms')}", "", "[settings]"]
+    lines += [f"policy = {_toml(name)}", f"arms = {settings.pop('arms')}", "", "[settings]"]
     lines += [f"{key} = {_toml(content)}" for key, content in settings.items()]
-    write_whole(Path(path), ("\n".join(lines) + "\n").encode())
+    return "\n".join(lines) + "\n"
 
 
 def _toml(content: Any) -> str:
@@ -146,7 +222,8 @@ def _toml(content: Any) -> str:
     return repr(content)
 
 
-def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
+def _read(path: str) -> dict[str, Any]:
+    """Return the content of a file that `tune` wrote, or refuse it."""
     try:
         found = tomllib.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
@@ -160,9 +237,18 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):
             raise Refusal("policy", "file", path, f"{WRITTEN} (it has no {key})")
+    return found
+
+
+def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
+    found = _read(path)
     if arms is not None and arms != found["arms"]:
         raise Refusal(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
-    return _make(found["policy"], found["arms"], {**found.get("settings", {}), **settings})
+    given = {**found.get("settings", {}), **settings}
+    if ":" in found["policy"]:
+        return _make(found["policy"], found["arms"], given)
+    # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
+    return registry.entry(found["policy"]).make(arms=whole("policy", "arms", found["arms"], least=2), **given)
 
 
 def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:

@@ -180,9 +180,9 @@ def advice_summary(advice: "Advice") -> Figure:
 
 def search_and_verdict(tuning: "Tuning") -> Figure:
     """Left, the trials on the worlds tuned on; right, defaults and tuned settings on held-out worlds with 95 % intervals."""
-    results, look = tuning.ranking.results, style(tuning.name)
-    numbers, values, states = np.arange(1, len(tuning) + 1), tuning["per_round"].to_numpy(), tuning["state"].to_numpy()
-    complete, pruned = states == "complete", states == "pruned"
+    results, look = tuning.comparison.results, style(tuning.name)
+    numbers, values = np.arange(1, len(tuning.table) + 1), tuning.table["per_round"].to_numpy()
+    complete, pruned = (tuning.table["outcome"].to_numpy() == outcome for outcome in ("complete", "pruned"))
     with drawing():
         figure = Figure(figsize=(8.4, 3.8))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))

@@ -1,41 +1,43 @@
-"""Where to look for better settings of a policy: read off its rules and its present settings, or asked for."""
+"""The settings of a policy that are searched and their ranges: from its rules, markers and present values, or as requested."""
 
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.advice.ranges import parsed
-from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Within, describe, finite, nearest, refuse, whole
+from latentbandits.settings import (
+    LARGEST,
+    Above,
+    AtLeast,
+    OneOf,
+    Step,
+    Untuned,
+    Within,
+    describe,
+    finite,
+    has_effect,
+    nearest,
+    refuse,
+    whole,
+)
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 OWNER = "tune"
-# A setting is searched from an eighth of what it is to eight times that
+# A setting is searched from an eighth of its value to eight times its value
 SPAN = 8
-# Digits of a number that was found: more would pretend
+# Significant digits of a number that was found: more would claim a precision that no search has
 DIGITS = 3
 # A share this close to one is searched by its distance from one: a discount of 0.99 forgets ten times as fast as one of 0.999
 NEAR_ONE = 0.9
 
-# Numbers that say how large a policy is built or what it was told, rather than how it behaves: searched if asked for
-LEFT = frozenset(
-    ("noise", "low", "high", "prior_mean", "prior_sd", "particles", "states", "floor", "levels", "hypotheses", "splits")
-)
-# What the problem says; never searched
-GIVEN = ("arms", "units", "covariates")
-# Of Thompson sampling, `noise` is the width of its draws: how much it explores
-BEHAVES = {("ThompsonSampling", "noise")}
-# (class, a switch) -> the settings that do nothing while it is off
-SWITCHED = {
-    ("TraceLearner", "gated"): ("residual_threshold", "residual_floor", "margin", "staleness", "min_gap"),
-}
-# Settings that go in steps
-STEPS = {("MonitoredUCB", "window"): 2}
+# What the problem gives to every policy; never searched
+FROM_PROBLEM = ("arms", "units", "covariates")
 
 
 class Axis(NamedTuple):
-    """One setting and where it is searched.
+    """One setting that is searched, and its range.
 
     Attributes
     ----------
@@ -60,14 +62,14 @@ class Axis(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What a study calls it."""
+        """Its name as a parameter of the study."""
         if self.scale == "near one":
             return f"1 - {self.setting}"
         return f"{self.setting} / {self.step}" if self.step > 1 else self.setting
 
     @property
     def distribution(self) -> "BaseDistribution":
-        """The same for Optuna."""
+        """The distribution that Optuna samples from."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         if self.choices:
@@ -79,7 +81,7 @@ class Axis(NamedTuple):
         return FloatDistribution(self.low, self.high, log=self.scale == "log")
 
     def coordinate(self, value: Any) -> Any:
-        """Return where a study puts a value of the setting; None if it is outside."""
+        """Return the study's parameter for a value of the setting; None for a value outside the range."""
         if self.choices:
             return value if any(value == choice and type(value) is type(choice) for choice in self.choices) else None
         if not self.low <= value <= self.high or (self.step and value % self.step):
@@ -89,7 +91,7 @@ class Axis(NamedTuple):
         return 1.0 - value if self.scale == "near one" else value
 
     def value(self, coordinate: Any) -> Any:
-        """Return the value of the setting at a place of the study, with few digits.
+        """Return the value of the setting for a parameter of the study, with few digits.
 
         Examples
         --------
@@ -110,12 +112,15 @@ class Axis(NamedTuple):
 
 
 def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[str, Any] | None = None) -> list[Axis]:
-    """Return where to look for better settings of a policy.
+    """Return the settings of a policy to search, each with its range.
+
+    By default these are the numbers above 0 that change how the policy behaves: those marked as `Untuned`, or without effect beside
+    the other settings (`When`), are left out.
 
     Parameters
     ----------
     policy : Policy
-        Its settings are in the middle of what is searched.
+        Its present settings are the centres of the ranges.
     fixed : mapping, optional
         Settings that stay as they are.
     search : mapping, optional
@@ -134,25 +139,21 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
     Traceback (most recent call last):
     latentbandits.settings.Refusal: tune: search is 'windw' but must be one of window, exploration (did you mean window?)
     """
-    settings = {field: value for field, value in describe(policy).items() if field not in GIVEN}
-    name = type(policy).__name__
+    settings = {field: value for field, value in describe(policy).items() if field not in FROM_PROBLEM}
     if search is not None:
         if not isinstance(search, Mapping) or not search:
             raise refuse(OWNER, "search", search, 'settings and their ranges, such as {"staleness": "5 to 200"}')
         for setting in search:
             if setting not in settings:
                 raise refuse(OWNER, "search", setting, f"one of {', '.join(settings)}{nearest(str(setting), settings)}")
-        return [_asked(policy, setting, settings[setting], where) for setting, where in search.items()]
-    idle = {
-        s for (kind, switch), those in SWITCHED.items() for s in those if kind == name and not getattr(policy, switch)
-    }
+        return [_requested(policy, setting, settings[setting], where) for setting, where in search.items()]
     found = []
     for setting, value in settings.items():
-        told = setting in LEFT and (name, setting) not in BEHAVES
-        if not told and setting not in idle and setting not in (fixed or {}):
+        if _is_tuned(policy, setting) and setting not in (fixed or {}):
             found += _usual(policy, setting, value)
     if not found:
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
+        name = type(policy).__name__
         raise refuse(OWNER, "policy", name, f"one with settings to search that are not given already{others}")
     return found
 
@@ -161,8 +162,21 @@ def _rule(policy: Any, setting: str) -> Any:
     return getattr(policy, "rules", {}).get(setting)
 
 
+def _markers(policy: Any, setting: str) -> tuple[Any, ...]:
+    found: tuple[Any, ...] = getattr(policy, "markers", {}).get(setting, ())
+    return found
+
+
+def _is_tuned(policy: Any, setting: str) -> bool:
+    """Whether a setting is searched by default: it is not marked as `Untuned` and has an effect in this policy."""
+    untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
+    return not untuned and has_effect(policy, setting)
+
+
 def _step(policy: Any, setting: str, value: Any) -> int:
-    return STEPS.get((type(policy).__name__, setting), 1) if isinstance(value, int) else 0
+    """Return the step between the values of an integer setting; 0 for any other."""
+    sizes = [marker.size for marker in _markers(policy, setting) if isinstance(marker, Step)]
+    return next(iter(sizes), 1) if isinstance(value, int) else 0
 
 
 def _usual(policy: Any, setting: str, value: Any) -> list[Axis]:
@@ -185,12 +199,12 @@ def _usual(policy: Any, setting: str, value: Any) -> list[Axis]:
 
 
 def _plain(number: float) -> float:
-    """Return a number without the last digits, which come from counting in binary."""
+    """Return a number without the last digits, which are rounding errors of binary arithmetic."""
     return float(f"{number:.12g}")
 
 
-def _asked(policy: Any, setting: str, value: Any, where: Any) -> Axis:
-    """Return what was asked for, or refuse it."""
+def _requested(policy: Any, setting: str, value: Any, where: Any) -> Axis:
+    """Return the requested range or choices of a setting, or refuse them."""
     rule, step = _rule(policy, setting), _step(policy, setting, value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     field, shown = (
@@ -215,7 +229,7 @@ def _asked(policy: Any, setting: str, value: Any, where: Any) -> Axis:
 
 
 def _acceptable(field: str, present: Any, rule: Any, value: Any) -> Any:
-    """Return a value that a setting may have, or refuse it; what settings mean together is for the policy to say."""
+    """Return a value that a setting may have, or refuse it; rules that span settings are checked by the policy later."""
     if isinstance(present, bool):
         if not isinstance(value, bool):
             raise refuse(OWNER, field, value, "true or false")

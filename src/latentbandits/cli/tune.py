@@ -9,13 +9,13 @@ from typing import Any
 
 from latentbandits.cli import problem
 
-FIGURES = (".svg", ".png", ".pdf")
-
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "policy", metavar="POLICY", help="NAME, NAME:KEY=VALUE,... (what is given stays), MODULE:CLASS or FILE.toml"
+        "policy",
+        metavar="POLICY",
+        help="NAME, NAME:KEY=VALUE,... (these settings stay as they are), MODULE:CLASS or FILE.toml",
     )
     problem.configure(parser, "What is left out is as in the paper's default world.")
     parser.add_argument(
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--study",
         type=Path,
         metavar="FILE",
-        help="what remembers the trials (default: one beside --out for each problem)",
+        help="file that stores the trials (default: one beside --out for each problem)",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the text")
     parser.add_argument("--out", type=Path, help="settings to write (default: tuned-POLICY.toml)")
@@ -37,27 +37,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search, judge, write settings and figure, and say what was found."""
+    """Search, judge, write settings and figure, and print what was found."""
     if options.write_example is not None:
         step = f"latentbandits tune {options.policy} {options.write_example}"
         return problem.write_example(options.write_example, step)
     progress = Trials()
     try:
         from latentbandits.advice.tune import tune
-        from latentbandits.presentation.palette import saved
 
         described = problem.described(options)
-        out, figure, study = places(options, described)
+        out, figure, study = output_paths(options, described)
         tuning = tune(
-            options.policy,
             described,
-            search=wanted(options.search),
+            options.policy,
+            search=parse_search(options.search),
             trials=options.trials,
             study=study,
             workers=options.workers,
             progress=progress,
         )
-        picture = saved(tuning.plot(), figure.suffix.lower()[1:])
+        plotted = tuning.content(figure.suffix.lower())
     except ModuleNotFoundError as missing:
         raise ValueError(
             f"tune: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
@@ -65,28 +64,27 @@ def run(options: argparse.Namespace) -> int:
     finally:
         progress.close()
     tuning.save(out)
-    problem.write(figure, picture, "tune", "--figure")
-    print(as_json(tuning, out) if options.json else told(tuning, options, out, figure, study))
+    problem.write(figure, plotted, "tune", "--figure")
+    print(as_json(tuning, out) if options.json else summary(tuning, options, out, figure, study))
     return 0
 
 
-def places(options: argparse.Namespace, described: Any) -> tuple[Path, Path, Path]:
-    """Return where settings, figure and study go, or refuse; nothing is written yet.
+def output_paths(options: argparse.Namespace, described: Any) -> tuple[Path, Path, Path]:
+    """Return the paths of settings, figure and study, or refuse them; nothing is written yet.
 
-    The study's name tells problems apart, so that each has its own and the same command finds it again.
+    The study's name has a digest of the problem, so that each problem has its own and the same command finds it again.
     """
     import hashlib
 
+    from latentbandits.advice.result import FIGURES
     from latentbandits.settings import refuse
-    from latentbandits.specs import split
+    from latentbandits.specs import file_stem
 
-    given = Path(options.policy)
-    named = split(options.policy)[0].rpartition(":")[2]
-    stem = (given.stem.removeprefix("tuned-") if given.suffix == ".toml" else named).lower()
+    stem = file_stem(options.policy)
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
-    told = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
-    study = options.study or out.with_name(f"tune-{stem}-{told}.study")
+    digest = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
+    study = options.study or out.with_name(f"tune-{stem}-{digest}.study")
     problem.ending(out, "tune", ".toml")
     problem.ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):
@@ -95,13 +93,13 @@ def places(options: argparse.Namespace, described: Any) -> tuple[Path, Path, Pat
     return out, figure, study
 
 
-def wanted(given: list[str] | None) -> dict[str, Any] | None:
+def parse_search(given: list[str] | None) -> dict[str, Any] | None:
     """Return the settings to search.
 
     Examples
     --------
-    >>> from latentbandits.cli.tune import wanted
-    >>> wanted(["staleness=5 to 200", "min_gap=2,4,8"])
+    >>> from latentbandits.cli.tune import parse_search
+    >>> parse_search(["staleness=5 to 200", "min_gap=2,4,8"])
     {'staleness': '5 to 200', 'min_gap': [2, 4, 8]}
     """
     from latentbandits.settings import refuse
@@ -118,24 +116,24 @@ def wanted(given: list[str] | None) -> dict[str, Any] | None:
 
 
 class Trials:
-    """One line on the error stream that counts trials; silent where nobody watches."""
+    """One line on the error stream that counts trials; silent where that is no terminal."""
 
     def __init__(self) -> None:
-        self._begin, self._found, self._watched = 0.0, -1, sys.stderr.isatty()
+        self._begin, self._stored, self._watched = 0.0, -1, sys.stderr.isatty()
 
-    def __call__(self, done: int, steps: int) -> None:
-        """Show that so many of all trials are done; the last step is the held-out worlds."""
-        if self._found < 0:  # what the study file knew already took no time
-            self._begin, self._found = time.perf_counter(), done
-        new, trials = done - self._found, steps - 1
+    def __call__(self, done: int, total: int) -> None:
+        """Show the number of trials that are done; the last step is the held-out worlds."""
+        if self._stored < 0:  # the trials that the study file had already took no time
+            self._begin, self._stored = time.perf_counter(), done
+        new, trials = done - self._stored, total - 1
         left = f"  {(time.perf_counter() - self._begin) / new * (trials - done):4.0f} s left" if new else ""
         self._show(
-            f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < steps else ""
+            f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < total else ""
         )
 
     def close(self) -> None:
         """Wipe the line."""
-        if self._found >= 0:
+        if self._stored >= 0:
             self._show("")
 
     def _show(self, line: str) -> None:
@@ -144,42 +142,21 @@ class Trials:
             sys.stderr.flush()
 
 
-def told(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, study: Path) -> str:
+def summary(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, study: Path) -> str:
     """Return what the terminal shows."""
-    states = tuning["state"].value_counts()
-    counts = ", ".join(f"{states[state]} {state}" for state in ("complete", "pruned", "refused") if state in states)
     parts = [
-        f"{len(tuning)} trials of {tuning.spec} ({counts}) for {tuning.world}.",
-        *([changes(tuning)] if tuning.found else []),
-        tuning.verdict,
-        "",
-        "The same in Python:",
-        *(f"    {line}".rstrip() for line in tuning.python(out).splitlines()),
-        "",
+        tuning.text(),
+        *problem.python_lines(tuning.python(out)),
         f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
-        f"{study}: all trials; the same command with more --trials goes on from there.",
-        f"Next: {following(tuning, options, out)}",
+        f"{study}: all trials; the same command with more --trials continues from there.",
+        f"Next: {next_step(tuning, options, out)}",
     ]
     return "\n".join(parts)
 
 
-def changes(tuning: Any) -> str:
-    """Return the table of settings that were found."""
-    from latentbandits.presentation.numbers import aligned
-    from latentbandits.settings import describe
-
-    before = describe(tuning.default)
-    head = ["setting", "default", "tuned" if tuning.recommended else "found", "searched"]
-    rows = [
-        [axis.setting, str(before[axis.setting]), str(tuning.found.get(axis.setting, "same")), str(axis)]
-        for axis in tuning.searched
-    ]
-    return aligned(head, rows)
-
-
-def following(tuning: Any, options: argparse.Namespace, out: Path) -> str:
-    """Return what to do next: use what was found, or look elsewhere."""
-    where = problem.as_options(tuning.world)
+def next_step(tuning: Any, options: argparse.Namespace, out: Path) -> str:
+    """Return what to do next: use the tuned settings, or try other policies."""
+    where = problem.as_options(tuning.problem)
     if not tuning.recommended:
         return f"`latentbandits advise {where}`, another policy may suit better."
     names = shlex.join([options.policy, str(out)])
@@ -187,26 +164,7 @@ def following(tuning: Any, options: argparse.Namespace, out: Path) -> str:
 
 
 def as_json(tuning: Any, out: Path) -> str:
-    """Return everything as JSON."""
+    """Return everything as JSON, with the file that was written in the Python code."""
     import json
 
-    results = tuning.ranking.results
-    about = {
-        "policy": tuning.spec,
-        "problem": str(tuning.world),
-        "horizon": results.horizon,
-        "held_out_worlds": results.draws,
-        "seed": results.seed,
-        "gain": tuning.gain,
-        "gain_low": tuning.gain_low,
-        "gain_high": tuning.gain_high,
-        "gain_percent": tuning.gain_percent,
-        "recommended": tuning.recommended,
-        "settings": tuning.settings,
-        "found": tuning.found,
-        "searched": {axis.setting: str(axis) for axis in tuning.searched},
-        "held_out": json.loads(tuning.ranking.table.reset_index().to_json(orient="records", double_precision=15)),
-        "trials": json.loads(tuning.reset_index().to_json(orient="records", double_precision=15)),
-        "python": tuning.python(out),
-    }
-    return json.dumps(about, indent=1)
+    return json.dumps(tuning.values() | {"python": tuning.python(out)}, indent=1)

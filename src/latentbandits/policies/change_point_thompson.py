@@ -9,7 +9,7 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream, normal, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
 
 # Before anything is known there is one change in a hundred rounds, and that counts as much as a hundred rounds.
 _CHANGES, _ROUNDS = 1.0, 100.0
@@ -73,10 +73,10 @@ class ChangePointThompson(NamedTuple):
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
     hazard: Annotated[float, Within(0, 1)] = 0.002
-    hypotheses: Annotated[int, AtLeast(2)] = 32
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    prior_mean: float = 0.5
-    prior_sd: Annotated[float, Above(0)] = 0.29
+    hypotheses: Annotated[int, AtLeast(2), Untuned()] = 32
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    prior_mean: Annotated[float, Untuned()] = 0.5
+    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round: one hypothesis, that there was no change."""

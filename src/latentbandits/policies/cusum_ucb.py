@@ -9,7 +9,7 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
 
 
 class Memory(NamedTuple):
@@ -72,8 +72,8 @@ class CUSUMUCB(NamedTuple):
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.8
     together: bool = False
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    prior_sd: Annotated[float, Above(0)] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

@@ -10,7 +10,7 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
 
 Scalars = record(rounds=int)  # since the restart
 
@@ -72,9 +72,9 @@ class GLRUCB(NamedTuple):
     risk: Annotated[float, Within(0, 1)] = 0.1
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.0
-    splits: Annotated[int, AtLeast(2)] = 32
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    prior_sd: Annotated[float, Above(0)] = 0.29
+    splits: Annotated[int, AtLeast(2), Untuned()] = 32
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

@@ -9,7 +9,7 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Step, Untuned, Within, checked, refuse
 
 Scalars = record(rounds=int)  # since the restart
 
@@ -61,12 +61,12 @@ class MonitoredUCB(NamedTuple):
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
-    window: Annotated[int, AtLeast(2)] = 8
+    window: Annotated[int, AtLeast(2), Step(2)] = 8
     threshold: Annotated[float, AtLeast(0)] = 3.0
     forced: Annotated[float, Within(0, 1)] = 0.01
     exploration: Annotated[float, AtLeast(0)] = 2.8
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    prior_sd: Annotated[float, Above(0)] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
 
     def check(self) -> None:
         """Refuse a window without halves."""

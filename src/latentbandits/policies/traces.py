@@ -23,7 +23,7 @@ from latentbandits.protocols import (
     record,
 )
 from latentbandits.random import Stream, normal
-from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
+from latentbandits.settings import AtLeast, OneOf, Vector, When, checked, refuse
 
 NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
@@ -146,12 +146,12 @@ class TraceLearner(NamedTuple):
     thompson: bool = False
     exploration: Annotated[float, AtLeast(0)] = 1.0
     regularization: Annotated[float, AtLeast(1e-12)] = 0.1
-    residual_threshold: Annotated[float, AtLeast(0)] = 2.0
-    residual_floor: Annotated[float, AtLeast(0)] = 0.05
+    residual_threshold: Annotated[float, AtLeast(0), When("gated")] = 2.0
+    residual_floor: Annotated[float, AtLeast(0), When("gated")] = 0.05
     learn_noise: bool = False
-    margin: Annotated[float, AtLeast(0)] = 0.05
-    staleness: Annotated[int, AtLeast(1)] = 50
-    min_gap: Annotated[int, AtLeast(1)] = 4
+    margin: Annotated[float, AtLeast(0), When("gated")] = 0.05
+    staleness: Annotated[int, AtLeast(1), When("gated", off="hazard")] = 50
+    min_gap: Annotated[int, AtLeast(1), When("gated")] = 4
     hazard: Annotated[Sequence[float] | np.ndarray, Vector(1)] = ()
     probe_set: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
 

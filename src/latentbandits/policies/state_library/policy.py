@@ -29,7 +29,7 @@ from latentbandits.policies.state_library.scale import NARROW, WIDE, count_diffe
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Untuned, Within, checked, refuse
 
 _NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
 
@@ -133,12 +133,12 @@ class StateLibrary(NamedTuple):
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
-    noise: Annotated[float, AtLeast(0)] = 0.0
-    low: float = 0.0
-    high: float = 0.0
-    particles: Annotated[int, AtLeast(2)] = 16
-    states: Annotated[int, AtLeast(2)] = 64
-    floor: Annotated[float, Within(0, 1)] = 0.003
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+    low: Annotated[float, Untuned()] = 0.0
+    high: Annotated[float, Untuned()] = 0.0
+    particles: Annotated[int, AtLeast(2), Untuned()] = 16
+    states: Annotated[int, AtLeast(2), Untuned()] = 64
+    floor: Annotated[float, Within(0, 1), Untuned()] = 0.003
     likeness: Annotated[float, AtLeast(0)] = 1.0
     optimism: Annotated[float, AtLeast(0)] = 2.0
     testing: Annotated[float, AtLeast(0)] = 0.35
@@ -146,7 +146,7 @@ class StateLibrary(NamedTuple):
     stay_prior: Annotated[float, Above(0)] = 29.0
     change_prior: Annotated[float, Above(0)] = 0.5
     structure: Annotated[float, AtLeast(0)] = 0.05
-    levels: Annotated[int, AtLeast(0)] = 32
+    levels: Annotated[int, AtLeast(0), Untuned()] = 32
     patience: Annotated[int, AtLeast(1)] = 150
 
     scratch = ("value", "upper", "parent", "to", "chance", "slot", "heavy", "first_branch")

@@ -1,0 +1,311 @@
+"""The trials of a tuning: an Optuna study that continues after an interruption as if there had been none."""
+
+import json
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from latentbandits import __version__
+from latentbandits.advice.space import OWNER, Axis
+from latentbandits.settings import describe, refuse
+from latentbandits.simulation.batch import simulate
+
+if TYPE_CHECKING:
+    from optuna.study import Study
+    from optuna.trial import FrozenTrial, Trial
+
+# The first draw of the worlds to tune on. The worlds to judge on are those of `compare`, from draw 0 on: the two share no randomness,
+# and `compare` confirms the gain that is reported.
+FIRST_DRAW = 1_000_000
+# Worlds to tune on: a quarter of the worlds to judge on, but no fewer than this
+FEWEST_WORLDS = 16
+# A trial plays the horizon divided by each of these, each time from the beginning, and is pruned when it is not among the best third
+PARTS, KEPT = (9, 3, 1), 3
+# Rounds below which a policy has hardly begun
+FEWEST_ROUNDS = 200
+STUDY = "latentbandits tune"
+# Random settings to try before a search is refused because its policy accepts none of them
+ATTEMPTS = 100
+
+
+class Task(NamedTuple):
+    """What is tuned, for which problem and how: everything that decides the course of a study.
+
+    Attributes
+    ----------
+    spec : the policy as the caller gave it
+    name : its name, or module:Class, without settings
+    policy : the policy before tuning
+    axes : the settings that are searched
+    problem : the problem, or the world
+    horizon, runs, seed : its sizes
+    workers : number of threads
+    """
+
+    spec: str
+    name: str
+    policy: Any
+    axes: list[Axis]
+    problem: Any
+    horizon: int
+    runs: int
+    seed: int
+    workers: int | None
+
+    @property
+    def worlds(self) -> int:
+        """Number of worlds to tune on."""
+        return max(FEWEST_WORLDS, self.runs // 4)
+
+    @property
+    def rungs(self) -> list[int]:
+        """The partial horizons, and the whole one."""
+        return sorted({min(self.horizon, max(FEWEST_ROUNDS, round(self.horizon / part))) for part in PARTS})
+
+    @property
+    def start(self) -> dict[str, Any] | None:
+        """The defaults as parameters of the study; None if they are outside of what is searched."""
+        found = {axis.name: axis.coordinate(axis.default) for axis in self.axes}
+        return None if None in found.values() else found
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What a study file stores of the task; a file with another description is refused."""
+        with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+            problem = re.sub(r" at 0x[0-9a-f]+", "", repr(self.problem))
+        found = {
+            "policy": self.name,
+            "settings": describe(self.policy),
+            "search": {axis.setting: str(axis) for axis in self.axes},
+            "problem": problem,
+            "horizon": self.horizon,
+            "worlds tuned on": self.worlds,
+            "seed": self.seed,
+            "version": __version__,
+        }
+        loaded: dict[str, Any] = json.loads(json.dumps(found))
+        return loaded
+
+    def settings(self, trial: "FrozenTrial | Trial") -> dict[str, Any]:
+        """Return the settings of a trial."""
+        return {axis.setting: axis.value(trial.params[axis.name]) for axis in self.axes}
+
+    def candidate(self, trial: "FrozenTrial | Trial") -> Any:
+        """Return the policy with the settings of a trial; None where they contradict each other."""
+        try:
+            return self.policy._replace(**self.settings(trial))
+        except ValueError:
+            return None
+
+    def training(self, policy: Any, rounds: int, worlds: int) -> float:
+        """Return the mean regret per round in the first rounds of worlds to tune on."""
+        results = simulate(
+            self.problem, {self.name: policy}, horizon=rounds, draws=worlds, repeats=1, seed=self.seed,
+            first=max(FIRST_DRAW, self.runs), bins=1, workers=self.workers,
+        )  # fmt: skip
+        return float(results.regret.mean()) / rounds
+
+    def no_valid_settings(self) -> ValueError:
+        """Return the refusal of a search in which the policy accepts no settings."""
+        where = {axis.setting: str(axis) for axis in self.axes}
+        return refuse(OWNER, "search", where, f"settings that {self.name} accepts together with its others")
+
+
+def run_study(
+    task: Task, trials: int, path: str | Path | None, progress: Callable[[int], None]
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return a row per trial, and the changes with the least regret on the worlds to tune on.
+
+    Parameters
+    ----------
+    task : Task
+        What to search.
+    trials : int
+        Number of trials, those of the file included.
+    path : path, optional
+        The file that stores every trial.
+    progress : callable
+        Called with the number of finished trials.
+    """
+    with quiet_optuna():
+        check_playable(task)
+        with open_study(path, task) as study:
+            finished = run_trials(study, task, trials, progress)
+    return pd.DataFrame([row(task, trial) for trial in finished]).rename_axis("trial"), best_changes(task, finished)
+
+
+@contextmanager
+def quiet_optuna() -> Iterator[None]:
+    """Switch off Optuna's messages, or refuse if it is not installed."""
+    try:
+        import optuna
+    except ModuleNotFoundError as missing:
+        raise ValueError(
+            f"{OWNER}: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
+        ) from None
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+            yield
+    finally:
+        optuna.logging.set_verbosity(before)
+
+
+def check_playable(task: Task) -> None:
+    """Refuse a search without valid settings and a policy that cannot play, before any file is touched."""
+    if task.start is None and not any(task.candidate(trial) for trial in random_trials(task)):
+        raise task.no_valid_settings()
+    task.training(task.policy, task.rungs[0], 1)
+
+
+def random_trials(task: Task) -> Iterator["Trial"]:
+    """Yield trials with random settings."""
+    import optuna
+
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    for _ in range(ATTEMPTS):
+        yield study.ask({axis.name: axis.distribution for axis in task.axes})
+
+
+@contextmanager
+def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
+    """Open the study of a task: a new one, or the one in a file if it has the same description."""
+    import optuna
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    if path is None:
+        yield optuna.create_study()
+        return
+    path = Path(path)
+    with locked(path):
+        # `locked` keeps other processes out and ends with this one: a lock file of Optuna's would outlive a kill
+        unlocked: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
+        try:
+            storage = JournalStorage(JournalFileBackend(str(path), lock_obj=unlocked))
+            stored = {one.study_name: one.user_attrs.get("description", {}) for one in storage.get_all_studies()}
+        except Exception:  # a file that is no journal fails in many ways
+            stored = {}
+        if list(stored) != ([STUDY] if path.stat().st_size else []):
+            raise refuse(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
+        for key, was in stored.get(STUDY, {}).items():
+            now = task.description.get(key)
+            if was != now:
+                there = f"{_shortened(was)} there, {_shortened(now)} now"
+                raise refuse(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
+        cut_unfinished_line(path)
+        study = optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True)
+        if not stored.get(STUDY):
+            study.set_user_attr("description", task.description)
+        yield study
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lock a file for this process, and create it if it is new; the system unlocks it however the process ends."""
+    try:
+        file = path.open("r+b" if path.exists() else "ab")
+    except OSError as problem:
+        reason = (problem.strerror or type(problem).__name__).lower()
+        raise refuse(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
+    with file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ModuleNotFoundError:  # a system without such locks
+            pass
+        except OSError:
+            raise refuse(OWNER, "study", str(path), "a file that no other process is tuning with") from None
+        yield
+
+
+def cut_unfinished_line(path: Path) -> None:
+    """Remove a last line that was not written to its end."""
+    content = path.read_bytes()
+    finished = content.rfind(b"\n") + 1
+    if finished < len(content):
+        with open(path, "r+b") as file:
+            file.truncate(finished)
+
+
+def _shortened(value: Any) -> str:
+    shown = value if isinstance(value, str) else json.dumps(value)
+    return shown if len(shown) < 100 else shown[:97] + "..."
+
+
+def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int], None]) -> list["FrozenTrial"]:
+    """Return the first `trials` finished trials of a study, after running those that are missing."""
+    from optuna.samplers import TPESampler
+    from optuna.trial import TrialState
+
+    for left in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        study.tell(left.number, state=TrialState.FAIL)  # a kill cut it short; it is run again
+    distributions = {axis.name: axis.distribution for axis in task.axes}
+    while True:
+        finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+        progress(min(len(finished), trials))
+        if len(finished) >= trials:
+            return finished[:trials]
+        # A new sampler for every trial: the next settings depend on the trials before, not on interruptions between them
+        study.sampler = TPESampler(seed=int(np.random.SeedSequence([task.seed, len(finished)]).generate_state(1)[0]))
+        if not finished and task.start and not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+            study.enqueue_trial(task.start)
+        trial = study.ask(distributions)
+        policy = task.candidate(trial)
+        if policy is None:
+            study.tell(trial, state=TrialState.PRUNED)
+            continue
+        for rounds in task.rungs:
+            value = task.training(policy, rounds, task.worlds)
+            trial.report(value, rounds)
+            rivals = [one.intermediate_values[rounds] for one in finished if rounds in one.intermediate_values]
+            if rounds == task.horizon:
+                study.tell(trial, value)
+            elif not promising(value, rivals):
+                study.tell(trial, state=TrialState.PRUNED)
+                break
+
+
+def promising(value: float, rivals: Sequence[float]) -> bool:
+    """Whether a value is in the best third, itself included: asynchronous successive halving (Li et al. 2020).
+
+    Optuna's own pruner counts trials that were cut short as well, so that a study would continue differently after a kill.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.study import promising
+    >>> [promising(2.5, rivals) for rivals in ([], [1.0, 3.0], [1.0, 3.0, 4.0, 5.0, 6.0])]
+    [True, False, True]
+    """
+    return value <= sorted([*rivals, value])[max(0, (len(rivals) + 1) // KEPT - 1)]
+
+
+def row(task: Task, trial: "FrozenTrial") -> dict[str, Any]:
+    """Return the row of a trial in the table."""
+    rounds = max(trial.intermediate_values, default=0)
+    per_round = trial.intermediate_values.get(rounds, np.nan)
+    outcome = "complete" if rounds == task.horizon else "pruned" if rounds else "refused"
+    regret = per_round * rounds if outcome == "complete" else np.nan
+    return {
+        "outcome": outcome, **task.settings(trial), "rounds": rounds, "per_round": per_round, "training_regret": regret
+    }  # fmt: skip
+
+
+def best_changes(task: Task, finished: Sequence["FrozenTrial"]) -> dict[str, Any]:
+    """Return the changes with the least regret on the worlds to tune on; the first of equals."""
+    complete = [trial for trial in finished if task.horizon in trial.intermediate_values]
+    if not complete:
+        raise task.no_valid_settings()
+    found = task.settings(min(complete, key=lambda trial: trial.intermediate_values[task.horizon]))
+    return {axis.setting: found[axis.setting] for axis in task.axes if found[axis.setting] != axis.default}

@@ -1,0 +1,87 @@
+"""The pages about policies: one for every name, every setting explained, every number and figure as the commands print it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import latentbandits as lb
+from latentbandits import cli
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.settings import describe
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "policies"
+
+
+def index() -> dict[str, Path]:
+    links = re.findall(r"^\| \[`([\w-]+)`\]\(([\w-]+\.md)\)", (PAGES / "README.md").read_text(), re.MULTILINE)
+    return {name: PAGES / page for name, page in links}
+
+
+def test_every_policy_has_a_page() -> None:
+    assert sorted(index()) == sorted(REGISTRY)
+    background = (ROOT / "docs" / "background.md").read_text()
+    for name, page in index().items():
+        assert f"`{name}`" in page.read_text().splitlines()[0]
+        assert f"[{name}](policies/{page.name})" in background
+
+
+def settings(page: Path) -> dict[str, dict[str, str]]:
+    """Return, for every policy that heads a column of a table of settings, its values as the page gives them."""
+    found: dict[str, dict[str, str]] = {}
+    columns: list[str] = []
+    for line in page.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+        if cells and cells[0] == "setting":
+            columns = cells[1:-1]
+        elif not cells:
+            columns = []
+        elif columns and cells[0].startswith("`"):
+            for name, value in zip(columns, cells[1:-1], strict=True):
+                found.setdefault(name, {})[cells[0].strip("`")] = value
+    return found
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_setting_is_explained_with_its_value(name: str) -> None:
+    page = index()[name]
+    further = re.findall(r"\[[^]]*settings[^]]*\]\(([\w-]+\.md)", page.read_text())
+    true = describe(lb.policy(name))
+    explained: set[str] = set()
+    for place in [page, *(PAGES / other for other in further)]:
+        for setting, value in settings(place)[name].items():
+            explained.add(setting)
+            if value == "-":
+                continue
+            if isinstance(true[setting], int | float) and not isinstance(true[setting], bool):
+                assert float(value) == pytest.approx(true[setting])
+            else:
+                assert value == str(true[setting])
+    assert explained == set(true)
+
+
+BY_HAND = {"particles.svg"}
+COMMAND = re.compile(r"^\$ latentbandits (trace .+) --out docs/policies/([\w-]+\.svg)\n.+?: (.+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted({page.name for page in index().values()}))
+def test_figures_are_what_the_named_commands_write(
+    page: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (PAGES / page).read_text()
+    commands = COMMAND.findall(text)
+    shown = [picture for picture in re.findall(r"!\[.+\]\((.+)\)", text) if picture not in BY_HAND]
+    assert shown == [picture for _, picture, _ in commands]
+    assert commands
+    for command, picture, said in commands:
+        assert cli.main([*command.split(), "--out", str(tmp_path / picture)]) == 0
+        assert f": {said} Next: " in capsys.readouterr().out
+        assert (PAGES / picture).stat().st_size < 150_000
+        assert (PAGES / picture).read_bytes() == (tmp_path / picture).read_bytes()
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [ROOT / "docs" / "background.md", *PAGES.glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
