@@ -222,11 +222,12 @@ def test_a_description_with_odd_values_is_left_out(tmp_path: Path, change: dict[
 
 @pytest.mark.parametrize("content", [b"{}", b"[]", b"not json", b"\xff\xfe", b"[" * 100_000])
 def test_a_damaged_description_is_left_out_and_written_again(tmp_path: Path, content: bytes) -> None:
-    reproduce(["ablation"], tmp_path, quick=True)
+    store = Store(tmp_path)
+    store.note("ablation", [], quick=False)
     (tmp_path / "ablation.json").write_bytes(content)
-    assert Store(tmp_path).manifest == {"experiments": {}}
-    reproduce(["ablation"], tmp_path, quick=True)
-    assert Store(tmp_path).manifest["experiments"]["ablation"]["quick"] is True
+    assert store.manifest == {"experiments": {}}
+    store.note("ablation", [], quick=True)
+    assert store.manifest["experiments"]["ablation"]["quick"] is True
 
 
 def test_two_runs_at_once_keep_both_descriptions(tmp_path: Path) -> None:

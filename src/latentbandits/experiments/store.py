@@ -44,9 +44,9 @@ COLUMNS = (
         Column(name, "int64", _COUNTED.get(name, f"probes at whose beginning the {name.removesuffix('_gate')} gate was open"))
         for name in COUNTS
     ),
+    Column("quick", "bool", "whether the run was a quick one"),
     Column("regret_curve", "object", "where a case keeps curves: regret per stretch of rounds, a list"),
     Column("optimal_curve", "object", "where a case keeps curves: share of optimal arms per stretch of rounds, a list"),
-    Column("quick", "bool", "whether the run was a quick one"),
 )  # fmt: skip
 # What a description of an experiment must have; anything else was not written by `Store.note`
 _DESCRIBED: dict[str, Any] = {
