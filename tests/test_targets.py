@@ -3,8 +3,8 @@
 The limit has means, chain and noise, and plays what is best in the next round: it never probes. Where noise hides the state that costs it
 dearly, so that a ratio below one is no mistake, and says little about how far off the best possible policy is.
 
-A target is met ("holds") if the whole 95 % interval is on the right side of it, missed ("does not hold") if the whole interval is on the other
-side, and otherwise tied. What is not met is recorded in `RECORDED`, and a test fails if its verdict changes either way.
+A target is met ("holds") if the whole 95 % interval is on the right side of it, missed ("does not hold") if the whole interval is on
+the other side, and otherwise tied. What is not met is in `RECORDED`, and a test fails if its verdict changes either way.
 """
 
 from functools import cache
