@@ -1,8 +1,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 
-.PHONY: reproduce demo test lint unit test-slow bench clean help
+.PHONY: reproduce demo test lint unit test-slow test-oldest test-plain bench clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
@@ -23,6 +24,12 @@ unit: $(VENV)/dev
 
 test-slow: $(VENV)/dev  ## long statistical checks: the paper's table, a million rounds of ridge updates
 	$(BIN)/pytest -m slow
+
+test-oldest: $(OLDEST)/ready  ## the tests with the oldest Python and dependencies that pyproject.toml allows (needs python3.11)
+	$(OLDEST)/bin/pytest -n auto --dist worksteal
+
+test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted (about an hour)
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist worksteal -p tests.plain -m 'not slow and not compiled'
 
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks
@@ -47,8 +54,14 @@ $(VENV)/bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@touch $@ $(VENV)/dev $(VENV)/report $(VENV)/ready
 
+$(OLDEST)/ready: pyproject.toml tests/oldest.py
+	python3.11 -m venv $(OLDEST)
+	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint $(OLDEST)/constraints.txt --editable '.[test]'
+	@touch $@
+
 clean:  ## remove the environment and the caches inside this folder
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist benchmarks/latest.json
+	rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist benchmarks/latest.json
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12

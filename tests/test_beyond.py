@@ -8,7 +8,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.experiments import beyond
 from latentbandits.experiments.beyond import ALONE, PARTS, RIVALS, UNLIMITED, successor
-from latentbandits.experiments.case import Case, about_world
+from latentbandits.experiments.case import Case, description
 from latentbandits.experiments.paper import table2, winning_rates
 from latentbandits.experiments.paper.worlds import (
     BEYOND,
@@ -109,7 +109,7 @@ def test_a_rescaled_world_is_the_same_world_in_another_unit() -> None:
     np.testing.assert_allclose(new.truth.noise, 1000 * old.truth.noise)
     results = [lb.simulate(one, [LIMIT, LIBRARY], horizon=2000, draws=2, repeats=1).regret for one in (world, other)]
     np.testing.assert_allclose(results[1], 1000 * results[0], rtol=1e-6)
-    assert about_world(other)["world"] == about_world(world)
+    assert description(other)["world"] == description(world)
     policies = {LIMIT: lb.policy(LIMIT)}
     assert Case("a", other, policies, 100, 1).key(LIMIT) != Case(
         "a", Rescaled(world, -3.0, 999.0), policies, 100, 1

@@ -12,6 +12,7 @@ import latentbandits as lb
 from latentbandits import compiled
 from latentbandits.protocols import Choice
 
+pytestmark = pytest.mark.compiled
 PACKAGE = Path(lb.__file__).parent
 
 

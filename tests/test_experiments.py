@@ -14,13 +14,13 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.experiments import case as case_module
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
 from latentbandits.experiments.paper import table2, winning_rates
 from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
 from latentbandits.experiments.registry import IDS, experiment, experiments
 from latentbandits.experiments.reproduce import reproduce
+from latentbandits.experiments.store import COLUMNS as ROWS
 from latentbandits.experiments.store import Store
 from latentbandits.policies.registry import REGISTRY
 
@@ -49,7 +49,7 @@ def test_every_experiment_has_settings_a_score_and_a_line() -> None:
             cases = one.cases(quick)
             assert len({case.name for case in cases}) == len(cases)
             for case in cases:
-                json.dumps(case.about())
+                json.dumps(case.description())
         assert sum(case.rounds for case in one.cases(True)) < sum(case.rounds for case in one.cases(False))
 
 
@@ -85,7 +85,7 @@ def test_golden_numbers() -> None:
             )
 
 
-def test_results_are_found_again_by_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_found_again_by_content(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.compute(small()) == ["adasp-ucb", "lc-ts", "ucb1"]
     first = store.rows([small()])
@@ -96,15 +96,6 @@ def test_results_are_found_again_by_content(tmp_path: Path, monkeypatch: pytest.
     changed = dict(small().policies) | {"ucb1": lb.policy("ucb1", exploration=1.0)}
     assert store.compute(small(policies=changed)) == ["ucb1"]
     pd.testing.assert_frame_equal(store.rows([small()]), first)
-    # an edit of one policy's file recomputes that policy alone
-    old = case_module.code_version
-    monkeypatch.setattr(case_module, "code_version", lambda p: old(p) + ("edited" if isinstance(p, lb.UCB1) else ""))
-    assert store.missing(small()) == ["ucb1"]
-
-
-def test_the_code_version_is_that_of_the_policys_own_file(tmp_path: Path) -> None:
-    assert case_module.code_version(lb.policy("lc-ucb")) == case_module.code_version(lb.policy("sp-ucb"))
-    assert case_module.code_version(lb.policy("lc-ucb")) != case_module.code_version(lb.policy("ucb1"))
 
 
 @pytest.mark.parametrize(
@@ -114,8 +105,9 @@ def test_a_damaged_file_is_noticed_and_computed_again(tmp_path: Path, damage: An
     store = Store(tmp_path)
     store.compute(small())
     first = store.rows([small()])
-    path = store._path(small(), "lc-ts")
+    path = tmp_path / "cells" / f"{small().keys['lc-ts']}.npz"
     path.write_bytes(damage(path.read_bytes()))
+    store = Store(tmp_path)
     assert store.missing(small()) == ["lc-ts"]
     assert store.compute(small()) == ["lc-ts"]
     pd.testing.assert_frame_equal(store.rows([small()]), first)
@@ -134,6 +126,21 @@ def test_rows_are_what_was_simulated(tmp_path: Path) -> None:
         np.testing.assert_array_equal(part["probes"], results.counts["probes"][i])
         np.testing.assert_allclose(np.stack(part["optimal_curve"].to_list()), results.optimal_bins[i], rtol=1e-6)
         assert part["draw"].tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_columns_are_as_declared(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    plain, curves = small(), small(name="curves", bins=5)
+    for case in (plain, curves):
+        store.compute(case)
+    frame = store.rows([plain, curves])
+    assert list(frame.columns) == [column.name for column in ROWS]
+    assert {column.name: str(frame[column.name].dtype) for column in ROWS} == {c.name: c.dtype for c in ROWS}
+    assert not store.rows([plain]).columns.str.endswith("_curve").any()
+    page = (Path(__file__).parents[1] / "docs" / "results.md").read_text()
+    for column in ROWS:
+        meaning = column.meaning.replace("|", "\\|")
+        assert f"| `{column.name}` | {meaning} |" in page
 
 
 def command(out: Path, *arguments: str) -> list[str]:
@@ -168,11 +175,11 @@ def test_reproduce_leaves_rows_and_a_manifest(tmp_path: Path) -> None:
     assert {claim.points_to for claim in outcomes[0].claims} <= set(VERDICTS)
     frame = pd.read_parquet(tmp_path / "ablation.parquet")
     assert set(frame["case"]) == {f"stay {stay}, noise {noise}" for stay in (0.95, 0.5) for noise in (0.05, 0.01)}
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    about = manifest["experiments"]["ablation"]
-    assert about["quick"] is True
-    assert about["cases"][0]["world"]["stickiness"] == 0.95
-    assert about["cases"][0]["policies"]["adasp-ucb|pair|no lag"]["lag"] == "none"
+    described = json.loads((tmp_path / "ablation.json").read_text())
+    assert described == Store(tmp_path).manifest["experiments"]["ablation"]
+    assert described["quick"] is True
+    assert described["cases"][0]["world"]["stickiness"] == 0.95
+    assert described["cases"][0]["policies"]["adasp-ucb|pair|no lag"]["lag"] == "none"
     again = reproduce(["ablation"], tmp_path, quick=True)[0]
     assert (again.computed, again.found) == (0, 156)
 
@@ -191,13 +198,56 @@ def test_seconds_are_those_of_all_cells(tmp_path: Path) -> None:
     assert Store(tmp_path).manifest["experiments"]["ablation"]["seconds"] > 0.5 * whole
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '{"experiments": {"ablation": {}}}', "not json", "\xff\xfe"])
-def test_a_damaged_manifest_is_written_anew(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seconds": "fast"},
+        {"seconds": float("nan")},
+        {"rounds": None},
+        {"machine": {"cores": "many"}},
+        {"machine": []},
+        {"quick": 3},
+        {"code": None},
+    ],
+    ids=str,
+)
+def test_a_description_with_odd_values_is_left_out(tmp_path: Path, change: dict[str, Any]) -> None:
+    store = Store(tmp_path)
+    store.note("ablation", [], quick=True)
+    store.note("example", [], quick=True)
+    file = tmp_path / "ablation.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    assert list(store.manifest["experiments"]) == ["example"]
+
+
+@pytest.mark.parametrize("content", [b"{}", b"[]", b"not json", b"\xff\xfe", b"[" * 100_000])
+def test_a_damaged_description_is_left_out_and_written_again(tmp_path: Path, content: bytes) -> None:
+    store = Store(tmp_path)
+    store.note("ablation", [], quick=False)
+    (tmp_path / "ablation.json").write_bytes(content)
+    assert store.manifest == {"experiments": {}}
+    store.note("ablation", [], quick=True)
+    assert store.manifest["experiments"]["ablation"]["quick"] is True
+
+
+def test_two_runs_at_once_keep_both_descriptions(tmp_path: Path) -> None:
+    one, other = Store(tmp_path), Store(tmp_path)
+    one.note("ablation", [], quick=False)
+    before = one.manifest
+    other.note("example", [], quick=True)
+    one.note("ablation", [], quick=True)
+    assert list(before["experiments"]) == ["ablation"]
+    assert list(one.manifest["experiments"]) == ["ablation", "example"]
+
+
+def test_a_quick_run_does_not_replace_a_full_one(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.compute(small())
+    store.save("ablation", store.rows([small()]))
+    with pytest.raises(ValueError, match=r"quick is True but must be False, or in another folder: .*ablation\.parquet"):
+        reproduce(["ablation"], tmp_path, quick=True)
+    store.save("ablation", store.rows([small()], quick=True))
     reproduce(["ablation"], tmp_path, quick=True)
-    (tmp_path / "manifest.json").write_bytes(content.encode("latin-1"))
-    assert Store(tmp_path).manifest == {"experiments": {}}
-    reproduce(["ablation"], tmp_path, quick=True)
-    assert Store(tmp_path).manifest["experiments"]["ablation"]["quick"] is True
 
 
 def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_rows_of_another_version_are_said_to_be_so(site: Path, tmp_path: Path) -
     warning = "These results are of another version of the code"
     for name in ("ablation", "many-arms"):
         shutil.copy(site / "results" / f"{name}.parquet", tmp_path)
-    shutil.copy(site / "results" / "manifest.json", tmp_path)
+        shutil.copy(site / "results" / f"{name}.json", tmp_path)
     assert warning not in write_report(tmp_path, tmp_path / "report").read_text()
     rows = pd.read_parquet(tmp_path / "ablation.parquet")
     for changed in (rows.assign(case=rows["case"] + "!"), rows.drop(columns="quick"), rows.iloc[:0]):
@@ -102,9 +102,8 @@ def test_rows_of_another_version_are_said_to_be_so(site: Path, tmp_path: Path) -
         content = write_report(tmp_path, tmp_path / "report").read_text()
         assert content.count(warning) == 1
         assert "many-arms/one-round" in content  # the others are judged all the same
-    manifest = json.loads((tmp_path / "manifest.json").read_text())
-    manifest["experiments"]["many-arms"]["code"] = "other"
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    described = json.loads((tmp_path / "many-arms.json").read_text())
+    (tmp_path / "many-arms.json").write_text(json.dumps(described | {"code": "other"}))
     assert write_report(tmp_path, tmp_path / "report").read_text().count(warning) == 2
 
 

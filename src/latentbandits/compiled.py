@@ -187,12 +187,19 @@ def _place(said: str) -> str:
     return where + (f": {reasons[0]}" if reasons else "")
 
 
+def disabled() -> bool:
+    """Return whether numba's own switch NUMBA_DISABLE_JIT is set: then the same code runs interpreted."""
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
 def fast(function: Callable[..., Any], *parts: object) -> Callable[..., Any]:
     """Return the compiled form of a function; `parts` are the policies (or worlds) whose code it will run.
 
     The machine code is kept on disk only if the function and all its parts belong to this package, and it releases Python's
     lock while it runs.
     """
+    if disabled():
+        return plain(function)
     strange = _strangers(function, parts)
     made = _dispatcher(function, not strange)
     _register()
@@ -213,6 +220,8 @@ def entry(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
     Calling it skips numba's look at the types of all arguments, which takes ten times as long as an online decision itself. The caller
     answers for the types.
     """
+    if disabled():
+        return plain(function)
     from numba import typeof
 
     strange = _strangers(function, args[:1])

@@ -3,32 +3,14 @@
 import dataclasses
 import hashlib
 import json
-import sys
 from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from latentbandits.experiments.dependencies import digest
 from latentbandits.settings import describe
-
-_PACKAGE = Path(__file__).parents[1]
-# What every result depends on, whatever the policy
-_ENGINE = (
-    "compiled.py",
-    "linear.py",
-    "noise.py",
-    "policies/bayes_filter.py",
-    "policies/oracles.py",
-    "policies/state_library",
-    "protocols.py",
-    "random.py",
-    "rewards.py",
-    "simulation/loop.py",
-    "simulation/batch.py",
-    "worlds",
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,67 +40,54 @@ class Case:
         """Rounds of all policies and runs."""
         return len(self.policies) * self.horizon * self.draws * self.repeats
 
-    def about(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """Return the case as plain values."""
         sizes = {field: getattr(self, field) for field in ("horizon", "draws", "repeats", "seed", "bins")}
-        policies = {label: about_policy(one) for label, one in self.policies.items()}
-        return {"name": self.name, "world": about_world(self.world), **sizes, "policies": policies}
+        policies = {label: description(one) for label, one in self.policies.items()}
+        return {"name": self.name, "world": description(self.world), **sizes, "policies": policies}
 
-    def key(self, label: str) -> str:
-        """Return the name of one policy's results: the same content has the same name, in any experiment."""
-        about = self.about()
-        content = {k: about[k] for k in ("world", "horizon", "draws", "repeats", "seed", "bins")}
-        content["policy"] = about["policies"][label]
-        content["code"] = code_version(self.policies[label])
-        content["world code"] = _source(self.world)
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
-
-
-def about_policy(policy: Any) -> dict[str, Any]:
-    """Return a policy's settings as plain values, those of a policy within it too."""
-    plain = {
-        key: about_policy(value) if hasattr(value, "_fields") else value for key, value in describe(policy).items()
-    }
-    return {"class": type(policy).__name__, **plain}
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The name of each policy's results: the same content (settings, sizes, seed and code) has the same name, in any experiment."""
+        content = self.description()
+        policies = content.pop("policies")
+        del content["name"]
+        made = {}
+        for label, policy in self.policies.items():
+            code = digest(*dict.fromkeys([*_modules(policy), *_modules(self.world)]))
+            text = json.dumps({**content, "policy": policies[label], "code": code}, sort_keys=True)
+            made[label] = hashlib.sha256(text.encode()).hexdigest()[:24]
+        return made
 
 
-def about_world(world: Any) -> dict[str, Any]:
-    """Return a world's options as plain values."""
-    return {"class": type(world).__name__} | {
-        field.name: _plain(getattr(world, field.name)) for field in dataclasses.fields(world)
-    }
+def description(thing: Any) -> dict[str, Any]:
+    """Return a policy or a world as plain values, with those within it.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.experiments.case import description
+    >>> description(lb.policy("sw-ucb"))
+    {'class': 'SlidingWindowUCB', 'arms': 2, 'units': 1, 'window': 50, 'exploration': 0.5}
+    """
+    if hasattr(thing, "_fields"):
+        values = dict(describe(thing))
+    else:
+        values = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+    return {"class": type(thing).__name__, **{name: _plain(value) for name, value in values.items()}}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return about_world(value) if dataclasses.is_dataclass(value) else value
+    return description(value) if _has_parts(value) else value
 
 
-def _file(thing: Any) -> Path:
-    """Return the file that a thing's class is written in."""
-    return Path(sys.modules[type(thing).__module__].__file__ or "")
+def _has_parts(value: Any) -> bool:
+    return hasattr(value, "_fields") or dataclasses.is_dataclass(value)
 
 
-# What runs is what was imported, whatever happens to the files meanwhile
-_SOURCES = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
-
-
-@cache
-def _digest(*parts: Path) -> str:
-    made = hashlib.sha256()
-    for part in parts:
-        for file in [file for file in _SOURCES if file.is_relative_to(part)] or [part]:
-            made.update(_SOURCES[file] if file in _SOURCES else file.read_bytes())
-    return made.hexdigest()
-
-
-def _source(thing: Any) -> str:
-    """Return a digest of the file that a thing's class is written in."""
-    return _digest(_file(thing))
-
-
-def code_version(policy: Any) -> str:
-    """Return a digest of the sources that a policy's results depend on: its own file, those of policies within it, and the engine."""
-    within = [value for value in policy if hasattr(value, "_fields")]
-    return _digest(*map(_file, (policy, *within)), *(_PACKAGE / name for name in _ENGINE))
+def _modules(thing: Any) -> list[str]:
+    """Return the modules that the classes of a policy or world, and of those within it, are written in."""
+    within = thing if isinstance(thing, tuple) else vars(thing).values()
+    return [type(thing).__module__, *(name for part in within if _has_parts(part) for name in _modules(part))]

@@ -67,6 +67,8 @@ def reproduce(
     if workers is not None:
         whole("reproduce", "workers", workers, least=1)
     store = Store(folder)
+    if quick:
+        store.refuse_quick(one.id for one in chosen)
     outcomes = []
     for one in chosen:
         begin = time.perf_counter()

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
+import math
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,28 +17,61 @@ import pandas as pd
 from latentbandits import __version__
 from latentbandits.experiments.case import Case
 from latentbandits.files import write_whole
+from latentbandits.settings import refuse
 from latentbandits.simulation.batch import cores, simulate
 from latentbandits.simulation.loop import COUNTS
 
 Progress = Callable[[int, int], None]
 
 
+class Column(NamedTuple):
+    """A column of the results, one row per run."""
+
+    name: str
+    dtype: str
+    meaning: str
+
+
+_COUNTED = {"probes": "probes begun", "probe_rounds": "rounds spent on probes"}
+COLUMNS = (
+    Column("case", "object", "the world, by its name within the experiment"),
+    Column("policy", "object", "the policy; variants are written `adasp-ucb|pair|no lag` or `rp-ucb|same features`"),
+    Column("draw", "int64", "which reward matrix; the same draw and repeat are the same world for every policy"),
+    Column("repeat", "int64", "which run on it"),
+    Column("regret", "float64", "cumulative regret per unit against the oracle that sees the state"),
+    Column("optimal", "float64", "share of rounds (and units) in which the best arm was played"),
+    *(
+        Column(name, "int64", _COUNTED.get(name, f"probes at whose beginning the {name.removesuffix('_gate')} gate was open"))
+        for name in COUNTS
+    ),
+    Column("quick", "bool", "whether the run was a quick one"),
+    Column("regret_curve", "object", "where a case keeps curves: regret per stretch of rounds, a list"),
+    Column("optimal_curve", "object", "where a case keeps curves: share of optimal arms per stretch of rounds, a list"),
+)  # fmt: skip
+# What a description of an experiment must have; anything else was not written by `Store.note`
+_DESCRIBED: dict[str, Any] = {
+    "quick": bool, "finished": str, "seconds": (int, float), "rounds": int, "code": str, "cases": list,
+    "latentbandits": str, "python": str, "packages": dict, "machine": dict,
+}  # fmt: skip
+
+
 def code_of(cases: Sequence[Case]) -> str:
     """Return a digest of all that the results of some cases depend on: settings, sizes, seeds and code."""
-    return hashlib.sha256("".join(case.key(label) for case in cases for label in case.policies).encode()).hexdigest()[
-        :24
-    ]
+    keys = "".join(key for case in cases for key in case.keys.values())
+    return hashlib.sha256(keys.encode()).hexdigest()[:24]
 
 
 class Store:
     """A folder of results.
 
-    `cells/` holds one file per policy and case, named by content (settings, sizes, seed, code of the policy): whatever is there already
-    is not computed again, and a file that is damaged is. The tables for people, one row per run, are put together from the cells.
+    `cells/` holds one file per policy and case, named by content (settings, sizes, seed, code): what is there already is not computed
+    again, and a damaged file is. Each cell is read once. An experiment's table (`EXPERIMENT.parquet`, one row per run, see `COLUMNS`) is
+    put together from the cells; `EXPERIMENT.json` describes how it was made.
     """
 
     def __init__(self, folder: Path, read_only: bool = False) -> None:
         self.folder = folder
+        self._cells: dict[str, dict[str, np.ndarray]] = {}
         if read_only:
             return
         try:
@@ -49,9 +83,7 @@ class Store:
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as problem:
-            raise ValueError(
-                f"reproduce: out is {str(folder)!r} but must be a folder that can be written to"
-            ) from problem
+            raise refuse("reproduce", "out", str(folder), "a folder that can be written to") from problem
 
     def missing(self, case: Case) -> list[str]:
         """Return the labels of a case whose results are not there, or damaged."""
@@ -73,19 +105,27 @@ class Store:
                 workers=workers,
                 progress=progress,
             )
+            seconds = np.array((time.perf_counter() - begin) / len(wanted))
             for i, label in enumerate(wanted):
                 counts = np.stack([results.counts[name][i] for name in COUNTS], axis=1)
-                content = BytesIO()
-                spent = np.array((time.perf_counter() - begin) / len(wanted))
-                parts = {"regret": results.regret_bins[i], "optimal": results.optimal_bins[i], "counts": counts}
-                np.savez_compressed(content, **parts, seconds=spent)
-                write_whole(self._path(case, label), content.getvalue())
+                cell = {"regret": results.regret_bins[i], "optimal": results.optimal_bins[i], "counts": counts}
+                self._keep(case.keys[label], {**cell, "seconds": seconds})
         return wanted
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
         """Return the results of all cases, one row per run; curves are lists of floats where a case keeps them."""
-        frames = [self._frame(case, label) for case in cases for label in case.policies]
-        return pd.concat(frames, ignore_index=True).assign(quick=quick)
+        frames = [self._frame(case, label, quick) for case in cases for label in case.policies]
+        return pd.concat(frames, ignore_index=True)
+
+    def refuse_quick(self, experiments: Iterable[str]) -> None:
+        """Refuse if a quick run of some experiments would replace results of a full one."""
+        for path in (self.folder / f"{name}.parquet" for name in experiments):
+            try:
+                full = not pd.read_parquet(path, columns=["quick"])["quick"].all()
+            except Exception:  # not there, or damaged
+                continue
+            if full:
+                raise refuse("reproduce", "quick", True, f"False, or in another folder: {path} is of a full run")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> Path:
         """Write an experiment's rows as parquet."""
@@ -99,83 +139,103 @@ class Store:
         """Return an experiment's rows, or refuse."""
         path = self.folder / f"{experiment}.parquet"
         if not path.exists():
-            raise ValueError(
-                f"report: {path} is missing but must be a folder that `latentbandits reproduce` has filled"
-            )
+            raise ValueError(f"report: {path} is missing but must be a file that `latentbandits reproduce` has written")
         try:
             return pd.read_parquet(path)
         except Exception as problem:
             raise ValueError(
-                f"report: {path} is damaged but must be one that `latentbandits reproduce` writes anew"
+                f"report: {path} is damaged but must be whole: `latentbandits reproduce` writes it again"
             ) from problem
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What was run: settings, seeds, versions, machine, seconds; empty where it is missing or damaged."""
-        try:
-            found = json.loads((self.folder / "manifest.json").read_text())
-            if all({"rounds", "seconds"} <= set(about) for about in found["experiments"].values()):
-                return dict(found)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            pass
-        return {"experiments": {}}
+        """What was run, by experiment, and under the other keys the software and machine of the last run; what is damaged is left out."""
+        found = {file.stem: _described(file) for file in sorted(self.folder.glob("*.json"))}
+        experiments = {name: about for name, about in found.items() if about is not None}
+        last = max(experiments.values(), key=lambda about: str(about["finished"]), default={})
+        return {"experiments": experiments} | {name: last[name] for name in _software() if last}
 
     def note(self, experiment: str, cases: Sequence[Case], quick: bool) -> None:
-        """Enter an experiment into the manifest; its seconds are those of all its cells, whenever they were computed."""
-        manifest = self.manifest
-        manifest |= {
-            "latentbandits": __version__,
-            "python": platform.python_version(),
-            "packages": {name: version(name) for name in ("numba", "numpy", "scipy", "pandas")},
-            "machine": {"processor": platform.machine(), "system": platform.system(), "cores": cores()},
-        }
+        """Describe how an experiment was made; its seconds are those of all its cells, whenever they were computed."""
         cells = [self._read(case, label) for case in cases for label in case.policies]
-        manifest["experiments"][experiment] = {
+        description = {
             "quick": quick,
             "finished": time.strftime("%Y-%m-%d %H:%M", time.gmtime()) + " UTC",
             "seconds": round(sum(float(cell["seconds"]) for cell in cells if cell is not None), 2),
             "rounds": sum(case.rounds for case in cases),
             "code": code_of(cases),
-            "cases": [case.about() for case in cases],
+            **_software(),
+            "cases": [case.description() for case in cases],
         }
-        write_whole(self.folder / "manifest.json", (json.dumps(manifest, indent=1) + "\n").encode())
+        write_whole(self.folder / f"{experiment}.json", (json.dumps(description, indent=1) + "\n").encode())
 
-    def _path(self, case: Case, label: str) -> Path:
-        return self.folder / "cells" / f"{case.key(label)}.npz"
+    def _path(self, key: str) -> Path:
+        return self.folder / "cells" / f"{key}.npz"
+
+    def _keep(self, key: str, cell: dict[str, np.ndarray]) -> None:
+        content = BytesIO()
+        np.savez_compressed(content, **cell)  # type: ignore[arg-type]
+        write_whole(self._path(key), content.getvalue())
+        self._cells[key] = cell
 
     def _read(self, case: Case, label: str) -> dict[str, np.ndarray] | None:
-        runs = case.draws * case.repeats
-        bins = min(case.bins, case.horizon)
+        """Return a cell, None if it is not there or damaged."""
+        key = case.keys[label]
+        if key in self._cells:
+            return self._cells[key]
+        runs, bins = case.draws * case.repeats, min(case.bins, case.horizon)
         shapes = {"regret": (runs, bins), "optimal": (runs, bins), "counts": (runs, len(COUNTS)), "seconds": ()}
         try:
-            with np.load(BytesIO(self._path(case, label).read_bytes()), allow_pickle=False) as file:
+            with np.load(BytesIO(self._path(key).read_bytes()), allow_pickle=False) as file:
                 found = {name: file[name] for name in shapes}
         except Exception:  # not there, or damaged: an archive fails in a dozen ways
             return None
-        sound = {name: part.shape for name, part in found.items()} == shapes
-        return found if sound and all(np.isfinite(part).all() for part in found.values()) else None
+        valid = {name: part.shape for name, part in found.items()} == shapes
+        if not valid or not all(np.isfinite(part).all() for part in found.values()):
+            return None
+        self._cells[key] = found
+        return found
 
-    def _frame(self, case: Case, label: str) -> pd.DataFrame:
+    def _frame(self, case: Case, label: str, quick: bool) -> pd.DataFrame:
         found = self._read(case, label)
         if found is None:
-            raise ValueError(
-                f"reproduce: results of {label} on {case.name} are missing but must be to compute them first"
-            )
-        runs = np.arange(case.draws * case.repeats)
-        edges = np.arange(found["optimal"].shape[1] + 1) * case.horizon // found["optimal"].shape[1]
-        frame = pd.DataFrame(
-            {
-                "case": case.name,
-                "policy": label,
-                "draw": runs // case.repeats,
-                "repeat": runs % case.repeats,
-                "regret": found["regret"].sum(axis=1),
-                "optimal": found["optimal"] @ (np.diff(edges) / case.horizon),
-            }
-        )
-        for i, name in enumerate(COUNTS):
-            frame[name] = found["counts"][:, i]
+            raise refuse("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
+        runs, bins = np.arange(case.draws * case.repeats), found["optimal"].shape[1]
+        edges = np.arange(bins + 1) * case.horizon // bins
+        values = {
+            "case": case.name,
+            "policy": label,
+            "draw": runs // case.repeats,
+            "repeat": runs % case.repeats,
+            "regret": found["regret"].sum(axis=1),
+            "optimal": found["optimal"] @ (np.diff(edges) / case.horizon),
+            **dict(zip(COUNTS, found["counts"].T, strict=True)),
+            "quick": quick,
+        }
         if case.bins > 1:
-            frame["regret_curve"] = list(found["regret"].astype(np.float32))
-            frame["optimal_curve"] = list(found["optimal"].astype(np.float32))
-        return frame
+            values["regret_curve"] = list(found["regret"].astype(np.float32))
+            values["optimal_curve"] = list(found["optimal"].astype(np.float32))
+        kept = [column for column in COLUMNS if column.name in values]
+        frame = pd.DataFrame({column.name: values[column.name] for column in kept}, index=runs)
+        return frame.astype({column.name: column.dtype for column in kept})
+
+
+def _software() -> dict[str, Any]:
+    """Return the versions and the machine that results are computed with."""
+    return {
+        "latentbandits": __version__,
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in ("numba", "numpy", "scipy", "pandas")},
+        "machine": {"processor": platform.machine(), "system": platform.system(), "cores": cores()},
+    }
+
+
+def _described(file: Path) -> dict[str, Any] | None:
+    """Return the description of an experiment, None if it is damaged."""
+    try:
+        found = json.loads(file.read_text())
+        valid = all(isinstance(found[name], kind) for name, kind in _DESCRIBED.items())
+        valid = valid and math.isfinite(found["seconds"]) and isinstance(found["machine"]["cores"], int)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return dict(found) if valid else None
