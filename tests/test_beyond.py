@@ -7,9 +7,9 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.experiments import beyond
-from latentbandits.experiments.beyond import ALONE, PARTS, RIVALS, UNLIMITED, successor
+from latentbandits.experiments.state_library import ALONE, PARTS, RIVALS, UNLIMITED, successor
 from latentbandits.experiments.case import Case, about_world
-from latentbandits.experiments.paper import table2, winning_rates
+from latentbandits.experiments import table2, winning_rates
 from latentbandits.experiments.paper.worlds import (
     BEYOND,
     COLUMNS,
@@ -21,7 +21,7 @@ from latentbandits.experiments.paper.worlds import (
     TITLES,
     rows,
 )
-from latentbandits.experiments.rescaled import Rescaled
+from latentbandits.experiments.state_library.rescaled import Rescaled
 from latentbandits.presentation.palette import label, style
 from latentbandits.report import page
 from latentbandits.report.pictures import PICTURES

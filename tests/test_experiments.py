@@ -17,7 +17,7 @@ from latentbandits import cli
 from latentbandits.experiments import case as case_module
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
-from latentbandits.experiments.paper import table2, winning_rates
+from latentbandits.experiments import table2, winning_rates
 from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
 from latentbandits.experiments.registry import IDS, experiment, experiments
 from latentbandits.experiments.reproduce import reproduce

@@ -10,7 +10,7 @@ import pytest
 
 from latentbandits.experiments import fit
 from latentbandits.experiments.fit import FITTING, REPORTING, Fit, Found, Size, Value
-from latentbandits.experiments.paper.grids import COLUMNS, NOISE, Column, Settings, meant
+from latentbandits.experiments.fit.grids import COLUMNS, NOISE, Column, Settings, meant
 from latentbandits.experiments.paper.worlds import SWEEPS, fitted, rows
 from latentbandits.settings import describe
 

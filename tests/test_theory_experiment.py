@@ -11,7 +11,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import theory as forms
 from latentbandits.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
-from latentbandits.experiments.paper import bounds, theory
+from latentbandits.experiments import bounds, theory
 from latentbandits.presentation.palette import drawing
 from latentbandits.report import theory as figures
 

@@ -6,22 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from latentbandits.experiments import beyond, ladder
 from latentbandits.experiments.claims import Claim, tempered
-from latentbandits.experiments.paper import bounds, decomposition, table2
 from latentbandits.experiments.registry import Experiment, experiments
 from latentbandits.experiments.store import Store
 from latentbandits.files import write_whole
 from latentbandits.settings import whole
-
-# Experiments that leave a table for people too
-TABLES = {
-    "table2": table2.summary,
-    "decomposition": decomposition.table,
-    "theory": bounds.points,
-    "ladder": ladder.table,
-    "beyond": beyond.summary,
-}
 
 
 class Outcome(NamedTuple):
@@ -84,8 +73,8 @@ def reproduce(
             show(total, total)
         rows = store.rows(cases, quick)
         store.save(one.id, rows)
-        if one.id in TABLES:
-            content = TABLES[one.id](rows).to_csv(index=False, float_format="%.6g")
+        if one.table is not None:
+            content = one.table(rows).to_csv(index=False, float_format="%.6g")
             write_whole(folder / f"{one.id}.csv", content.encode())
         seconds = time.perf_counter() - begin
         store.note(one.id, cases, quick)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from latentbandits.experiments.claims import TARGET, Claim, tempered
-from latentbandits.experiments.paper import table2
+from latentbandits.experiments import table2
 from latentbandits.experiments.paper.worlds import BEYOND, LIBRARY_TWO, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
 from latentbandits.experiments.registry import IDS, experiment
 from latentbandits.experiments.store import Store, code_of
@@ -126,50 +126,6 @@ def section(name: str, frame: pd.DataFrame, folder: Path, judged: list[Claim]) -
     if name == "beyond":
         parts.append(beyond.tables(frame))
     return "\n".join(parts)
-
-
-def numbers(frame: pd.DataFrame) -> str:
-    """Return the main table as numbers, one table per deployment group: the fitted profile, and the stated gates beside it."""
-    table = table2.summary(frame)
-    groups = {
-        "Two units, oracles and the limit": (TWO_UNIT, [*TWO_UNIT, "best-single-arm", LIMIT]),
-        "One unit": (SINGLE_UNIT, [*SINGLE_UNIT]),
-        "Extra columns": ((), [*table2.STATED, *table2.SAME, *table2.FOLLOWING]),
-        "Beyond the paper: nothing published": (
-            tuple(name for name in BEYOND if name != LIBRARY_TWO),
-            [*BEYOND],
-        ),
-    }
-    parts = [
-        "<p>Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
-        "published cell, and the ratio of the two. Marked: the best of the group. Settings: those that fit the table best. The extra "
-        "columns stand beside the cell of the policy that they vary: <em>stated</em> has lag and gates exactly as the text states them; "
-        "<em>same features</em> is a fixed schedule with the features of the adaptive policy, so that only the timing differs; "
-        "<em>floor follows noise</em> is the preset of this package, whose residual floor is never below the noise that it learns.</p>"
-    ]
-    for title, (group, shown) in groups.items():
-        parts.append(
-            f'<h3>{title}</h3><div class="scroll"><table class="wide">{_cells(table, group, shown)}</table></div>'
-        )
-    return "".join(parts)
-
-
-def _cells(table: pd.DataFrame, group: tuple[str, ...], shown: list[str]) -> str:
-    cells = table.set_index(["row", "policy"])
-    titles = [label(name) for name in shown]
-    lines = ["<tr><th>environment</th>" + "".join(f"<th>{text(title)}</th>" for title in titles) + "</tr>"]
-    for row in rows():
-        winner = table2.best(table, row, group) if group else ""
-        line = [f"<td>{text(TITLES[row])}</td>"]
-        for name in shown:
-            cell = cells.loc[(row, name)]
-            mark = ' class="best"' if name == winner else ""
-            beside = f"<small>&plusmn; {(cell['high'] - cell['low']) / 2:,.1f}</small>"
-            if not pd.isna(cell["published"]):
-                beside += f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}<br>ratio {cell['ratio']:.2f}</small>"
-            line.append(f"<td{mark}>{cell['regret']:,.1f}{beside}</td>")
-        lines.append("<tr>" + "".join(line) + "</tr>")
-    return "".join(lines)
 
 
 def head(store: Store, quick: dict[str, bool]) -> str:

@@ -16,13 +16,13 @@ ORACLES = ("best-single-arm",)
 ADAPTIVE = ("adarp-ucb", "adasp-ucb")
 COLUMNS = (*TWO_UNIT, *SINGLE_UNIT, *ORACLES)
 LIMIT = "bayes-limit"
-# What the paper does not have: shown beside its columns, never scored with them
+# Policies that the paper does not have, added to its own: shown beside its columns, never scored with them
 PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
 LIBRARY, LIBRARY_TWO, FORGETFUL = "state-library", "state-library|two units", "state-library-forgetful"
-BEYOND = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
+ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 MATRICES, REPEATS = 128, 5
-BEYOND_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
+ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 16
 # The table's numbers are twice the regret per unit: its *Optimal single arm* tends to T/3, where uniform means give T/6.
 SCALE = 2.0
