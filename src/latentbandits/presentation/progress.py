@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 
 EVERY = 20.0  # seconds between two lines where nobody watches
 
@@ -78,3 +79,48 @@ class Counter:
         if self._watched and self._done:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+Report = Callable[[int, int], None]
+
+
+class Stages:
+    """One progress of work in several stages: each reports its own rounds, done and at most in all.
+
+    A stage may end early, or lower its total on the way: the total of all falls with it, so that both are equal in the end.
+
+    Parameters
+    ----------
+    progress : callable or None
+        Called with the rounds done so far and at most in all, of all stages together.
+    *most : int
+        Rounds that each stage takes at most, in order.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.progress import Stages
+    >>> stages = Stages(lambda done, total: print(done, total), 100, 50)
+    >>> first = stages.next()
+    >>> first(20, 100)
+    20 150
+    >>> first(40, 40)
+    40 90
+    >>> second = stages.next()
+    >>> second(50, 50)
+    90 90
+    """
+
+    def __init__(self, progress: Report | None, *most: int) -> None:
+        self._progress, self._most, self._done = progress, list(most), 0
+
+    def next(self) -> Report:
+        """Return what the next stage calls with its own rounds."""
+        self._most.pop(0)
+        before, later = self._done, sum(self._most)
+
+        def report(done: int, total: int) -> None:
+            self._done = before + done
+            if self._progress is not None:
+                self._progress(self._done, before + total + later)
+
+        return report

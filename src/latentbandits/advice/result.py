@@ -1,0 +1,96 @@
+"""What `compare`, `advise` and `tune` return: a table, a figure and a text, each of which can be saved."""
+
+import json
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from latentbandits.advice import file
+from latentbandits.settings import refuse
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FIGURES = (".svg", ".png", ".pdf")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(ABC):
+    """What all results have in common; a subclass is a frozen dataclass as well.
+
+    Attributes
+    ----------
+    table : the numbers, a plain data frame
+    owner : the function that returns it, which refusals name
+    suffixes : the files that `save` writes
+    """
+
+    table: pd.DataFrame
+    owner: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", *FIGURES)
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """The result in one line."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """Return the result as a terminal shows it."""
+
+    @abstractmethod
+    def figure(self) -> "Figure":
+        """Return the result as a figure."""
+
+    @abstractmethod
+    def values(self) -> dict[str, Any]:
+        """Return everything but single runs as plain values."""
+
+    def json(self) -> str:
+        """Return everything but single runs as JSON."""
+        return json.dumps(self.values(), indent=1)
+
+    def content(self, suffix: str) -> bytes:
+        """Return the content of a file with one of the suffixes."""
+        if suffix == ".csv":
+            return str(self.table.to_csv()).encode()
+        if suffix == ".json":
+            return self.json().encode()
+        from latentbandits.presentation.palette import saved
+
+        return saved(self.figure(), suffix[1:])
+
+    def save(self, path: str | Path) -> None:
+        """Write a file, whole or not at all; its suffix decides what: the table, everything as JSON, or a figure."""
+        suffix = Path(path).suffix.lower()
+        if suffix not in self.suffixes:
+            raise refuse(self.owner, "path", str(path), f"a file name that ends in {' or '.join(self.suffixes)}")
+        file.write(Path(path), self.content(suffix), self.owner, "path")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the headline, the table and the figure."""
+        from latentbandits.presentation import html
+
+        picture = html.image(self.content(".svg"), self.headline)
+        return html.tag("div", html.tag("p", self.headline), html.frame(self.table), picture)
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a table as plain values, with the index as a column if it has a name; NaN becomes None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from latentbandits.advice.result import records
+    >>> records(pd.DataFrame({"regret": [1.5, float("nan")]}, index=pd.Index(["ucb1", "ts"], name="policy")))
+    [{'policy': 'ucb1', 'regret': 1.5}, {'policy': 'ts', 'regret': None}]
+    """
+    named = table.reset_index() if table.index.name else table
+    found: list[dict[str, Any]] = json.loads(named.to_json(orient="records", double_precision=15))
+    return found
