@@ -4,27 +4,17 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from latentbandits.report.pictures import PICTURES
 
 import latentbandits as lb
-from latentbandits.experiments import beyond
-from latentbandits.experiments.state_library import ALONE, PARTS, RIVALS, UNLIMITED, successor
+from latentbandits.experiments import beyond, table2, winning_rates
 from latentbandits.experiments.case import Case, about_world
-from latentbandits.experiments import table2, winning_rates
-from latentbandits.experiments.paper.worlds import (
-    BEYOND,
-    COLUMNS,
-    FORGETFUL,
-    LIBRARY,
-    LIBRARY_TWO,
-    LIMIT,
-    PEERS,
-    TITLES,
-    rows,
-)
+from latentbandits.experiments.paper.worlds import BEYOND, COLUMNS, LIBRARY_TWO, TITLES, rows
+from latentbandits.experiments.state_library import ALONE, PARTS, RIVALS, UNLIMITED, successor
 from latentbandits.experiments.state_library.rescaled import Rescaled
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import label, style
 from latentbandits.report import page
-from latentbandits.report.pictures import PICTURES
 from latentbandits.simulation.results import ratio
 
 

@@ -37,8 +37,9 @@ from latentbandits.experiments.paper import (
     winning_rates,
 )
 from latentbandits.experiments.paper.sentences import SENTENCES
-from latentbandits.experiments.paper.worlds import BASELINES, COLUMNS, LIMIT, TITLES, published, rows
+from latentbandits.experiments.paper.worlds import COLUMNS, TITLES, published, rows
 from latentbandits.experiments.registry import IDS, OWN
+from latentbandits.policies.groups import BASELINES, LIMIT
 from tests.constructed import DRAWS, runs
 
 Key = tuple[str, str]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from latentbandits.report.pictures import PICTURES
 
 from latentbandits import cli
 from latentbandits.experiments.registry import IDS
@@ -15,7 +16,6 @@ from latentbandits.experiments.reproduce import reproduce
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits.report.page import write_report
-from latentbandits.report.pictures import PICTURES
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [

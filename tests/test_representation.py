@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import norm
 
 import latentbandits as lb
+from latentbandits.experiments import decomposition
 from latentbandits.experiments import representation as rep
 from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
-from latentbandits.experiments import decomposition
 from latentbandits.experiments.representation import (
     AGED,
     BOTH,

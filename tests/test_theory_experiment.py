@@ -10,8 +10,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import theory as forms
-from latentbandits.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
 from latentbandits.experiments import bounds, theory
+from latentbandits.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
 from latentbandits.presentation.palette import drawing
 from latentbandits.report import theory as figures
 

@@ -40,7 +40,7 @@ def once(function: Callable[Concatenate["pd.DataFrame", P], T]) -> Callable[Conc
     """
 
     @wraps(function)
-    def remembered(table: "pd.DataFrame", *args: P.args, **kwargs: P.kwargs) -> T:
+    def remembered(table: "pd.DataFrame", /, *args: P.args, **kwargs: P.kwargs) -> T:
         if _last.table is not table:
             _last.table, _last.answers = table, {}
         key = (function, args, tuple(kwargs.items()))

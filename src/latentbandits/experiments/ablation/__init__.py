@@ -21,8 +21,9 @@ from latentbandits.experiments.claims import (
     per_draw,
     worst,
 )
-from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, fitted, stated
+from latentbandits.experiments.paper.worlds import MATRICES, QUICK_MATRICES, fitted, stated
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov

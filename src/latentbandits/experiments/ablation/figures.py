@@ -43,7 +43,8 @@ def parts(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "ablation",
-        "What each part buys; the fixed schedule has the same features. Diamonds: published (there the fixed schedules are RP-UCB and SP-UCB). Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
+        "What each part buys; the fixed schedule has the same features. Diamonds: published (there the fixed "
+        "schedules are RP-UCB and SP-UCB). Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
         parts,
     ),
 )

@@ -21,9 +21,10 @@ from latentbandits.experiments.claims import (
     per_draw,
 )
 from latentbandits.experiments.once import once
-from latentbandits.experiments.paper.worlds import LIMIT, TITLES, fitted, rows
+from latentbandits.experiments.paper.worlds import TITLES, fitted, rows
 from latentbandits.experiments.registry import Experiment
 from latentbandits.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
 

@@ -49,6 +49,7 @@ def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
 
 
 def explain(figure: Figure, losing: bool, others: Sequence[Artist] = ()) -> None:
+    """Add the legend; `losing` says whether some Reg is negative."""
     handles: list[Artist] = [Patch(color=COLOURS[term], label=text) for term, text in LEGEND.items()]
     if losing:
         text = "Reg below 0: the learner beats the summary"

@@ -8,8 +8,9 @@ import pandas as pd
 from latentbandits import theory
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, shown
-from latentbandits.experiments.paper.worlds import LIMIT, fitted, stated
+from latentbandits.experiments.paper.worlds import fitted, stated
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 

@@ -5,8 +5,8 @@ from matplotlib.figure import Figure
 
 from latentbandits.experiments import example
 from latentbandits.experiments.claims import per_draw
-from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.experiments.registry import Illustration
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import label, style
 from latentbandits.simulation.results import interval
 
@@ -51,7 +51,8 @@ def rescue(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "example",
-        "Example 1: regret with the pair (a, r) as lag and with the presets' lags. The greedy Bayes filter never plays the second arm here. Bars: 95 % intervals over runs.",
+        "Example 1: regret with the pair (a, r) as lag and with the presets' lags. The greedy Bayes filter never "
+        "plays the second arm here. Bars: 95 % intervals over runs.",
         rescue,
     ),
 )

@@ -332,7 +332,7 @@ def search(
     folder: Path,
     quick: bool = False,
     workers: int | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
     finished: Callable[[Found], None] | None = None,
     columns: Sequence[Column] = COLUMNS,
 ) -> Fit:
@@ -349,17 +349,25 @@ def search(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with the rounds that were simulated since it was last called; how many there will be is not known.
+        Called with the rounds that were simulated so far, and None: how many there will be is not known.
     finished : callable, optional
         Called with each column as soon as it is there.
     columns : sequence of Column
         The columns to search.
     """
     shelf, size = Shelf(folder), QUICK if quick else FULL
+    simulated = 0
+
+    def more(rounds: int) -> None:
+        nonlocal simulated
+        simulated += rounds
+        if progress is not None:
+            progress(simulated, None)
+
     done = []
     for column in columns:
         benches = [
-            Bench(column.name, shelf, draws, seed, workers, progress or (lambda _: None))
+            Bench(column.name, shelf, draws, seed, workers, more)
             for draws, seed in zip(size, (SEARCH_SEED, JUDGE_SEED), strict=True)
         ]
         done.append(fit(column._replace(joint=()) if quick else column, benches[0], benches[1], len(columns)))

@@ -43,10 +43,10 @@ class Bench:
     """Settings of one policy in, the table's quantity out, on the same draws for all of them."""
 
     def __init__(
-        self, name: str, shelf: Shelf, draws: int, seed: int, workers: int | None, progress: Callable[[int], None]
+        self, name: str, shelf: Shelf, draws: int, seed: int, workers: int | None, simulated: Callable[[int], None]
     ) -> None:
         self._name, self._shelf, self._draws, self._seed = name, shelf, draws, seed
-        self._workers, self._progress = workers, progress
+        self._workers, self._simulated = workers, simulated
         self._known: dict[tuple[str, str], np.ndarray] = {}
 
     def __call__(self, settings: Sequence[Settings], among: Sequence[str]) -> np.ndarray:
@@ -66,7 +66,7 @@ class Bench:
             Case(row, world, policies, horizon, self._draws, seed=self._seed), self._workers
         )
         self._known |= {(row, label): SCALE * regret for label, regret in found.items()}
-        self._progress(rounds)
+        self._simulated(rounds)
 
     @property
     def tried(self) -> int:

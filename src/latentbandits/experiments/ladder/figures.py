@@ -39,7 +39,9 @@ def _rounds(results: pd.DataFrame) -> int:
 FIGURES = (
     Illustration(
         "ladder",
-        "Which term each summary lowers: App, what the summary cannot tell, and Reg, what the learner loses; one schedule, one ridge, one exploration. Diamonds: App and the price of the probes. Bars: 95 % intervals over matrices.",
+        "Which term each summary lowers: App, what the summary cannot tell, and Reg, what the learner loses; one "
+        "schedule, one ridge, one exploration. Diamonds: App and the price of the probes. Bars: 95 % intervals over "
+        "matrices.",
         ladder,
     ),
 )

@@ -4,8 +4,9 @@ import pandas as pd
 
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import ABOVE, FAILS, HOLDS, OPEN, TIED, Claim, Order, all_of, compared, per_draw
-from latentbandits.experiments.paper.worlds import LIMIT, fitted
+from latentbandits.experiments.paper.worlds import fitted
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 

@@ -28,7 +28,9 @@ def mismatch(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "misspecification",
-        "Matched learners are given the true statistic; the others have gates and lag as the text states them. D-UCB is fitted to its published figures. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over matrices.",
+        "Matched learners are given the true statistic; the others have gates and lag as the text states them. D-UCB "
+        "is fitted to its published figures. Diamonds: published. Dotted: the Bayes limit. Bars: 95 % intervals over "
+        "matrices.",
         mismatch,
     ),
 )

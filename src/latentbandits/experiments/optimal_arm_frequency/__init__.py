@@ -5,8 +5,9 @@ import pandas as pd
 
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import ABOVE, READING, Claim, Order, all_of, mean, order, per_draw
-from latentbandits.experiments.paper.worlds import COLUMNS, LIMIT, MATRICES, QUICK_MATRICES, fitted, rows
+from latentbandits.experiments.paper.worlds import COLUMNS, MATRICES, QUICK_MATRICES, fitted, rows
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import LIMIT
 from latentbandits.simulation.results import interval
 
 SUMMARY = "share of optimal arms over time: default, stay 0.5, noise 0.1, 50 states"

@@ -3,7 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 
-from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import BLACK, style
 from latentbandits.simulation.results import interval
 

@@ -1,7 +1,7 @@
 """The paper, sentence by sentence: everything in it that can be measured, in our words, and the claims that judge it.
 
-Definitions, descriptions of the policies and statements about other people's work are not listed; what the settings are and which of
-them are not stated is in `report/unsaid.py`.
+Definitions, descriptions of the policies and statements about other people's work are not listed; the settings that the paper does not
+state are in `choices.py`.
 """
 
 from typing import NamedTuple

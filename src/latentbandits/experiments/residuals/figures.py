@@ -36,7 +36,8 @@ def tails(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "residuals",
-        "How often |z| exceeds a threshold in a world whose state never changes. Left: the model is right. Right: the text's features. Bars: 95 % intervals over matrices.",
+        "How often |z| exceeds a threshold in a world whose state never changes. Left: the model is right. Right: the"
+        " text's features. Bars: 95 % intervals over matrices.",
         tails,
     ),
 )

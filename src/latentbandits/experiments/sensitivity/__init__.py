@@ -21,8 +21,9 @@ from latentbandits.experiments.claims import (
     mean,
     order,
 )
-from latentbandits.experiments.paper.worlds import ADAPTIVE, LIMIT, MATRICES, QUICK_MATRICES, TITLES, rows, stated
+from latentbandits.experiments.paper.worlds import MATRICES, QUICK_MATRICES, TITLES, rows, stated
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import ADAPTIVE, LIMIT
 from latentbandits.policies.registry import policy
 
 SUMMARY = "residual threshold, margin, age cap and minimum gap swept one at a time, in four environments"

@@ -4,8 +4,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.experiments import sensitivity
-from latentbandits.experiments.paper.worlds import LIMIT, TITLES
+from latentbandits.experiments.paper.worlds import TITLES
 from latentbandits.experiments.registry import Illustration
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, style
 
 

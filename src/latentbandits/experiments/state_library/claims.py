@@ -5,7 +5,7 @@ import pandas as pd
 from latentbandits.experiments import table2
 from latentbandits.experiments.claims import FAILS, HOLDS, TARGET, TIED, Claim
 from latentbandits.experiments.once import once
-from latentbandits.experiments.paper.worlds import COLUMNS, LIBRARY, LIBRARY_TWO, LIMIT, ORACLES, PEERS, TWO_UNIT, rows
+from latentbandits.experiments.paper.worlds import COLUMNS, LIBRARY_TWO, rows
 from latentbandits.experiments.state_library.settings import (
     ALONE,
     CHAINS,
@@ -19,6 +19,8 @@ from latentbandits.experiments.state_library.settings import (
     short,
     title,
 )
+from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, TWO_UNIT
+from latentbandits.presentation.numbers import figure
 from latentbandits.simulation.results import interval, ratio
 
 
@@ -88,7 +90,7 @@ def parts(results: pd.DataFrame) -> pd.DataFrame:
 def lost(results: pd.DataFrame) -> pd.DataFrame:
     """Return every case in which a policy without knowledge of the world has less regret than StateLibrary with as many units.
 
-    `sure` says whether the 95 % interval of the paired difference leaves zero out.
+    `sure` says whether the 95 % interval of the paired difference excludes zero.
     """
     lines = []
     for case, table in per_matrix(results).items():
@@ -107,16 +109,12 @@ def lost(results: pd.DataFrame) -> pd.DataFrame:
 def losses(results: pd.DataFrame) -> str:
     """Return where StateLibrary loses, in words."""
     found = lost(results)
-    said = [
-        f"{title(line.case)}: {line.policy} {_figure(line.regret)}, {line.ours} {_figure(line.ours_regret)}"
+    listed = [
+        f"{title(line.case)}: {line.policy} {figure(line.regret)}, {line.ours} {figure(line.ours_regret)}"
         f" ({'sure' if line.sure else 'may be chance'})"
         for line in found.rename(columns={"state-library": "ours_regret"}).itertuples()
     ]
-    return "; ".join(said) if said else "nowhere"
-
-
-def _figure(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return "; ".join(listed) if listed else "nowhere"
 
 
 def _target(lines: pd.DataFrame, id: str, names: list[str], most: float, text: str, why: str = "") -> Claim:  # noqa: A002
@@ -201,7 +199,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "nowhere",
             losses(results),
             FAILS if lost(results)["sure"].any() else HOLDS if lost(results).empty else TIED,
-            "regret per unit; sure: the 95 % interval of the paired difference leaves zero out",
+            "regret per unit; sure: the 95 % interval of the paired difference excludes zero",
             TARGET,
         )
     )

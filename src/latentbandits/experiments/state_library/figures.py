@@ -5,19 +5,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from latentbandits.experiments.paper.worlds import (
-    FORGETFUL,
-    LIBRARY,
-    LIBRARY_TWO,
-    LIMIT,
-    PEERS,
-    SINGLE_UNIT,
-    TWO_UNIT,
-    rows,
-)
+from latentbandits.experiments.paper.worlds import LIBRARY_TWO, rows
 from latentbandits.experiments.registry import Illustration
 from latentbandits.experiments.state_library import claims, settings
+from latentbandits.experiments.state_library.tables import INTRODUCTION, tables
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT, TWO_UNIT
 from latentbandits.presentation.palette import BLACK, GREY, label, style
+
+__all__ = ["FIGURES", "INTRODUCTION", "tables"]
 
 # Members of a family share their colour; here the mark tells them apart
 _MARKS = {"-": "o", "--": "s", "-.": "^", ":": "D"}
@@ -172,12 +167,15 @@ def ablation(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "state-library",
-        "Multiples of the Bayes limit in every row of the main table, on a log axis; numbers: StateLibrary. Three lanes per row: the paper's policies, StateLibrary, the change-point peers. Bars: 95 % intervals over matrices.",
+        "Multiples of the Bayes limit in every row of the main table, on a log axis; numbers: StateLibrary. Three "
+        "lanes per row: the paper's policies, StateLibrary, the change-point peers. Bars: 95 % intervals over "
+        "matrices.",
         multiples,
     ),
     Illustration(
         "state-library-other-worlds",
-        "The same in other worlds and with more arms; numbers: StateLibrary. Below: worlds without a limit, where the unit is the best rival's regret. Bars: 95 % intervals over matrices.",
+        "The same in other worlds and with more arms; numbers: StateLibrary. Below: worlds without a limit, where the"
+        " unit is the best rival's regret. Bars: 95 % intervals over matrices.",
         other_worlds,
     ),
     Illustration(

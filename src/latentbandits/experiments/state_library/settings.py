@@ -7,8 +7,9 @@ import numpy as np
 
 from latentbandits.experiments import table2
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.paper.worlds import FORGETFUL, LIBRARY, LIMIT, MATRICES, PEERS, SINGLE_UNIT, TITLES, rows
+from latentbandits.experiments.paper.worlds import MATRICES, TITLES, rows
 from latentbandits.experiments.state_library.rescaled import Rescaled
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT
 from latentbandits.policies.registry import policy
 from latentbandits.protocols import World
 from latentbandits.worlds.drift import Drift

@@ -17,16 +17,8 @@ from latentbandits.experiments.claims import (
     per_draw,
     printed,
 )
-from latentbandits.experiments.paper.worlds import (
-    ADAPTIVE,
-    COLUMNS,
-    SCALE,
-    SINGLE_UNIT,
-    TITLES,
-    TWO_UNIT,
-    published,
-    rows,
-)
+from latentbandits.experiments.paper.worlds import COLUMNS, SCALE, TITLES, published, rows
+from latentbandits.policies.groups import ADAPTIVE, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.simulation.results import interval
 

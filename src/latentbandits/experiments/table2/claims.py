@@ -26,16 +26,9 @@ from latentbandits.experiments.claims import (
     printed,
     worst,
 )
-from latentbandits.experiments.paper.worlds import (
-    BASELINES,
-    SCALE,
-    SINGLE_UNIT,
-    TITLES,
-    TWO_UNIT,
-    published,
-    rows,
-)
+from latentbandits.experiments.paper.worlds import SCALE, TITLES, published, rows
 from latentbandits.experiments.table2.agreement import IN_SAMPLE, label, settings, targets
+from latentbandits.policies.groups import BASELINES, SINGLE_UNIT, TWO_UNIT
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
@@ -76,7 +69,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 def _randomized(results: pd.DataFrame) -> list[Claim]:
     names = list(rows())
-    words = {row: order(results, row, *TWO_UNIT, len(names)).word for row in names}
+    words = {row: order(results, row, "adarp-ucb", "rp-ucb", len(names)).word for row in names}
     print_ = {row: printed(*(published()[row][name] for name in TWO_UNIT)) for row in names}
     told = {row: words[row] for row in names if print_[row] != TIED}
     fixed = {row: order(results, row, "adarp-ucb", "rp-ucb|same features", len(names)).word for row in names}

@@ -6,9 +6,13 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from latentbandits.experiments import table2
-from latentbandits.experiments.paper.worlds import COLUMNS, LIMIT, TITLES, rows
+from latentbandits.experiments.paper.worlds import COLUMNS, TITLES, rows
 from latentbandits.experiments.registry import Illustration
+from latentbandits.experiments.table2.tables import tables
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import BLACK, label, style
+
+__all__ = ["FIGURES", "tables"]
 
 
 def heat_map(results: pd.DataFrame) -> Figure:

@@ -6,13 +6,10 @@ import pandas as pd
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.once import once
 from latentbandits.experiments.paper.worlds import (
-    ADAPTIVE,
     ADDED,
     ADDED_REPEATS,
     COLUMNS,
-    LIBRARY,
     LIBRARY_TWO,
-    LIMIT,
     MATRICES,
     QUICK_MATRICES,
     REPEATS,
@@ -23,6 +20,7 @@ from latentbandits.experiments.paper.worlds import (
     same_features,
     stated,
 )
+from latentbandits.policies.groups import ADAPTIVE, LIBRARY, LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
 

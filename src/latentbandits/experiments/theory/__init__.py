@@ -21,7 +21,6 @@ from latentbandits.experiments.claims import (
     order,
     per_draw,
 )
-from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.experiments.registry import Experiment
 from latentbandits.experiments.theory.bounds import (
     CAPS,
@@ -51,6 +50,7 @@ from latentbandits.experiments.theory.bounds import (
     points,
 )
 from latentbandits.policies.decode_commit import DecodeCommit
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner

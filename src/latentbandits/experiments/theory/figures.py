@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from latentbandits import theory as forms
-from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.experiments.registry import Illustration
 from latentbandits.experiments.theory import bounds as setting
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, style
 
 
@@ -150,12 +150,14 @@ def _budget(axes: Axes, table: pd.DataFrame, over: str) -> None:
 FIGURES = (
     Illustration(
         "theory",
-        "Above: regret per round of a policy that probes and commits, and the bounds on it. Below: errors of decoding the hidden state, and the bounds on them.",
+        "Above: regret per round of a policy that probes and commits, and the bounds on it. Below: errors of decoding"
+        " the hidden state, and the bounds on them.",
         bounds,
     ),
     Illustration(
         "theory-adaptive",
-        "The hazard corollary for schedules that probe early when a reward surprises: where it holds, and a world in which it does not.",
+        "The hazard corollary for schedules that probe early when a reward surprises: where it holds, and a world in "
+        "which it does not.",
         adaptive,
     ),
     Illustration(

@@ -6,8 +6,9 @@ import pandas as pd
 
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, Claim, all_of, mean, order, worst
-from latentbandits.experiments.paper.worlds import LIMIT, MATRICES, QUICK_MATRICES, rows, same_features
+from latentbandits.experiments.paper.worlds import MATRICES, QUICK_MATRICES, rows, same_features
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 
 SUMMARY = "fixed schedules with 5 to 160 rounds between probes, over 500 and 20,000 rounds, in calm and volatile worlds"

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from latentbandits.experiments import timing
 from latentbandits.experiments.claims import per_draw
-from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.experiments.registry import Illustration
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.palette import BLACK, label, style
 from latentbandits.simulation.results import interval
 

@@ -5,8 +5,9 @@ import pandas as pd
 
 from latentbandits.experiments import table2
 from latentbandits.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
-from latentbandits.experiments.paper.worlds import COLUMNS, TITLES, TWO_UNIT
+from latentbandits.experiments.paper.worlds import COLUMNS, TITLES
 from latentbandits.experiments.registry import Experiment
+from latentbandits.policies.groups import TWO_UNIT
 from latentbandits.simulation.results import interval
 
 SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"

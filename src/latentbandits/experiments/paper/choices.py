@@ -1,8 +1,7 @@
-"""What the paper leaves unsaid, what was chosen, and why."""
+"""Choices that the paper leaves open: what was chosen, and why."""
 
-from latentbandits.report.verdicts import text
-
-UNSAID = (
+# What, what was chosen, and why
+CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "number of the main table",
         "Table 3 by order in the source; `table2` is only the experiment's id",
@@ -90,14 +89,3 @@ UNSAID = (
         "the paper gives only delta; the order of the policies comes out, the size of two of the figures does not",
     ),
 )
-
-
-def unsaid() -> str:
-    """Return every setting that had to be chosen, and how."""
-    lines = "".join(
-        f"<tr><td>{text(what)}</td><td>{text(chosen)}</td><td>{text(why)}</td></tr>" for what, chosen, why in UNSAID
-    )
-    return (
-        '<h2 id="unsaid">What the paper does not say</h2><p>The paper has no public code and leaves these open.</p>'
-        f'<div class="scroll"><table class="text"><tr><th>what</th><th>chosen</th><th>why</th></tr>{lines}</table></div>'
-    )
