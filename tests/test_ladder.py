@@ -10,6 +10,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.experiments import ladder
 from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, TARGET, TIED
+from latentbandits.experiments.decomposition import figures as decomposition_figures
 from latentbandits.experiments.ladder import (
     APP,
     BELIEF,
@@ -22,12 +23,12 @@ from latentbandits.experiments.ladder import (
     PRODUCTS,
     TWO,
     WITH_AGE,
+    figures,
 )
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner, summarise
 from latentbandits.presentation.palette import drawing
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
-from latentbandits.report import summaries as figures
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing import PolicyChecks
 from tests.test_representation import constructed as constructed_decomposition
@@ -242,8 +243,8 @@ def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
 
 def test_a_learner_that_beats_its_summary_is_hatched() -> None:
     with drawing():
-        plain = figures.decomposition(constructed_decomposition())
-        better = figures.decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
+        plain = decomposition_figures.decomposition(constructed_decomposition())
+        better = decomposition_figures.decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
     hatched = [[bar for bar in axes.patches if bar.get_hatch()] for axes in better.axes]
     assert [len(bars) for bars in hatched] == [0, 2, 0]  # lag 40 and fingerprint 60, in the middle world
     assert not any(bar.get_hatch() for axes in plain.axes for bar in axes.patches)

@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.experiments import ablation
+from latentbandits.experiments.paper import printed
 from latentbandits.experiments.paper.bars import bars
 from latentbandits.experiments.registry import Illustration
 from latentbandits.presentation.palette import label
@@ -23,7 +24,7 @@ def parts(results: pd.DataFrame) -> Figure:
     for row, (line, case) in enumerate(zip(grid, cases, strict=True)):
         for axes, (profile, title) in zip(line, titles.items(), strict=True):
             known = [
-                ablation.PUBLISHED[policy].get("fixed schedule" if variant.startswith("fixed") else variant)
+                printed.ABLATION[policy].get("fixed schedule" if variant.startswith("fixed") else variant)
                 if "0.95" in case
                 else None
                 for policy, variant in names

@@ -184,79 +184,48 @@ def changes(results: pd.DataFrame, one: str, other: str, term: str, among: int) 
     return found
 
 
+# What a step from one rung to another does to a term: name, text, both rungs, term, and whether it falls or rises
+STEPS = (
+    ("app-three-pairs", "Three pairs tell more than one: App falls", PAIR, PAIRS, LOST, BELOW),
+    ("app-fingerprint", "A fingerprint beside the pair tells more: App falls", PAIR, JOINT, LOST, BELOW),
+    ("app-pair", "A pair beside the fingerprint tells more: App falls", MARK, JOINT, LOST, BELOW),
+    ("app-age", "The fingerprint's age tells more: App falls", JOINT, WITH_AGE, LOST, BELOW),
+    ("app-two-fingerprints", "The fingerprint before tells more: App falls", JOINT, TWO, LOST, BELOW),
+    ("reg-three-pairs", "More features cost learning: with three pairs Reg rises", PAIR, PAIRS, LEFT, ABOVE),
+    ("reg-age", "More features cost learning: with the age Reg rises", JOINT, WITH_AGE, LEFT, ABOVE),
+    ("reg-two-fingerprints", "More features cost learning: with two fingerprints Reg rises", JOINT, TWO, LEFT, ABOVE),
+    (
+        "reg-products",
+        "Products tell nothing new, but a linear learner can use more of it: Reg falls",
+        JOINT,
+        PRODUCTS,
+        LEFT,
+        BELOW,
+    ),
+    ("regret-probes", "Probes whose fingerprint is thrown away cost regret", NO_PROBES, PAIR, WHOLE, ABOVE),
+)
+# Which rung has the lowest value of a term: name, text, the rung, its rivals, term
+LOWEST = (
+    ("app-belief", "The filter's belief, which loses nothing, has the lowest App", BELIEF, LEARNABLE, LOST),
+    ("reg-belief", "The filter's belief, in which rewards are linear, has the lowest Reg", BELIEF, PROBING, LEFT),
+    (
+        "regret-three-pairs",
+        "With the same probes, three pairs have the lowest regret but for the belief",
+        PAIRS,
+        PROBING,
+        WHOLE,
+    ),
+)
+
+
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge what each rung does to App, to Reg and to regret."""
-    return [
-        _step(results, "app-three-pairs", "Three pairs tell more than one: App falls", PAIR, PAIRS, LOST),
-        _step(results, "app-fingerprint", "A fingerprint beside the pair tells more: App falls", PAIR, JOINT, LOST),
-        _step(results, "app-pair", "A pair beside the fingerprint tells more: App falls", MARK, JOINT, LOST),
-        _step(results, "app-age", "The fingerprint's age tells more: App falls", JOINT, WITH_AGE, LOST),
-        _step(results, "app-two-fingerprints", "The fingerprint before tells more: App falls", JOINT, TWO, LOST),
-        _lowest(
-            results,
-            "app-belief",
-            "The filter's belief, which loses nothing, has the lowest App",
-            BELIEF,
-            LEARNABLE,
-            LOST,
-        ),
-        _step(
-            results,
-            "reg-three-pairs",
-            "More features cost learning: with three pairs Reg rises",
-            PAIR,
-            PAIRS,
-            LEFT,
-            ABOVE,
-        ),
-        _step(results, "reg-age", "More features cost learning: with the age Reg rises", JOINT, WITH_AGE, LEFT, ABOVE),
-        _step(
-            results,
-            "reg-two-fingerprints",
-            "More features cost learning: with two fingerprints Reg rises",
-            JOINT,
-            TWO,
-            LEFT,
-            ABOVE,
-        ),
-        _step(
-            results,
-            "reg-products",
-            "Products tell nothing new, but a linear learner can use more of it: Reg falls",
-            JOINT,
-            PRODUCTS,
-            LEFT,
-        ),
-        _lowest(
-            results,
-            "reg-belief",
-            "The filter's belief, in which rewards are linear, has the lowest Reg",
-            BELIEF,
-            PROBING,
-            LEFT,
-        ),
-        _paid(results),
-        _step(
-            results,
-            "regret-probes",
-            "Probes whose fingerprint is thrown away cost regret",
-            NO_PROBES,
-            PAIR,
-            WHOLE,
-            ABOVE,
-        ),
-        _lowest(
-            results,
-            "regret-three-pairs",
-            "With the same probes, three pairs have the lowest regret but for the belief",
-            PAIRS,
-            PROBING,
-            WHOLE,
-        ),
-    ]
+    claims = [_step(results, *step) for step in STEPS] + [_lowest(results, *one) for one in LOWEST] + [_paid(results)]
+    terms = ("app", "reg", "regret")
+    return sorted(claims, key=lambda claim: terms.index(claim.id.split("/")[1].split("-")[0]))
 
 
-def _step(results: pd.DataFrame, name: str, text: str, one: str, other: str, term: str, wanted: str = BELOW) -> Claim:
+def _step(results: pd.DataFrame, name: str, text: str, one: str, other: str, term: str, wanted: str) -> Claim:
     """Judge one step of the ladder in all worlds."""
     found = changes(results, one, other, term, len(WORLDS))
     verdict = all_of((change.word for change in found), wanted)

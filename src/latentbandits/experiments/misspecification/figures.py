@@ -4,6 +4,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from latentbandits.experiments import misspecification
+from latentbandits.experiments.paper import printed
 from latentbandits.experiments.paper.bars import bars
 from latentbandits.experiments.registry import Illustration
 
@@ -15,9 +16,9 @@ def mismatch(results: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(9.4, 5.8))
     texts = ["AdaRP matched", "AdaRP", "SW-UCB", "D-UCB (fitted)", "AdaSP matched", "AdaSP"]
     for axes, case in zip(figure.subplots(2, 4).flat, cases, strict=True):
-        known: list[float | None] = [*misspecification.PUBLISHED.get(case, (None,) * 4), None, None]
+        known: list[float | None] = [*printed.MISSPECIFICATION.get(case, (None,) * 4), None, None]
         if case == "stay 0.5":
-            known[4:] = misspecification.SEQUENTIAL
+            known[4:] = printed.SEQUENTIAL
         names = [misspecification.MATCHED, misspecification.BLIND, "sw-ucb", fitted, "adasp-ucb matched", "adasp-ucb"]
         bars(axes, results, case, names, texts, known)
     for axes in figure.axes[::4]:

@@ -35,9 +35,7 @@ def curves(results: pd.DataFrame, case: str, smooth: int = 5) -> dict[str, np.nd
         weight = np.convolve(np.ones(runs.shape[1]), window, mode="same")
         smoothed = np.stack([np.convolve(run, window, mode="same") for run in runs]) / weight
         per_draw = pd.DataFrame(smoothed).groupby(part["draw"].to_numpy()).mean().to_numpy()
-        mean = per_draw.mean(axis=0)
-        half = 1.96 * per_draw.std(axis=0, ddof=1) / np.sqrt(len(per_draw))
-        found[str(label)] = np.stack([mean, mean - half, mean + half])
+        found[str(label)] = np.array([interval(column) for column in per_draw.T]).T
     return found
 
 

@@ -137,11 +137,8 @@ def _target(lines: pd.DataFrame, id: str, names: list[str], most: float, text: s
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge StateLibrary against the paper's policies, its targets and its rivals."""
-    table = summary(results)
-    mine = table[table["policy"] == LIBRARY].set_index("case")
     pairs = differences(results)
-    long = [row for row, (world, horizon) in rows().items() if horizon == HORIZON and world.states <= 20]
-    claims = [
+    return [
         _below(
             pairs[pairs["ours"] == LIBRARY],
             "one-unit",
@@ -152,6 +149,26 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "two-units",
             "With two units: below AdaRP-UCB in every row of the main table",
         ),
+        *_targets(results),
+        _short_runs(results),
+        Claim(
+            "state-library/nowhere",
+            "No policy without knowledge of the world has less regret, in any case of this experiment",
+            "nowhere",
+            losses(results),
+            FAILS if lost(results)["sure"].any() else HOLDS if lost(results).empty else TIED,
+            "regret per unit; sure: the 95 % interval of the paired difference excludes zero",
+            TARGET,
+        ),
+    ]
+
+
+def _targets(results: pd.DataFrame) -> list[Claim]:
+    """Judge multiples of the limit."""
+    table = summary(results)
+    mine = table[table["policy"] == LIBRARY].set_index("case")
+    long = [row for row, (world, horizon) in rows().items() if horizon == HORIZON and world.states <= 20]
+    return [
         _target(
             mine,
             "near-limit",
@@ -163,7 +180,11 @@ def score(results: pd.DataFrame) -> list[Claim]:
         _target(mine, "many-states", ["S50"], 1.2, "Near the limit with 50 states"),
         _target(mine, "fast", ["T500", "T1000"], 2.0, "Learns fast: 500 and 1,000 rounds"),
         _target(
-            mine, "chains", list(CHAINS), 1.4, "Learns what follows what: a cycle, and a successor in 80 % of all jumps"
+            mine,
+            "chains",
+            list(CHAINS),
+            1.4,
+            "Learns which state follows which: a cycle, and a successor in 80 % of all jumps",
         ),
         _target(
             mine,
@@ -175,35 +196,25 @@ def score(results: pd.DataFrame) -> list[Claim]:
         ),
         _target(mine, "arms", list(arms_worlds()), 1.4, "More arms: 5 and 10"),
     ]
-    tables = per_matrix(results)
-    shortest = []
+
+
+def _short_runs(results: pd.DataFrame) -> Claim:
+    """Judge short runs by the best change-point peer."""
+    found = []
     for case in map(short, MANY):
-        peer = best(tables[case], PEERS)
-        shortest.append((case, peer, *interval((tables[case][LIBRARY] - tables[case][peer]).to_numpy())))
-    claims.append(
-        Claim(
-            "state-library/short",
-            f"In {SHORT} rounds with 5 and 10 arms not worse than the best change-point peer",
-            "difference not above 0",
-            "; ".join(
-                f"{case}: {mean:+.1f} ({low:+.1f} to {high:+.1f}) to {peer}" for case, peer, mean, low, high in shortest
-            ),
-            FAILS if any(x[3] > 0 for x in shortest) else HOLDS if all(x[4] <= 0 for x in shortest) else TIED,
-            kind=TARGET,
-        )
+        table = per_matrix(results)[case]
+        peer = best(table, PEERS)
+        found.append((case, peer, *interval((table[LIBRARY] - table[peer]).to_numpy())))
+    return Claim(
+        "state-library/short",
+        f"In {SHORT} rounds with 5 and 10 arms not worse than the best change-point peer",
+        "difference not above 0",
+        "; ".join(
+            f"{case}: {mean:+.1f} ({low:+.1f} to {high:+.1f}) to {peer}" for case, peer, mean, low, high in found
+        ),
+        FAILS if any(x[3] > 0 for x in found) else HOLDS if all(x[4] <= 0 for x in found) else TIED,
+        kind=TARGET,
     )
-    claims.append(
-        Claim(
-            "state-library/nowhere",
-            "No policy without knowledge of the world has less regret, in any case of this experiment",
-            "nowhere",
-            losses(results),
-            FAILS if lost(results)["sure"].any() else HOLDS if lost(results).empty else TIED,
-            "regret per unit; sure: the 95 % interval of the paired difference excludes zero",
-            TARGET,
-        )
-    )
-    return claims
 
 
 def _below(pairs: pd.DataFrame, id: str, text: str) -> Claim:  # noqa: A002

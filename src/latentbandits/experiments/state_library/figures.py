@@ -46,7 +46,7 @@ def other_worlds(results: pd.DataFrame) -> Figure:
 
 
 def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, ...]) -> None:
-    """Draw three lanes per case: the paper's policies, StateLibrary, the change-point peers."""
+    """Plot three lanes per case: the paper's policies, StateLibrary, the change-point peers."""
     cells = table.set_index(["policy", "case"])
     places = np.arange(len(cases))
     for place in places[::2]:
@@ -81,6 +81,25 @@ def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, .
         label="best with one unit in the paper",
         zorder=2,
     )
+    ours = _ours(axes, cells, places, cases)
+    axes.axvline(1, color=BLACK, linestyle=style(LIMIT).line, linewidth=1.2, zorder=1)
+    axes.set_xscale("log")
+    shown = table[table["case"].isin(cases) & table["policy"].isin([*ours, *(name for name, _ in lanes)])]
+    low, high = _limits(shown["multiple"], shown["multiple_low"], shown["multiple_high"])
+    axes.set_xlim(low, high)
+    ticks = [tick for tick in _TICKS if low <= tick <= high]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    values = cells.loc[LIBRARY, "multiple"].reindex(cases)
+    axes.set_yticks(
+        places, [f"{settings.title(case)}   {value:.2f}" for case, value in zip(cases, values, strict=True)]
+    )
+    axes.set_ylim(len(cases) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _ours(axes: Axes, cells: pd.DataFrame, places: np.ndarray, cases: list[str]) -> list[str]:
+    """Plot StateLibrary and its variants where all cases have them, and return their names."""
     ours = [name for name in (FORGETFUL, LIBRARY_TWO, LIBRARY) if set(cases) <= set(cells.loc[name].index)]
     for name in ours:
         part = cells.loc[name].reindex(cases)
@@ -99,20 +118,7 @@ def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, .
             label=label(name),
             zorder=6 if full else 5,
         )
-    axes.axvline(1, color=BLACK, linestyle=style(LIMIT).line, linewidth=1.2, zorder=1)
-    axes.set_xscale("log")
-    shown = table[table["case"].isin(cases) & table["policy"].isin([*ours, *(name for name, _ in lanes)])]
-    low, high = _limits(shown["multiple"], shown["multiple_low"], shown["multiple_high"])
-    axes.set_xlim(low, high)
-    ticks = [tick for tick in _TICKS if low <= tick <= high]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
-    values = cells.loc[LIBRARY, "multiple"].reindex(cases)
-    axes.set_yticks(
-        places, [f"{settings.title(case)}   {value:.2f}" for case, value in zip(cases, values, strict=True)]
-    )
-    axes.set_ylim(len(cases) - 0.5, -0.5)
-    axes.grid(visible=False, axis="y")
+    return ours
 
 
 def _limits(values: pd.Series, low: pd.Series, high: pd.Series) -> tuple[float, float]:

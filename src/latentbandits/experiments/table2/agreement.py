@@ -81,9 +81,9 @@ def settings(results: pd.DataFrame) -> list[Claim]:
 
 
 def _winners(results: pd.DataFrame) -> tuple[dict[str, int], list[str]]:
-    """Return in how many of the 28 groups the best policy is the printed one, is not told from it, or is another; and which those are."""
+    """Return in how many of the 28 groups the best policy is the printed one, is tied with it, or is another; and which those are."""
     found = {"same": 0, TIED: 0, "other": 0}
-    told = []
+    others = []
     groups = [(row, group) for row in rows() for group in (TWO_UNIT, SINGLE_UNIT)]
     for row, group in groups:
         ours = min(group, key=lambda name: mean(results, row, name))
@@ -94,8 +94,8 @@ def _winners(results: pd.DataFrame) -> tuple[dict[str, int], list[str]]:
         tied = order(results, row, ours, theirs, len(groups)).word == TIED
         tied |= printed(published()[row][ours], published()[row][theirs]) == TIED
         found[TIED if tied else "other"] += 1
-        told.append(f"{TITLES[row]}: {label(ours)}, not {label(theirs)}{' (tied)' if tied else ''}")
-    return found, told
+        others.append(f"{TITLES[row]}: {label(ours)}, not {label(theirs)}{' (tied)' if tied else ''}")
+    return found, others
 
 
 def targets(results: pd.DataFrame) -> list[Claim]:
@@ -115,14 +115,14 @@ def targets(results: pd.DataFrame) -> list[Claim]:
             for row, cells in published().items()
         }
     )
-    found, told = _winners(results)
+    found, others = _winners(results)
     return [
         Claim(
             "table2/winners",
             "The best policy of each deployment group is the one that the table marks",
             "28 groups",
             f"the same in {found['same']}, tied in {found[TIED]}, another in {found['other']}"
-            + (f"; {'; '.join(told)}" if told else ""),
+            + (f"; {'; '.join(others)}" if others else ""),
             FAILS if found["other"] else TIED if found[TIED] else HOLDS,
             f"tied: their paired interval holds 1, or they are at most 5 % apart in print; {IN_SAMPLE}",
             TARGET,

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from latentbandits import theory
 from latentbandits.experiments.case import Case
@@ -48,6 +47,7 @@ from latentbandits.experiments.theory.bounds import (
     matched_alpha,
     optimum,
     points,
+    quantile,
 )
 from latentbandits.policies.decode_commit import DecodeCommit
 from latentbandits.policies.groups import LIMIT
@@ -210,7 +210,7 @@ def decoding_claims(table: pd.DataFrame) -> list[Claim]:
     """Judge the bounds on decoding errors, one claim per summary of the history."""
     claims = []
     for name, part in table.groupby("summary", sort=False):
-        reach = norm.ppf(1 - 0.025 / len(part)) * part["spread"]
+        reach = quantile(1 - 0.05 / len(part)) * part["spread"]
         word = np.where(part["error"] + reach <= part["bound"], BELOW, TIED)
         word = np.where(part["error"] - reach > part["bound"], ABOVE, word)
         slack = (part["bound"] / part["error"])[part["error"] > 0]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.special import stdtrit
 from scipy.stats import norm
 
 from latentbandits import theory
@@ -194,6 +195,11 @@ def optimum() -> tuple[float, float]:
     means, chain = TWO.matrix(0, 0), TWO.chain
     numbers = theory.probe_regret(means, chain, worst=True), theory.largest_gap(means), theory.switch_rate(chain)
     return theory.best_interval(*numbers), theory.paper_interval(*numbers)
+
+
+def quantile(level: float = 0.95) -> float:
+    """Return how many standard errors the Student interval of a share among `DRAWS` reaches to either side."""
+    return float(stdtrit(DRAWS - 1, 0.5 + level / 2))
 
 
 @cache

@@ -55,7 +55,13 @@ def bounds(results: pd.DataFrame) -> Figure:
             cells = decoded.loc[name]
             errors = cells["error"].replace(0, np.nan)
             axes.errorbar(
-                cells["sigma"], errors, yerr=1.96 * cells["spread"], color=color, marker="o", ms=3, label=name
+                cells["sigma"],
+                errors,
+                yerr=setting.quantile() * cells["spread"],
+                color=color,
+                marker="o",
+                ms=3,
+                label=name,
             )
             axes.plot(cells["sigma"], cells["bound"], color=color, linestyle="--", label=f"{name} bound")
         axes.set_yscale("log")

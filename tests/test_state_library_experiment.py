@@ -4,14 +4,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from latentbandits.report.pictures import PICTURES
 
 import latentbandits as lb
-from latentbandits.experiments import beyond, table2, winning_rates
+from latentbandits.experiments import table2, winning_rates
 from latentbandits.experiments.case import Case, about_world
-from latentbandits.experiments.paper.worlds import BEYOND, COLUMNS, LIBRARY_TWO, TITLES, rows
-from latentbandits.experiments.state_library import ALONE, PARTS, RIVALS, UNLIMITED, successor
+from latentbandits.experiments.paper.worlds import ADDED, COLUMNS, LIBRARY_TWO, TITLES, rows
+from latentbandits.experiments.registry import experiment
+from latentbandits.experiments.state_library import claims as found_in
+from latentbandits.experiments.state_library import settings
+from latentbandits.experiments.state_library.figures import FIGURES
 from latentbandits.experiments.state_library.rescaled import Rescaled
+from latentbandits.experiments.state_library.settings import ALONE, PARTS, RIVALS, UNLIMITED, cases, successor
+from latentbandits.experiments.table2 import tables as table2_tables
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import label, style
 from latentbandits.report import page
@@ -23,7 +27,7 @@ def regrets(changes: dict[tuple[str, str], float] | None = None) -> pd.DataFrame
     changes = changes or {}
     known = {LIMIT: 10.0, LIBRARY: 11.0, LIBRARY_TWO: 10.5, f"{LIBRARY}|full": 11.0, FORGETFUL: 12.0}
     lines = []
-    for case in beyond.cases(quick=True):
+    for case in cases(quick=True):
         plain = case.name.removesuffix(table2.APART)
         for place, name in enumerate(case.policies):
             for draw in range(4):
@@ -34,17 +38,17 @@ def regrets(changes: dict[tuple[str, str], float] | None = None) -> pd.DataFrame
 
 def test_the_papers_scores_look_at_the_papers_columns_only() -> None:
     plain = regrets()
-    moved = plain.assign(regret=np.where(plain["policy"].isin(BEYOND), 1e6, plain["regret"]))
+    moved = plain.assign(regret=np.where(plain["policy"].isin(ADDED), 1e6, plain["regret"]))
     whole = plain["case"].isin([case.name for case in table2.cases(quick=True)])
     assert table2.score(plain[whole]) == table2.score(moved[whole])
     assert table2.score(plain[whole]) == table2.score(plain[plain["case"].isin(list(rows()))])
-    assert not any(name in case.policies for case in winning_rates.cases(True) for name in BEYOND)
+    assert not any(name in case.policies for case in winning_rates.cases(True) for name in ADDED)
 
 
-def test_table2_shows_what_is_beyond_the_paper_apart() -> None:
+def test_table2_shows_added_policies_apart() -> None:
     table = table2.summary(regrets()[lambda frame: frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
-    last = table[table["group"] == table2.BEYOND_GROUP]
-    assert set(last["policy"]) == set(BEYOND)
+    last = table[table["group"] == table2.ADDED_GROUP]
+    assert set(last["policy"]) == set(ADDED)
     assert last.index.min() > table[table["group"] == table2.PAPER_GROUP].index.max()
     assert last["published"].isna().all()
     assert last["ratio"].isna().all()
@@ -52,16 +56,16 @@ def test_table2_shows_what_is_beyond_the_paper_apart() -> None:
     assert set(table["row"]) == set(rows())
 
 
-def test_runs_beyond_the_paper_are_paired_with_the_papers() -> None:
+def test_runs_of_added_policies_are_paired_with_the_papers() -> None:
     """They are the first repeats on the same matrices of the same worlds; the rows of the main table are no other cells here."""
     paper = {case.name: case for case in table2.paper(quick=False)}
-    for case in table2.beyond(quick=False):
+    for case in table2.added(quick=False):
         twin = paper[case.name.removesuffix(table2.APART)]
         assert (case.world, case.horizon, case.seed, case.draws) == (twin.world, twin.horizon, twin.seed, twin.draws)
         assert case.repeats <= twin.repeats
-        assert tuple(case.policies) == BEYOND
+        assert tuple(case.policies) == ADDED
         assert case.policies[LIBRARY_TWO] == case.policies[LIBRARY]._replace(units=2)
-    mine = {case.name: case for case in beyond.cases(quick=False)}
+    mine = {case.name: case for case in cases(quick=False)}
     for case in table2.cases(quick=False):
         assert [mine[case.name].key(name) for name in case.policies] == [case.key(name) for name in case.policies]
     frame = pd.DataFrame(
@@ -71,12 +75,12 @@ def test_runs_beyond_the_paper_are_paired_with_the_papers() -> None:
         ]
         + [{"case": "default" + table2.APART, "policy": LIBRARY, "draw": 0, "repeat": 0, "regret": 2.0}]
     )
-    assert beyond.per_matrix(frame)["default"].loc[0].to_dict() == {LIMIT: 1.0, LIBRARY: 2.0}
+    assert found_in.per_matrix(frame)["default"].loc[0].to_dict() == {LIMIT: 1.0, LIBRARY: 2.0}
 
 
 def test_seeds_of_results_are_not_those_of_tuning() -> None:
-    assert {case.seed for case in beyond.cases(quick=False)} == {beyond.SEED}
-    assert beyond.SEED not in beyond.TUNED_SEEDS
+    assert {case.seed for case in cases(quick=False)} == {settings.SEED}
+    assert settings.SEED not in settings.TUNED_SEEDS
 
 
 @pytest.mark.parametrize(("states", "share"), [(10, 1.0), (10, 0.8), (3, 0.5)])
@@ -123,7 +127,7 @@ def test_ratios_have_intervals_over_matrices() -> None:
 
 
 def test_the_score_holds_where_everything_is_as_wanted() -> None:
-    claims = beyond.score(regrets())
+    claims = found_in.score(regrets())
     assert {claim.verdict for claim in claims} == {"holds"}
     assert claims[0].published.startswith(f"{14 * len(COLUMNS)} of ")
     assert claims[1].measured.startswith("14 of 14")
@@ -146,51 +150,49 @@ def test_the_score_holds_where_everything_is_as_wanted() -> None:
     ],
 )
 def test_each_target_can_be_missed(case: str, name: str, regret: float, broken: list[int]) -> None:
-    claims = beyond.score(regrets({(case, name): regret}))
+    claims = found_in.score(regrets({(case, name): regret}))
     assert [i for i, claim in enumerate(claims) if claim.verdict == "does not hold"] == broken
 
 
 def test_every_loss_is_said() -> None:
     frame = regrets({("drift", "m-ucb"): 5.0, ("seasons", "cp-ts"): 10.9999, ("one state", "ts"): 11.0})
-    found = beyond.lost(frame)
+    found = found_in.lost(frame)
     assert found[["case", "policy"]].to_numpy().tolist() == [["drift", "m-ucb"], ["seasons", "cp-ts"]]
-    assert "drift: m-ucb 5.08, state-library 11.2 (sure)" in beyond.losses(frame)
+    assert "drift: m-ucb 5.075, state-library 11.17 (sure)" in found_in.losses(frame)
 
 
 def test_where_there_is_no_limit_the_unit_is_the_best_rival() -> None:
-    table = beyond.summary(regrets({("drift", "sw-ucb"): 22.0})).set_index(["case", "policy"])
+    table = found_in.summary(regrets({("drift", "sw-ucb"): 22.0})).set_index(["case", "policy"])
     assert table.loc[("drift", LIBRARY), "unit"] == "sw-ucb"
     assert table.loc[("drift", LIBRARY), "multiple"] == pytest.approx(0.5)
     assert table.loc[("default", LIBRARY), "multiple"] == pytest.approx(1.1)
     for case in UNLIMITED:
         assert (case, LIMIT) not in table.index
-    assert all(
-        (case.name, name) in table.index for case in beyond.cases(True) if case.name in UNLIMITED for name in RIVALS
-    )
+    assert all((case.name, name) in table.index for case in cases(True) if case.name in UNLIMITED for name in RIVALS)
 
 
 def test_parts_are_measured_against_the_full_policy() -> None:
-    table = beyond.parts(regrets({("S2" + ALONE, f"{LIBRARY}|no tests"): 22.0})).set_index(["case", "part"])
+    table = found_in.parts(regrets({("S2" + ALONE, f"{LIBRARY}|no tests"): 22.0})).set_index(["case", "part"])
     assert table.loc[("S2" + ALONE, "no tests"), "ratio"] == pytest.approx(2.0)
     assert table.loc[("S2" + ALONE, "full"), "ratio"] == 1.0
     assert set(table.index.get_level_values(1)) == set(PARTS)
-    assert beyond.title("S2" + ALONE) == TITLES["S2"]
+    assert settings.title("S2" + ALONE) == TITLES["S2"]
 
 
 def test_the_section_says_it_all(tmp_path: Path) -> None:
     frame = regrets({("drift", "m-ucb"): 5.0})
-    claims = beyond.score(frame)
+    claims = found_in.score(frame)
     (tmp_path / "figures").mkdir()
-    said = page.section("beyond", frame, tmp_path, claims)
-    assert said.count("<img") == len(PICTURES["beyond"]) == len(list((tmp_path / "figures").iterdir()))
+    said = page.section(experiment("state-library"), frame, tmp_path, claims)
+    assert said.count("<img") == len(FIGURES) == len(list((tmp_path / "figures").iterdir()))
     assert "tuned on worlds of the seeds 1000, 2000, 3000" in said
-    assert said.count('<a href="#beyond/') == len(claims) == 10
+    assert said.count('<a href="#state-library/') == len(claims) == 10
     plain = re.sub(r"base64,[^\"]*", "", said)
     assert "Where it still loses" in plain
-    assert "<td>drift</td><td>M-UCB</td><td>5.08</td>" in plain
+    assert '<td class="text">drift</td><td class="text">M-UCB</td><td>5.075</td>' in plain
     assert not re.search(r"\bnan\b", plain)
-    table = page.numbers(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
-    assert "StateLibrary, two units" in table.split("Beyond the paper")[1]
+    table = table2_tables.tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
+    assert "StateLibrary, two units" in table.split("Policies that the paper does not have")[1]
     assert "paper " not in table.split("</h3>")[-1]
 
 

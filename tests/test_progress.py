@@ -21,25 +21,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return lambda seconds: now.__setitem__(0, 1000.0 + seconds)
 
 
-def show(kind: str) -> Callable[[int], None]:
-    if kind == "progress":
-        progress = screen.Progress("table2")
-        return lambda second: progress(second, 600)
-    if kind == "counter":
-        counter = screen.Counter("fit")
-        return lambda second: counter(1_000_000)
-    steps = screen.Steps("drawing")
-    return lambda second: steps(f"figure {second}")
-
-
-@pytest.mark.parametrize("kind", ["progress", "counter", "steps"])
+@pytest.mark.parametrize(("unit", "total"), [("rounds", 600), ("rounds", None), ("experiments", 600)])
 def test_off_a_terminal_there_is_a_line_at_least_every_thirty_seconds(
-    kind: str, clock: Clock, capsys: pytest.CaptureFixture[str]
+    unit: str, total: int | None, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    step, silent = show(kind), 0
+    progress, silent = screen.Progress("table2", unit), 0
     for second in range(1, 601):
         clock(second)
-        step(second)
+        progress(second, total)
         silent = 0 if capsys.readouterr().err else silent + 1
         assert silent < 30
 
@@ -57,6 +46,9 @@ def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.Cap
     clock(40)
     progress(100_000_000, 400_000_000)
     assert capsys.readouterr().err == "table2   25%    2.5 M rounds/s   120 s left\n"
+    clock(60)
+    progress(150_000_000, None)
+    assert capsys.readouterr().err == "table2  150 M rounds in 60 s\n"
 
 
 def test_on_a_terminal_the_line_changes_and_is_wiped(
@@ -72,6 +64,24 @@ def test_on_a_terminal_the_line_changes_and_is_wiped(
     assert said.count("\n") == 0
     assert said.startswith("\r\x1b[Ktable2   50%")
     assert said.endswith("\r\x1b[K")
+
+
+def test_nothing_is_left_on_a_terminal_that_is_interrupted(
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+    def work() -> None:
+        with screen.Progress("table2") as progress:
+            clock(1)
+            progress(1, 2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    written = capsys.readouterr().err
+    assert "table2   50%" in written
+    assert written.endswith("\r\x1b[K")
 
 
 def test_the_search_for_settings_is_part_of_reproduce(
