@@ -1,4 +1,4 @@
-"""What somebody says about results, and how it is judged: runs are paired, orders have intervals, and a tie is an answer."""
+"""Claims about results, and how they are judged: runs are paired, orders have intervals, and a tie is an answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +27,7 @@ BELOW, ABOVE = "below", "above"
 
 
 class Claim(NamedTuple):
-    """Something that was said, and what came out here.
+    """A claim, and what came out here.
 
     Attributes
     ----------

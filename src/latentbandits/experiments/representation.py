@@ -1,8 +1,8 @@
-"""The approximation loss of a summary of the history, App, along the very run of the policy that uses it.
+"""The approximation loss of a summary of the history, App, along the run of the policy that uses it.
 
 For a statistic Z of the history, the representation oracle plays the best arm that a rule can name which sees Z alone, in every
 round of a policy's own run: it does not choose what is seen. Its regret is App, and what the policy loses beyond it is Reg. The oracle is
-told means, chain and noise; and, for statistics that forget part of the history, how often each hidden state goes with each arm when this
+given means, chain and noise; and, for statistics that forget part of the history, how often each hidden state goes with each arm when this
 policy plays, since the arms that a policy chooses are themselves a hint at the state. That is counted in other runs of the same policy in
 the same world, its rehearsals.
 """
@@ -337,15 +337,15 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
 class Representation(NamedTuple):
     """Oracle: the best rule that sees only a statistic of the history of another policy, on that policy's own run.
 
-    Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, looking over the
-    policy's shoulder. For the others it is Bayes' rule with the world's means, chain and noise and with the frequencies of `rehearse`.
+    Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, fed with
+    the policy's run. For the others it is Bayes' rule with the world's means, chain and noise and with the frequencies of `rehearse`.
     No rule that sees the statistic does better than the best, so what is computed is, on average, App or more: more by as much as the
     counts are off, and because the noise of a fingerprint has a part in the arms played after it, which is left out.
 
     Parameters
     ----------
     base : policy
-        The policy on whose run it looks; one without randomness.
+        The policy whose run it reads; one without randomness.
     statistic : str
         One of `STATISTICS`.
     decoded : bool

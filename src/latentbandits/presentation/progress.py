@@ -7,6 +7,13 @@ from collections.abc import Callable
 EVERY = 15.0  # seconds between two lines off a terminal
 
 
+def wipe() -> None:
+    """Wipe the line of a terminal, so that nothing of a progress is left on it."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
+
+
 class Progress:
     """How far, how fast and how long still: one line that changes on a terminal, a new line now and then elsewhere.
 
@@ -51,9 +58,7 @@ class Progress:
 
     def close(self) -> None:
         """Wipe the line."""
-        if self._watched:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        wipe()
 
     def __enter__(self) -> "Progress":
         return self

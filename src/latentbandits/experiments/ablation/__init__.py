@@ -71,7 +71,7 @@ def _policies(world: HiddenMarkov) -> dict[str, Any]:
 
 
 def fixed(interval: int) -> str:
-    """Return the name of the variant that probes every so many rounds."""
+    """Return the name of the variant that probes once in an interval."""
     return f"fixed {interval}"
 
 

@@ -135,7 +135,7 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def learner_regret(case: Case, label: str, draw: int) -> float:
-    """Play one run anew and return Reg per unit by its definition: what the oracle's arms would have earned beyond the policy's own."""
+    """Play one run again and return Reg per unit by its definition: what the oracle's arms would have earned beyond the policy's own."""
     found = case.policies[label]
     world = case.world.realise(case.horizon, found.units, case.seed, draw, 0)
     script = found.informed(world).script
@@ -152,7 +152,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
 
 
 def _identity(results: pd.DataFrame, made: list[Case]) -> Claim:
-    """Play the first run of every world anew and add up Reg round by round."""
+    """Play the first run of every world again and add up Reg round by round."""
     off, count = 0.0, 0
     for case in made:
         for name, statistics in STATISTICS.items():

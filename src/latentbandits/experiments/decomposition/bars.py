@@ -1,4 +1,4 @@
-"""What a summary of the history cannot tell, and what the learner makes of it: App and Reg as bars."""
+"""App, the loss of a summary of the history, and Reg, what the learner loses beyond it, as bars."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ LEGEND = {
 
 
 def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
-    """Draw App from zero and Reg beside it, so that their end is the regret; whiskers are 95 % intervals of each over draws.
+    """Plot App from zero and Reg beside it, so that their end is the regret; whiskers are 95 % intervals of each over draws.
 
     A negative Reg goes back from the end of App, hatched.
     """

@@ -12,7 +12,7 @@ from latentbandits.presentation.palette import label
 
 
 def decomposition(results: pd.DataFrame) -> Figure:
-    """Draw the regret of every policy, split by each statistic of its own history, on three worlds."""
+    """Plot the regret of every policy, split by each statistic of its own history, on three worlds."""
     table = parts.table(results)
     pairs = [(name, statistic) for name, statistics in parts.STATISTICS.items() for statistic in statistics]
     # policies stand apart

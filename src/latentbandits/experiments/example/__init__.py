@@ -104,7 +104,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             verbose(results, table),
             all_of(table["word"]),
             f"the greedy Bayes filter never plays arm 1 here and has {shown(results, 'stay 0.95', LIMIT)} and "
-            f"{shown(results, 'stay 0.99', LIMIT)}, as much as the best single arm: it knows everything, but it never tests",
+            f"{shown(results, 'stay 0.99', LIMIT)}, as much as the best single arm: it is given everything, but it never tests",
             READING,
         ),
     ]
@@ -118,9 +118,9 @@ def verbose(results: pd.DataFrame, table: pd.DataFrame) -> str:
         + ", ".join(f"{shown(results, case, alone(lag))} ({lag})" for lag in dict.fromkeys(LAGS.values()))
         for case in dict.fromkeys(table["case"])
     )
-    said = f"{base}; less in {len(table) - len(others)} of {len(table)} comparisons"
+    text = f"{base}; less in {len(table) - len(others)} of {len(table)} comparisons"
     listed = ", ".join(f"{x.policy} at {x.case} ({x.ratio:.2f} times)" for x in others.itertuples())
-    return said + (f"; not: {listed}" if listed else "")
+    return text + (f"; not: {listed}" if listed else "")
 
 
 EXPERIMENT = Experiment("example", SUMMARY, cases, score, title="example: Example 1")

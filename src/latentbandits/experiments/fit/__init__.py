@@ -74,7 +74,7 @@ def excess(one: np.ndarray, other: np.ndarray, target: np.ndarray) -> tuple[floa
 
 
 def worse(one: np.ndarray, other: np.ndarray, target: np.ndarray, among: int = 1) -> bool:
-    """Return whether one setting is told to fit worse than another; `among` comparisons share the 5 %."""
+    """Return whether one setting fits significantly worse than another; `among` comparisons share the 5 %."""
     more, error = excess(one, other, target)
     return bool(more > student.ppf(1 - (1 - LEVEL) / 2 / among, one.shape[-1] - 1) * error)
 
@@ -184,7 +184,7 @@ class Found(NamedTuple):
         """Return the values of one setting."""
         return [value for value in self.values if value.setting == setting]
 
-    def said(self, setting: str) -> str:
+    def pinned(self, setting: str) -> str:
         """Say how well the table pins one setting down."""
         return verdict(self.profile(setting), self.end[setting])
 
@@ -228,7 +228,7 @@ class Fit(NamedTuple):
             for name in one.column.grid:
                 fitting = ", ".join(word(value.value) for value in one.profile(name) if value.fits)
                 spots = (one.column.start[name], one.found[name], one.end[name])
-                lines.append([f"{one.column.name} {name}", *map(word, spots), fitting, one.said(name)])
+                lines.append([f"{one.column.name} {name}", *map(word, spots), fitting, one.pinned(name)])
         head = ["setting", "start", "search", "end", "fit as well", "by the table"]
         return aligned(head, lines)
 
@@ -252,7 +252,7 @@ class Fit(NamedTuple):
         same = [one.column.name for one in self.columns if not one.moved]
         tied = [one for one in self.columns if one.moved and one.kept]
         away = [one for one in self.columns if not one.kept]
-        said = [
+        lines = [
             f"Fitted on {', '.join(FITTING)}; reported on {', '.join(REPORTING)}. "
             f"{sum(one.tried for one in self.columns)} settings searched on {self.size.search} draws, judged on {self.size.judge} others"
             + (" (quick: too few to tell much, and settings are moved one at a time)." if self.quick else "."),
@@ -260,32 +260,32 @@ class Fit(NamedTuple):
             f"The search ends at the preset in {len(same)} of {len(self.columns)} columns: {', '.join(same) or 'none'}.",
         ]
         if tied:
-            said.append(
+            lines.append(
                 f"In {len(tied)} more ({sum(len(one.moved) for one in tied)} settings) it ends elsewhere, "
                 "but the fitted rows do not tell that from the preset, which is kept:"
             )
-        said += [f"  {_ended(one)}" for one in tied]
+        lines += [f"  {_ended(one)}" for one in tied]
         if away:
-            said.append("The preset fits worse than what the search found:")
-        said += [f"  {_ended(one)}" for one in away]
+            lines.append("The preset fits worse than what the search found:")
+        lines += [f"  {_ended(one)}" for one in away]
         alone = [
             f"{one.column.name} {name}"
             for one in self.columns
             for name in one.column.grid
-            if one.said(name) == ELSEWHERE
+            if one.pinned(name) == ELSEWHERE
         ]
         if alone:
             count = sum(len(one.column.grid) for one in self.columns)
-            said.append(
+            lines.append(
                 f"Changed alone, another value fits better at 95 % for {', '.join(alone)}; "
                 f"of {count} settings about {count * (1 - LEVEL) / 2:.0f} would by chance."
             )
         last = "these are the presets" if not away else "all others are the presets"
-        said.append(
+        lines.append(
             f"AdaRP-UCB's and AdaSP-UCB's residual floor is fixed here (learn_noise=False); else {last}. "
             "Next: fit.csv has every value's loss, fit_cells.csv every cell; docs/settings.md says what the settings mean."
         )
-        return "\n".join(said)
+        return "\n".join(lines)
 
 
 def _ended(one: Found) -> str:

@@ -11,7 +11,7 @@ from latentbandits.experiments.fit.grids import Settings, meant
 from latentbandits.experiments.paper.worlds import SCALE, rows
 from latentbandits.experiments.store import Store
 
-TOGETHER = 8  # settings that share the making of a world; what was done is on disk after so many
+TOGETHER = 8  # settings that share the making of a world; results are on disk after each batch
 
 
 def word(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""A ladder of summaries: what each richer summary of the history is worth to the same linear learner, beyond the paper.
+"""A ladder of summaries: what each richer summary of the history is worth to the same linear learner; not in the paper.
 
 All rungs share ridge penalty, exploration, encoding of a pair and times of probes; only the summary differs. The regret of each is split
 into App, what its summary cannot tell on its own runs, and Reg, what the learner makes of it.

@@ -11,7 +11,7 @@ from latentbandits.experiments.registry import Illustration
 
 
 def ladder(results: pd.DataFrame) -> Figure:
-    """Draw App and Reg of every rung in four worlds: which term a richer summary lowers."""
+    """Plot App and Reg of every rung in four worlds: which term a richer summary lowers."""
     table = rungs.table(results)
     names = list(rungs.RUNGS)
     places = np.arange(len(names)) + np.array([0.0] + [0.5] * (len(names) - 2) + [1.0])  # the references stand apart

@@ -46,7 +46,7 @@ def arms(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "many-arms",
-        "Randomized probes take one round whatever the number of arms; sequential ones as many rounds as arms.",
+        "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
         arms,
     ),
 )

@@ -10,7 +10,7 @@ from latentbandits.experiments.registry import Illustration
 
 
 def mismatch(results: pd.DataFrame) -> Figure:
-    """Draw matched and misspecified learners; D-UCB with the setting that fits its published figures, where there are any."""
+    """Plot matched and misspecified learners; D-UCB with the setting that fits its published figures, where there are any."""
     cases = list(dict.fromkeys(results["case"]))
     fitted = misspecification.fitted_discounting(results)
     figure = Figure(figsize=(9.4, 5.8))

@@ -11,7 +11,7 @@ from latentbandits.simulation.results import interval
 def bars(
     axes: Axes, results: pd.DataFrame, case: str, names: list[str], texts: list[str], published: list[float | None]
 ) -> None:
-    """Draw mean regret with intervals as bars, the published figures as diamonds, the limit as a line."""
+    """Plot mean regret with intervals as bars, the published figures as diamonds, the limit as a line."""
     part = results[results["case"] == case]
     per_draw = part.groupby(["policy", "draw"])["regret"].mean()
     for x, name in enumerate(names):

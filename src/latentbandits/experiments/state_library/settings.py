@@ -26,12 +26,12 @@ RIVALS = (*SINGLE_UNIT, *PEERS)  # one unit, and no knowledge of the world
 # What is taken away from StateLibrary, one at a time
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "full": {},
-    "two stories": {"stories": 2},
+    "two particles": {"stories": 2},
     "no optimism": {"optimism": 0.0},
     "no memory": {"states": 2},
     "no tests": {"testing": 0.0},
     "no transitions": {"structure": 0.0},
-    "no lag table": {"levels": 0},
+    "no lag model": {"levels": 0},
 }
 PARTS_ROWS = ("default", "S2", "S50", "p.5", "sd.5")
 ALONE = " | parts"  # ends the names of the ablation's cases

@@ -40,7 +40,7 @@ def settings(results: pd.DataFrame) -> list[Claim]:
     gates = [published()["default"][name] for name in ADAPTIVE]
     floor = [published()["sd.5"][name] for name in ADAPTIVE]
     following = [f"{name}|floor follows noise" for name in ADAPTIVE]
-    said = {
+    cells = {
         "gates": ", ".join(f"{SCALE * mean(results, 'default', f'{name}-stated'):,.0f}" for name in ADAPTIVE),
         "fitted": ", ".join(f"{SCALE * mean(results, 'default', name):,.0f}" for name in ADAPTIVE),
         "stated": ", ".join(f"{SCALE * mean(results, 'sd.5', f'{name}-stated'):,.0f}" for name in ADAPTIVE),
@@ -62,20 +62,20 @@ def settings(results: pd.DataFrame) -> list[Claim]:
             "table2/stated-gates",
             "The gates are the stated ones: AdaRP-UCB and AdaSP-UCB in the default row come out within 15 % with them",
             ", ".join(f"{x:,.0f}" for x in gates),
-            f"{said['gates']} (x2)",
+            f"{cells['gates']} (x2)",
             matches(gates, _cells(results, "default", [f"{name}-stated" for name in ADAPTIVE])),
-            f"probing every 7 rounds costs T/7/6 = 476 per unit by itself; with an age cap of 50 and a gap of 4: {said['fitted']}",
+            f"probing every 7 rounds costs T/7/6 = 476 per unit by itself; with an age cap of 50 and a gap of 4: {cells['fitted']}",
         ),
         Claim(
             "table2/floor",
             "The residual floor is the noise: AdaRP-UCB and AdaSP-UCB at noise 0.5 come out within 15 % with such a floor",
             ", ".join(f"{x:,.0f}" for x in floor),
-            f"{said['stated']} with the stated gates, {said['floor']} with an age cap of 50 and a gap of 4 (x2)",
+            f"{cells['stated']} with the stated gates, {cells['floor']} with an age cap of 50 and a gap of 4 (x2)",
             agreed(
                 matches(floor, _cells(results, "sd.5", names))
                 for names in ([f"{name}-stated" for name in ADAPTIVE], following)
             ),
-            f"so the age cap decides; with that age cap and floors of 0.05 and 0.1 whatever the noise: {said['fixed']}",
+            f"so the age cap decides; with that age cap and floors of 0.05 and 0.1 whatever the noise: {cells['fixed']}",
         ),
     ]
 

@@ -174,7 +174,7 @@ def _reuse(results: pd.DataFrame) -> Claim:
 
 
 def _intervals(results: pd.DataFrame) -> Iterator[Claim]:
-    """Judge where the best interval is, by all that cannot be told from the best simulated one."""
+    """Judge where the best interval is, by all that are tied with the best simulated one."""
     minimum, paper = optimum()
     means = {tau: per_draw(results, "randomized", f"tau|{tau}").mean() for tau in INTERVALS}
     best = min(means, key=lambda tau: means[tau])
@@ -189,7 +189,7 @@ def _intervals(results: pd.DataFrame) -> Iterator[Claim]:
         "theory/best-interval",
         "The best interval is of the order of tau* = sqrt(probe cost / (largest gap x switching rate)): within a factor of two",
         f"tau* = {paper:.1f}",
-        f"best simulated interval {best}" + (f", not told from {likely}" if len(likely) > 1 else ""),
+        f"best simulated interval {best}" + (f", tied with {likely}" if len(likely) > 1 else ""),
         HOLDS if inside == likely else TIED if inside else FAILS,
         "the paper leaves the constant open; two is ours",
         PAPER,
@@ -240,11 +240,11 @@ def decoding_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def _own(table: pd.DataFrame) -> Iterator[Claim]:
-    """Judge the bounds that are ours: the mended corollary, and those on learners."""
-    part = table[table["bound_of"] == "mended"]
+    """Judge the bounds that are ours: the repaired corollary, and those on learners."""
+    part = table[table["bound_of"] == "repaired"]
     yield Claim(
         "theory/hazard-mended",
-        "The hazard corollary mended (a wrong probe costs its whole reuse) holds for all schedules, the counter-example among them",
+        "The hazard corollary repaired (a wrong probe costs its whole reuse) holds for all schedules, the counter-example among them",
         "derived",
         _tightness(part),
         all_of(part["word"]),

@@ -13,7 +13,7 @@ from latentbandits.presentation.palette import BLACK, BLUE, GREEN, GREY, ORANGE,
 
 
 def _simulated(axes: Axes, part: pd.DataFrame, color: str, title: str, scale: float | pd.Series = 1.0) -> None:
-    """Draw simulated regret over the setting, with its 95 % interval."""
+    """Plot simulated regret over the setting, with its 95 % interval."""
     errors = np.stack([(part["regret"] - part["low"]) * scale, (part["high"] - part["regret"]) * scale])
     axes.errorbar(part["x"], part["regret"] * scale, yerr=errors, color=color, marker="o", ms=3, capsize=2, label=title)
 
@@ -80,7 +80,7 @@ def _limit(results: pd.DataFrame, case: str) -> float:
 
 
 def adaptive(results: pd.DataFrame) -> Figure:
-    """Draw the hazard corollary for schedules that probe early when surprised: where it holds, and where it does not."""
+    """Plot the hazard corollary for schedules that probe early when surprised: where it holds, and where it does not."""
     table = setting.points(results).set_index(["case", "bound_of", "kind"])
     figure = Figure(figsize=(9.4, 3.6))
     panels = {name: f"{name} probes" for name in setting.UNITS} | {
@@ -91,8 +91,8 @@ def adaptive(results: pd.DataFrame) -> Figure:
             cells = table.loc[(case, "hazard", kind)]
             _simulated(axes, cells, color, name)
             axes.plot(cells["x"], cells["bound"], color=color, linestyle="--", label=f"{name}: bound as stated")
-        cells = table.loc[(case, "mended", "surprise")]
-        axes.plot(cells["x"], cells["bound"], color=RED, linestyle="-.", label="early when surprised: mended bound")
+        cells = table.loc[(case, "repaired", "surprise")]
+        axes.plot(cells["x"], cells["bound"], color=RED, linestyle="-.", label="early when surprised: repaired bound")
         axes.set_ylim(bottom=0)
         _ticks(axes, setting.CAPS if case == setting.KEPT else (2, 5, 10, 20, 56), "age cap of a probe (rounds)")
         axes.set_title(title, fontsize=9)
@@ -136,7 +136,7 @@ def finite(results: pd.DataFrame) -> Figure:
 
 
 def _budget(axes: Axes, table: pd.DataFrame, over: str) -> None:
-    """Draw simulated regret of the decoded schedule below its bound, of which every part is an area."""
+    """Plot simulated regret of the decoded schedule below its bound, of which every part is an area."""
     cells = table[table["bound_of"] == "decoded"].copy()
     cells["noise"] = cells["case"].str.partition("|")[2].astype(float)
     cells["tau"] = cells["x"].astype(int)

@@ -28,7 +28,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def best_intervals(results: pd.DataFrame, case: str, name: str) -> list[int]:
-    """Return the intervals that are not told from the one with the lowest mean regret."""
+    """Return the intervals that are tied with the one that has the lowest mean regret."""
     lowest = min(INTERVALS, key=lambda tau: mean(results, case, f"{name}|{tau}"))
     return [
         tau
@@ -39,12 +39,12 @@ def best_intervals(results: pd.DataFrame, case: str, name: str) -> list[int]:
 
 def _shorter(results: pd.DataFrame, one: str, other: str) -> tuple[str, str]:
     """Return whether the best intervals of one case are shorter than those of another, for both policies, and what was found."""
-    words, told = [], []
+    words, spans = [], []
     for name in POLICIES:
         mine, theirs = best_intervals(results, one, name), best_intervals(results, other, name)
         words.append(HOLDS if max(mine) < min(theirs) else FAILS if min(mine) > max(theirs) else OPEN)
-        told.append(f"{name}: {_span(mine)} and {_span(theirs)}")
-    return worst(words), "; ".join(told)
+        spans.append(f"{name}: {_span(mine)} and {_span(theirs)}")
+    return worst(words), "; ".join(spans)
 
 
 def _span(values: list[int]) -> str:
@@ -72,7 +72,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "can accelerate convergence",
             f"best intervals over 500 and over 20,000 rounds, {spans}",
             early,
-            "intervals that are not told from the best are listed with it",
+            "intervals that are tied with the best are listed with it",
         ),
         Claim(
             "timing/late",

@@ -61,14 +61,14 @@ def leads(results: pd.DataFrame, group: tuple[str, ...], rivals: tuple[str, ...]
 
 
 def _judged(words: dict[str, str], wanted: int) -> tuple[str, str]:
-    """Return what was counted, and whether at least so many cases have it, those that are tied counted neither way."""
+    """Return the counts in words, and whether at least `wanted` cases have it; tied ones count neither way."""
     count = {word: [case for case, given in words.items() if given == word] for word in (HOLDS, TIED, FAILS)}
-    told = f"{len(count[HOLDS])} of {len(words)}, tied in {len(count[TIED])}"
+    text = f"{len(count[HOLDS])} of {len(words)}, tied in {len(count[TIED])}"
     if count[FAILS]:
-        told += f", not in {', '.join(TITLES[case] for case in count[FAILS])}"
+        text += f", not in {', '.join(TITLES[case] for case in count[FAILS])}"
     if len(count[HOLDS]) >= wanted:
-        return told, HOLDS
-    return told, TIED if len(count[HOLDS]) + len(count[TIED]) >= wanted else FAILS
+        return text, HOLDS
+    return text, TIED if len(count[HOLDS]) + len(count[TIED]) >= wanted else FAILS
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
@@ -87,8 +87,8 @@ def score(results: pd.DataFrame) -> list[Claim]:
             len(ours) - 1,
         ),
     ):
-        told, verdict = _judged(words, wanted)
-        claims.append(Claim(f"winning-rates/{name}", text, "a figure", told, verdict, "", READING))
+        found, verdict = _judged(words, wanted)
+        claims.append(Claim(f"winning-rates/{name}", text, "a figure", found, verdict, "", READING))
     return claims
 
 

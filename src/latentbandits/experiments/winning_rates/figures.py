@@ -39,7 +39,7 @@ def sweeps(results: pd.DataFrame) -> Figure:
 
 
 def duels(results: pd.DataFrame) -> Figure:
-    """Draw the full pairwise matrix of every environment."""
+    """Plot the full pairwise matrix of every environment."""
     figure = Figure(figsize=(9.4, 10.6))
     grid = figure.subplots(4, 4)
     names = [label(name) for name in COLUMNS]
