@@ -25,6 +25,7 @@ from latentbandits.experiments.claims import (
     worst,
 )
 from latentbandits.experiments.decomposition import split
+from latentbandits.experiments.ladder.price import Price
 from latentbandits.experiments.once import once
 from latentbandits.experiments.registry import Experiment
 from latentbandits.experiments.representation import (
@@ -38,9 +39,7 @@ from latentbandits.experiments.representation import (
     REMEMBERED,
     Representation,
 )
-from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner
-from latentbandits.protocols import Policy, Realisation
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
@@ -65,28 +64,6 @@ class Rung(NamedTuple):
 
     learner: Any
     statistic: str
-
-
-class Price(NamedTuple):
-    """Oracle: the best arm in every round but those of a probe. Its regret is the price of probing, the same for all rungs.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.experiments.ladder import Price
-    >>> table = lb.HiddenMarkov(means=[[0.0, 1.0]], noise=0.0).realise(horizon=6, units=1, seed=0, draw=0, repeat=0)
-    >>> Price(arms=2, interval=4).informed(table).script.tolist()
-    [1, 1, 1, 0, 1, 1]
-    """
-
-    arms: int
-    interval: int
-    units: int = 1
-
-    def informed(self, table: Realisation) -> Policy:
-        """Return the arms for this very table."""
-        phase = np.arange(1, len(table.means) + 1) % self.interval
-        return Scripted(self.arms, self.units, np.where(phase < self.arms, phase, table.means.argmax(axis=1)))
 
 
 def _probing(**parts: Any) -> SummaryLearner:
