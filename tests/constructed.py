@@ -1,13 +1,16 @@
-"""Tables of results made by hand, for scores: means per case and policy, exact or shaky."""
+"""Tables of results made by hand, for scores: means per case and policy, exact or shaky; and the verdicts on them."""
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from latentbandits.experiments.claims import Claim
+
 DRAWS = 10
-Cells = Mapping[tuple[str, str], float]
+Key = tuple[str, str]
+Cells = Mapping[Key, float]
 
 
 def runs(
@@ -33,3 +36,16 @@ def runs(
         frame = {"case": case, "policy": policy, "draw": range(draws), "repeat": 0, "regret": values, **further}
         frames.append(pd.DataFrame(frame))
     return pd.concat(frames, ignore_index=True)
+
+
+class Change(NamedTuple):
+    """What differs from a base table: regret per cell, shaky cells, further columns."""
+
+    regret: Mapping[Key, float] = {}
+    shaky: Any = ()
+    columns: Mapping[str, Mapping[Key, float]] = {}
+
+
+def verdicts(score: Callable[[pd.DataFrame], list[Claim]], base: Mapping[Key, float], change: Change) -> dict[str, str]:
+    frame = runs({**base, **change.regret}, change.shaky, change.columns)
+    return {claim.id: claim.verdict for claim in score(frame)}

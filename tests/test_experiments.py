@@ -14,9 +14,9 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
+from latentbandits.experiments import table2, winning_rates
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
-from latentbandits.experiments.paper import table2, winning_rates
 from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
 from latentbandits.experiments.registry import IDS, experiment, experiments
 from latentbandits.experiments.reproduce import reproduce
@@ -190,9 +190,7 @@ def test_seconds_are_those_of_all_cells(tmp_path: Path) -> None:
     whole = Store(tmp_path).manifest["experiments"]["ablation"]["seconds"]
     next((tmp_path / "cells").glob("*.npz")).unlink()
     seen: list[tuple[int, int]] = []
-    outcome = reproduce(
-        ["ablation"], tmp_path, quick=True, progress=lambda _: lambda done, total: seen.append((done, total))
-    )[0]
+    outcome = reproduce(["ablation"], tmp_path, quick=True, progress=lambda done, total: seen.append((done, total)))[0]
     assert (outcome.computed, outcome.found) == (1, 155)
     assert seen[-1] == (16 * 3000, 16 * 3000)  # one policy on 16 matrices
     assert Store(tmp_path).manifest["experiments"]["ablation"]["seconds"] > 0.5 * whole

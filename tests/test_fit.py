@@ -10,7 +10,7 @@ import pytest
 
 from latentbandits.experiments import fit
 from latentbandits.experiments.fit import FITTING, REPORTING, Fit, Found, Size, Value
-from latentbandits.experiments.paper.grids import COLUMNS, NOISE, Column, Settings, meant
+from latentbandits.experiments.fit.grids import COLUMNS, NOISE, Column, Settings, meant
 from latentbandits.experiments.paper.worlds import SWEEPS, fitted, rows
 from latentbandits.settings import describe
 
@@ -186,11 +186,16 @@ class TestText:
 
 def test_a_tiny_search_ends_and_a_second_one_simulates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit, "QUICK", Size(2, 3))
-    simulated: list[int] = []
+    simulated = [0]
     names: list[str] = []
-    first = fit.search(tmp_path, True, 1, simulated.append, lambda one: names.append(one.column.name), [TINY])
+
+    def progress(done: int, total: int | None) -> None:
+        assert total is None
+        simulated.append(done)
+
+    first = fit.search(tmp_path, True, 1, progress, lambda one: names.append(one.column.name), [TINY])
     assert (
-        sum(simulated)
+        simulated[-1]
         == sum(horizon for row in FITTING for _, horizon in [rows()[row]]) * 2 * (2 + 3)
         + sum(horizon for row in REPORTING for _, horizon in [rows()[row]]) * 3 * 2
     )
@@ -199,15 +204,15 @@ def test_a_tiny_search_ends_and_a_second_one_simulates_nothing(tmp_path: Path, m
     assert pd.read_csv(tmp_path / "fit.csv")["value"].tolist() == [1.4, 2.0]
     assert len(pd.read_csv(tmp_path / "fit_cells.csv")) == 14
 
-    simulated.clear()
-    second = fit.search(tmp_path, True, 1, simulated.append, columns=[TINY])
-    assert sum(simulated) == 0
+    simulated = [0]
+    second = fit.search(tmp_path, True, 1, progress, columns=[TINY])
+    assert simulated[-1] == 0
     assert second.text() == first.text()
 
     for lost in sorted((tmp_path / "cells").iterdir())[:3]:
         lost.unlink()
-    third = fit.search(tmp_path, True, 1, simulated.append, columns=[TINY])
-    assert sum(simulated) > 0
+    third = fit.search(tmp_path, True, 1, progress, columns=[TINY])
+    assert simulated[-1] > 0
     assert third.text() == first.text()
 
 

@@ -10,6 +10,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.experiments import ladder
 from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, TARGET, TIED
+from latentbandits.experiments.decomposition import figures as decomposition_figures
 from latentbandits.experiments.ladder import (
     APP,
     BELIEF,
@@ -22,12 +23,12 @@ from latentbandits.experiments.ladder import (
     PRODUCTS,
     TWO,
     WITH_AGE,
+    figures,
 )
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner, summarise
 from latentbandits.presentation.palette import drawing
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
-from latentbandits.report import summaries as figures
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing import PolicyChecks
 from tests.test_representation import constructed as constructed_decomposition
@@ -56,9 +57,9 @@ class TestCovariatesOnly(PolicyChecks):
     ],
 )
 def test_is_the_papers_learner_where_the_summary_is(summary: dict[str, Any], trace: dict[str, Any]) -> None:
-    table = lb.HiddenMarkov(arms=3, noise=0.1).realise(3000, 1, seed=1, draw=0, repeat=0)
-    mine = record_one(SummaryLearner(arms=3, **summary), table, stream(0))
-    its = record_one(lb.TraceLearner(arms=3, lag="slopes", **trace), table, stream(0))
+    realised = lb.HiddenMarkov(arms=3, noise=0.1).realise(3000, 1, seed=1, draw=0, repeat=0)
+    mine = record_one(SummaryLearner(arms=3, **summary), realised, stream(0))
+    its = record_one(lb.TraceLearner(arms=3, lag="slopes", **trace), realised, stream(0))
     np.testing.assert_array_equal(mine[0], its[0])
     np.testing.assert_array_equal(mine[1], its[1])
 
@@ -124,9 +125,9 @@ def test_refusals(settings: dict[str, Any], said: str) -> None:
 
 
 def test_belief_learner_sees_the_filters_belief() -> None:
-    table = lb.HiddenMarkov(states=3, noise=0.1).realise(200, 1, seed=2, draw=0, repeat=0)
-    believer = BeliefLearner(arms=2, interval=20).informed(table)
-    known = lb.BayesLimit(arms=2).informed(table)
+    realised = lb.HiddenMarkov(states=3, noise=0.1).realise(200, 1, seed=2, draw=0, repeat=0)
+    believer = BeliefLearner(arms=2, interval=20).informed(realised)
+    known = lb.BayesLimit(arms=2).informed(realised)
     state, choice = believer.init(), Choice.blank(believer)
     its, other = known.init(), Choice.blank(known)
     with np.errstate(all="ignore"):
@@ -136,13 +137,13 @@ def test_belief_learner_sees_the_filters_belief() -> None:
             np.testing.assert_array_equal(choice.features[1:], its.belief)
             other.arms[:] = choice.arms
             for policy, memory, made in ((believer, state, choice), (known, its, other)):
-                policy.learn(memory, made, table.rewards[t, [0], choice.arms])
+                policy.learn(memory, made, realised.rewards[t, [0], choice.arms])
 
 
 def test_belief_learner_is_the_same_compiled_and_interpreted() -> None:
-    table = lb.HiddenMarkov(states=4, noise=0.1).realise(400, 2, seed=2, draw=0, repeat=0)
+    realised = lb.HiddenMarkov(states=4, noise=0.1).realise(400, 2, seed=2, draw=0, repeat=0)
     base = BeliefLearner(arms=2, units=2, interval=20)
-    compiled, interpreted = (record_one(base, table, stream(0), interpreted=plain) for plain in (False, True))
+    compiled, interpreted = (record_one(base, realised, stream(0), interpreted=plain) for plain in (False, True))
     np.testing.assert_array_equal(compiled[0], interpreted[0])
     np.testing.assert_array_equal(compiled[1], interpreted[1])
 
@@ -242,8 +243,8 @@ def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
 
 def test_a_learner_that_beats_its_summary_is_hatched() -> None:
     with drawing():
-        plain = figures.decomposition(constructed_decomposition())
-        better = figures.decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
+        plain = decomposition_figures.decomposition(constructed_decomposition())
+        better = decomposition_figures.decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
     hatched = [[bar for bar in axes.patches if bar.get_hatch()] for axes in better.axes]
     assert [len(bars) for bars in hatched] == [0, 2, 0]  # lag 40 and fingerprint 60, in the middle world
     assert not any(bar.get_hatch() for axes in plain.axes for bar in axes.patches)

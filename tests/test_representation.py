@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import norm
 
 import latentbandits as lb
+from latentbandits.experiments import decomposition
 from latentbandits.experiments import representation as rep
 from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
-from latentbandits.experiments.paper import decomposition
 from latentbandits.experiments.representation import (
     AGED,
     BOTH,
@@ -69,8 +69,8 @@ class Peeker(NamedTuple):
     arms: int = 2
     units: int = 1
 
-    def informed(self, table: Realisation) -> Metronome:
-        return Metronome(script=table.means.argmax(axis=1))
+    def informed(self, realisation: Realisation) -> Metronome:
+        return Metronome(script=realisation.means.argmax(axis=1))
 
 
 def small(rounds: int, noise: float = 0.2, draw: int = 0) -> Realisation:
@@ -157,9 +157,9 @@ def test_counts_make_up_for_an_unknown_age() -> None:
 def test_the_arm_played_is_a_hint(statistic: str) -> None:
     """Rewards drowned in noise tell nothing, but the arms of somebody who sees the state do."""
     world = lb.HiddenMarkov(means=[[0.9, 0.1], [0.2, 0.6]], stickiness=0.95, noise=1000.0)
-    table = world.realise(2000, 1, seed=6, draw=0, repeat=0)
-    script = Representation(Peeker(), statistic).informed(table).script  # type: ignore[attr-defined]
-    arms, why = record_one(Peeker(), table, stream(0))
+    realised = world.realise(2000, 1, seed=6, draw=0, repeat=0)
+    script = Representation(Peeker(), statistic).informed(realised).script  # type: ignore[attr-defined]
+    arms, why = record_one(Peeker(), realised, stream(0))
     told = [t for t in range(3, 2000) if arms[t - 3 : t, 0].all() and why[t - 1] == 0]
     assert len(told) > 100
     assert script[told].all()  # the second arm, which is the worse one on average
@@ -167,9 +167,9 @@ def test_the_arm_played_is_a_hint(statistic: str) -> None:
 
 
 def test_history_is_that_of_all_paths() -> None:
-    table = small(8)
-    run = Run.of(Metronome(), table)
-    script = Representation(Metronome(), HISTORY).informed(table).script  # type: ignore[attr-defined]
+    realised = small(8)
+    run = Run.of(Metronome(), realised)
+    script = Representation(Metronome(), HISTORY).informed(realised).script  # type: ignore[attr-defined]
     for t in range(8):
         value = enumerated(run, t, list(range(t))) @ MEANS
         assert script[t] == value.argmax()
@@ -178,8 +178,8 @@ def test_history_is_that_of_all_paths() -> None:
 def test_lag_of_a_round_with_two_arms_is_the_best_of_it() -> None:
     """Two units that played different arms leave the better one as lag, which says that the other paid less."""
     base = lb.policy("rp-ucb", interval=3, lag="slopes")
-    table = lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=0.2).realise(400, 2, seed=1, draw=0, repeat=0)
-    run = Run.of(base, table)
+    realised = lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=0.2).realise(400, 2, seed=1, draw=0, repeat=0)
+    run = Run.of(base, realised)
     parts = {(part.code, int(run.arms[part.rounds[0] - 1].max())): part for part in rep._lagged(run)}
     probe = next(t for t in range(1, 400) if set(run.arms[t - 1]) == {0, 1})
     best = int(run.rewards[probe - 1].argmax())
@@ -201,19 +201,19 @@ def test_lag_of_a_round_with_two_arms_is_the_best_of_it() -> None:
 @pytest.mark.parametrize("name", ["ucb1", "adasp-ucb", "adarp-ucb"])
 def test_a_policy_that_follows_itself_plays_itself(name: str, interpreted: bool) -> None:
     base = lb.policy(name)
-    table = lb.HiddenMarkov(noise=0.1).realise(300, base.units, seed=1, draw=0, repeat=0)
-    played, _ = record_one(base, table, stream(0))
-    np.testing.assert_array_equal(follow_one(base, table, played, stream(0), interpreted), played)
+    realised = lb.HiddenMarkov(noise=0.1).realise(300, base.units, seed=1, draw=0, repeat=0)
+    played, _ = record_one(base, realised, stream(0))
+    np.testing.assert_array_equal(follow_one(base, realised, played, stream(0), interpreted), played)
 
 
 def test_a_follower_sees_what_was_played() -> None:
     """The filter that looks on is sure of the state that the played arm tells, whatever it would have played itself."""
     world = lb.HiddenMarkov(means=[[0.5, 0.0], [0.5, 1.0]], stickiness=1.0, noise=0.01)
-    table = world.realise(5, 1, seed=0, draw=0, repeat=0)
+    realised = world.realise(5, 1, seed=0, draw=0, repeat=0)
     limit = lb.BayesLimit(arms=2)
-    best = int(table.means[0].argmax())
-    blind = follow_one(limit, table, np.zeros((5, 1), np.int64), stream(0))
-    seeing = follow_one(limit, table, np.ones((5, 1), np.int64), stream(0))
+    best = int(realised.means[0].argmax())
+    blind = follow_one(limit, realised, np.zeros((5, 1), np.int64), stream(0))
+    seeing = follow_one(limit, realised, np.ones((5, 1), np.int64), stream(0))
     assert set(blind[:, 0]) == {0}  # both states pay the same on arm 0: ties go to it
     assert set(seeing[1:, 0]) == {best}
 
@@ -241,26 +241,26 @@ def test_the_limit_loses_nothing_beyond_its_history() -> None:
 
 def test_decoded_is_worst_where_the_guess_is_wrong() -> None:
     base, world = lb.policy("sp-ucb"), lb.HiddenMarkov(noise=0.1)
-    table = world.realise(2000, 1, seed=5, draw=0, repeat=0)
-    script = Representation(base, BOTH, decoded=True).informed(table).script  # type: ignore[attr-defined]
-    guess = rep.values(Run.of(base, table), rep.rehearse(base, table), BOTH, np.eye(10)).argmax(axis=1)
-    right = guess == table.states
+    realised = world.realise(2000, 1, seed=5, draw=0, repeat=0)
+    script = Representation(base, BOTH, decoded=True).informed(realised).script  # type: ignore[attr-defined]
+    guess = rep.values(Run.of(base, realised), rep.rehearse(base, realised), BOTH, np.eye(10)).argmax(axis=1)
+    right = guess == realised.states
     assert 0 < right.mean() < 1
-    assert (script[right] == table.means.argmax(axis=1)[right]).all()
-    assert (script[~right] == table.means.argmin(axis=1)[~right]).all()
+    assert (script[right] == realised.means.argmax(axis=1)[right]).all()
+    assert (script[~right] == realised.means.argmin(axis=1)[~right]).all()
 
 
 def test_rehearsals_are_other_runs_of_the_same_world() -> None:
-    base, table = lb.policy("lc-ucb"), small(300)
-    runs = rep.rehearse(base, table)
+    base, realised = lb.policy("lc-ucb"), small(300)
+    runs = rep.rehearse(base, realised)
     assert len(runs) == rep.REHEARSALS
-    assert len({run.table.states.tobytes() for run in (*runs, Run.of(base, table))}) == rep.REHEARSALS + 1
-    assert all((run.truth.means == table.truth.means).all() for run in runs)  # type: ignore[union-attr]
-    assert rep.rehearse(base, table) is runs
+    assert len({run.realisation.states.tobytes() for run in (*runs, Run.of(base, realised))}) == rep.REHEARSALS + 1
+    assert all((run.truth.means == realised.truth.means).all() for run in runs)  # type: ignore[union-attr]
+    assert rep.rehearse(base, realised) is runs
     others = [rep.rehearse(base, small(301 + i)) for i in range(rep.KEPT)]
     assert len(rep._kept) == rep.KEPT
     assert len(others[-1][0].arms) == 300 + rep.KEPT
-    again = rep.rehearse(base, table)
+    again = rep.rehearse(base, realised)
     assert again is not runs
     np.testing.assert_array_equal(again[0].arms, runs[0].arms)
 
@@ -291,9 +291,9 @@ def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pyt
 )
 def test_refusals(base: str, statistic: str, world: dict[str, Any], said: str) -> None:
     made = lb.policy(base)
-    table = lb.HiddenMarkov(**world).realise(200, made.units, seed=0, draw=0, repeat=0)
+    realised = lb.HiddenMarkov(**world).realise(200, made.units, seed=0, draw=0, repeat=0)
     with pytest.raises(ValueError, match=said):
-        Representation(made, statistic).informed(table)
+        Representation(made, statistic).informed(realised)
 
 
 # The experiment `decomposition`
@@ -322,7 +322,7 @@ def constructed(change: Mapping[tuple[str, str], np.ndarray] | None = None, wron
 
 @pytest.fixture
 def replayed(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """Let the run that is played anew have the Reg of the constructed table, but for what a test says."""
+    """Let the run that is played again have the Reg of the constructed table, but for what a test says."""
     off = {"by": 0.0}
 
     def reg(_case: Any, label: str, _draw: int) -> float:

@@ -15,7 +15,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.experiments.claims import HOLDS, all_of, compared
-from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, rows
+from latentbandits.experiments.paper.worlds import rows
+from latentbandits.policies.groups import LIMIT, SINGLE_UNIT
 
 pytestmark = pytest.mark.slow
 

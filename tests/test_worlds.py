@@ -38,7 +38,11 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {"transition": np.eye(2), "stickiness": 0.9},
         "stickiness is 0.9 but must be left out when transition",
     ),
-    (lb.HiddenMarkov, {"unit_noise": -0.1}, "unit_noise is -0.1 but must be a 1-axis array of finite numbers at least 0"),
+    (
+        lb.HiddenMarkov,
+        {"unit_noise": -0.1},
+        "unit_noise is -0.1 but must be a 1-axis array of finite numbers at least 0",
+    ),
     (lb.HiddenMarkov, {"noise": 10**400}, "must be a finite number at least 0"),
     (
         lb.HiddenMarkov,
@@ -62,7 +66,11 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {"rewards": [[1, 2]], "means": [[1, 2], [3, 4]]},
         "means.shape is (2, 2) but must be (1, 2)",
     ),
-    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context.shape is (2, 1) but must be (1, columns), a row per round"),
+    (
+        lb.Recorded,
+        {"rewards": [[1, 2]], "context": [[1], [3]]},
+        "context.shape is (2, 1) but must be (1, columns), a row per round",
+    ),
 ]
 
 
@@ -85,9 +93,7 @@ def test_what_cannot_be_realised_is_refused() -> None:
         realise(lb.Recorded(np.zeros((5, 2, 2))), horizon=3, units=3)
     with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
-    with pytest.raises(
-        ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"
-    ):
+    with pytest.raises(ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"):
         realise(lb.HiddenMarkov(unit_noise=(0.1,)), units=2)
 
 

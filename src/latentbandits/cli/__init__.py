@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from latentbandits import __version__
 from latentbandits.compiled import CompileError
+from latentbandits.presentation.progress import wipe
 
 COMMANDS = {
     "advise": "say which policy suits a problem, how sure that is, and when it would be another",
@@ -48,5 +49,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
+        wipe()
         print("interrupted;", RESUMED if options.command in RESUMING else "nothing was written", file=sys.stderr)
         return 130

@@ -1,4 +1,4 @@
-"""List the experiments, the paper's and those beyond it, one line each."""
+"""List the experiments, those of the paper and our own, one line each."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""Draw the report anew from results, without simulating."""
+"""Write the report again from results, without simulating."""
 
 import argparse
 from pathlib import Path
@@ -10,8 +10,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Draw."""
+    """Write the page."""
+    from latentbandits.presentation.progress import Progress
     from latentbandits.report.page import write_report
 
-    print(f"Next: open {write_report(options.out / 'results', options.out / 'report')}")
+    with Progress("plotting", unit="experiments") as progress:
+        print(f"Next: open {write_report(options.out / 'results', options.out / 'report', progress)}")
     return 0

@@ -1,10 +1,11 @@
-"""What somebody says about results, and how it is judged: runs are paired, orders have intervals, and a tie is an answer."""
+"""Claims about results, and how they are judged: runs are paired, orders have intervals, and a tie is an answer."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from latentbandits.experiments.once import once
 from latentbandits.simulation.results import interval, ratio
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ BELOW, ABOVE = "below", "above"
 
 
 class Claim(NamedTuple):
-    """Something that was said, and what came out here.
+    """A claim, and what came out here.
 
     Attributes
     ----------
@@ -74,31 +75,18 @@ class Order(NamedTuple):
         return f"{self.ratio:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
-class _Grouped:
-    """The means per draw of the frame that was asked about last: a score asks thousands of times about one frame."""
-
-    def __init__(self) -> None:
-        self.frame: pd.DataFrame | None = None
-        self.columns: dict[str, dict[tuple[str, str], np.ndarray]] = {}
-
-    def of(self, frame: "pd.DataFrame", column: str) -> dict[tuple[str, str], np.ndarray]:
-        if self.frame is not frame:
-            self.frame, self.columns = frame, {}
-        if column not in self.columns:
-            means = frame.groupby(["case", "policy", "draw"], sort=True)[column].mean()
-            self.columns[column] = {
-                (str(case), str(policy)): part.to_numpy(dtype=float)
-                for (case, policy), part in means.groupby(level=[0, 1])
-            }
-        return self.columns[column]
-
-
-_grouped = _Grouped()
+@once
+def _per_draw(results: "pd.DataFrame", column: str) -> dict[tuple[str, str], np.ndarray]:
+    """Return the means per draw of a column, of all cases and policies."""
+    means = results.groupby(["case", "policy", "draw"], sort=True)[column].mean()
+    return {
+        (str(case), str(policy)): part.to_numpy(dtype=float) for (case, policy), part in means.groupby(level=[0, 1])
+    }
 
 
 def per_draw(results: "pd.DataFrame", case: str, policy: str, column: str = "regret") -> np.ndarray:
     """Return one number per draw of the world: the mean of a column over the repeats of a policy in a case."""
-    return _grouped.of(results, column)[case, policy]
+    return _per_draw(results, column)[case, policy]
 
 
 def order(

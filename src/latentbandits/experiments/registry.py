@@ -1,7 +1,8 @@
-"""The table of experiments: a stable id, and the file that holds its settings and score."""
+"""The registry of experiments: a stable id, and the package that holds its settings, score, figures and captions."""
 
 import importlib
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.experiments.case import Case
@@ -10,7 +11,9 @@ from latentbandits.settings import nearest, refuse
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
+# In the order of the page. `experiments/<id>/` (with underscores) is the package of an id.
 IDS = (
     "table2",
     "winning-rates",
@@ -25,14 +28,12 @@ IDS = (
     "decomposition",
     "theory",
     "ladder",
-    "beyond",
+    "state-library",
 )
-# Experiments that are not the paper's
-OWN = ("ladder", "beyond")
 
 
 class Experiment(NamedTuple):
-    """One experiment: what to run, and how to judge it.
+    """One experiment: what to run, and how to judge it. Every package declares one, called `EXPERIMENT`.
 
     Attributes
     ----------
@@ -40,26 +41,71 @@ class Experiment(NamedTuple):
     summary : one line about it
     cases : given whether it is to be quick, the simulations
     score : given the rows of all runs, the claims and their verdicts
+    title : its heading on the page, if not the id
+    table : given the rows, a table for people, written as `<id>.csv`
+    ours : whether it is ours and not the paper's
     """
 
     id: str
     summary: str
     cases: Callable[[bool], list[Case]]
     score: Callable[["pd.DataFrame"], list[Claim]]
+    title: str = ""
+    table: Callable[["pd.DataFrame"], "pd.DataFrame"] | None = None
+    ours: bool = False
+
+
+class Illustration(NamedTuple):
+    """A figure of an experiment: the name of its file, what it shows, and the function that plots it from the rows of all runs."""
+
+    name: str
+    caption: str
+    plot: Callable[["pd.DataFrame"], "Figure"]
+
+
+class Section(NamedTuple):
+    """What an experiment's `figures.py` declares for the page.
+
+    Attributes
+    ----------
+    figures : `FIGURES`, the figures in their order
+    introduction : `INTRODUCTION`, HTML above the figures; empty where there is none
+    tables : `tables`, given the rows, HTML below the figures; None where there is none
+    """
+
+    figures: Sequence[Illustration]
+    introduction: str
+    tables: Callable[["pd.DataFrame"], str] | None
 
 
 def experiment(name: str) -> Experiment:
-    """Return the experiment of a name, or refuse it with the nearest."""
+    """Return the experiment of an id, or refuse it with the nearest.
+
+    Examples
+    --------
+    >>> from latentbandits.experiments.registry import experiment
+    >>> experiment("many-arms").summary
+    '2 to 20 arms: randomized against sequential probing, regret and cost of probes'
+    """
     if name not in IDS:
         raise refuse(
             "reproduce", "experiment", name, f"one of {', '.join(IDS)}, or fit alone{nearest(name, (*IDS, 'fit'))}"
         )
-    room = "experiments" if name in OWN else "experiments.paper"
-    module = importlib.import_module(f"latentbandits.{room}.{name.replace('-', '_')}")
-    return Experiment(name, module.SUMMARY, module.cases, module.score)
+    found: Experiment = _module(name).EXPERIMENT
+    return found
 
 
 def experiments(names: Sequence[str] = ()) -> list[Experiment]:
-    """Return the experiments of some names, all if none are given, in the table's order."""
+    """Return the experiments of some ids, all if none are given, in the order of the registry."""
     chosen = [experiment(name) for name in (names or IDS)]
     return sorted(dict.fromkeys(chosen), key=lambda one: IDS.index(one.id))
+
+
+def section(name: str) -> Section:
+    """Return an experiment's part of the page; only this imports matplotlib."""
+    module = _module(name, ".figures")
+    return Section(module.FIGURES, getattr(module, "INTRODUCTION", ""), getattr(module, "tables", None))
+
+
+def _module(name: str, part: str = "") -> ModuleType:
+    return importlib.import_module(f"latentbandits.experiments.{name.replace('-', '_')}{part}")

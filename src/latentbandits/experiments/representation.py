@@ -1,8 +1,8 @@
-"""The approximation loss of a summary of the history, App, along the very run of the policy that uses it.
+"""The approximation loss of a summary of the history, App, along the run of the policy that uses it.
 
 For a statistic Z of the history, the representation oracle plays the best arm that a rule can name which sees Z alone, in every
 round of a policy's own run: it does not choose what is seen. Its regret is App, and what the policy loses beyond it is Reg. The oracle is
-told means, chain and noise; and, for statistics that forget part of the history, how often each hidden state goes with each arm when this
+given means, chain and noise; and, for statistics that forget part of the history, how often each hidden state goes with each arm when this
 policy plays, since the arms that a policy chooses are themselves a hint at the state. That is counted in other runs of the same policy in
 the same world, its rehearsals.
 """
@@ -40,7 +40,7 @@ class Run(NamedTuple):
 
     Attributes
     ----------
-    table : the world
+    realisation : the world
     arms, rewards : arrays (rounds, units), what was played and received
     begins, ends : first and last round of every probe
     shown : for every round the number of the last probe that had ended before it, -1 for none
@@ -48,7 +48,7 @@ class Run(NamedTuple):
     code : the arms of all units of a round as one number
     """
 
-    table: Realisation
+    realisation: Realisation
     arms: np.ndarray
     rewards: np.ndarray
     begins: np.ndarray
@@ -58,10 +58,10 @@ class Run(NamedTuple):
     code: np.ndarray
 
     @classmethod
-    def of(cls, base: Any, table: Realisation) -> "Run":
-        """Play a policy on a table; one that needs random numbers is refused, since it could not be met again."""
+    def of(cls, base: Any, realisation: Realisation) -> "Run":
+        """Play a policy on a realisation; one that needs random numbers is refused, since it could not be met again."""
         random = stream(0)
-        arms, why = record_one(base, table, random)
+        arms, why = record_one(base, realisation, random)
         if (random != stream(0)).any():
             raise refuse("Representation", "base", type(base).__name__, "a policy without randomness")
         rounds = np.arange(len(arms))
@@ -70,21 +70,21 @@ class Run(NamedTuple):
         begins = np.flatnonzero(probing & ((why != CONTINUED) | (before == 0)))
         ends = np.flatnonzero(probing & (after != CONTINUED))
         return cls(
-            table,
+            realisation,
             arms,
-            table.rewards[rounds[:, None], np.arange(arms.shape[1]), arms],
+            realisation.rewards[rounds[:, None], np.arange(arms.shape[1]), arms],
             begins,
             ends,
             np.searchsorted(ends, rounds) - 1,
             np.append(False, probing & (after != CONTINUED))[:-1],
-            arms @ table.rewards.shape[2] ** np.arange(arms.shape[1]),
+            arms @ realisation.rewards.shape[2] ** np.arange(arms.shape[1]),
         )
 
     @property
     def truth(self) -> Truth:
         """What is true of the world."""
-        assert self.table.truth is not None
-        return self.table.truth
+        assert self.realisation.truth is not None
+        return self.realisation.truth
 
     def after(self, code: int) -> np.ndarray:
         """Return whether the units played certain arms in the round before."""
@@ -94,28 +94,22 @@ class Run(NamedTuple):
     def since(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, for some rounds, the state in which the last probe ended and that of the round before."""
         chosen = np.flatnonzero(rounds)
-        return self.table.states[self.ends[self.shown[chosen]]], self.table.states[chosen - 1]
+        return self.realisation.states[self.ends[self.shown[chosen]]], self.realisation.states[chosen - 1]
 
 
 _kept: dict[object, list[Run]] = {}
 _keeping = Lock()  # runs are spread over threads
 
 
-def rehearse(base: Any, table: Realisation) -> list[Run]:
-    """Return runs of a policy in the world of a table that have nothing but the world in common with it.
+def rehearse(base: Any, realisation: Realisation) -> list[Run]:
+    """Return runs of a policy in the world of a realisation that have nothing but the world in common with it.
 
-    Several statistics are computed for one policy and table in a row, so the last rehearsals are kept.
+    Several statistics are computed for one policy and realisation in a row, so the last rehearsals are kept.
     """
-    truth: Any = table.truth
-    rounds, units = table.rewards.shape[:2]
-    key = (
-        type(base),
-        str(describe(base)),
-        rounds,
-        truth.transition.tobytes(),
-        truth.means.tobytes(),
-        truth.noise.tobytes(),
-    )
+    truth: Any = realisation.truth
+    rounds, units = realisation.rewards.shape[:2]
+    arrays = (truth.transition, truth.means, truth.noise)
+    key = (type(base), str(describe(base)), rounds, *(array.tobytes() for array in arrays))
     with _keeping:
         found = _kept.get(key)
     if found is None:
@@ -241,7 +235,7 @@ def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     states = len(run.truth.start)
     belief, parts = np.zeros((len(run.arms), states)), _lagged(run)
     counted = {
-        code: _count(1, states, ((ALONE, one.table.states[one.code == code]) for one in rehearsals))
+        code: _count(1, states, ((ALONE, one.realisation.states[one.code == code]) for one in rehearsals))
         for code in {part.code for part in parts}
     }
     total = sum(counted.values())
@@ -262,7 +256,7 @@ def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
         found: np.ndarray = np.stack([one.arms[rounds - lag, 0] for lag in range(1, REMEMBERED + 1)], 1) @ powers
         return found
 
-    counted = _count(arms**REMEMBERED, states, ((sequence(one), one.table.states[oldest]) for one in rehearsals))
+    counted = _count(arms**REMEMBERED, states, ((sequence(one), one.realisation.states[oldest]) for one in rehearsals))
     likelihood = _likelihood(run, np.arange(len(run.arms)))
     found = (run.truth.start * counted / counted.sum(axis=0))[sequence(run)] * likelihood[oldest]
     for lag in range(REMEMBERED - 1, 0, -1):
@@ -286,7 +280,7 @@ def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: 
     hints = _hints(run, _decoded_with_previous(run) if previous else _decoded(run, run.truth.start))
     states, fresh = len(run.truth.start), run.fresh
     belief = np.zeros((len(run.arms), states))
-    ended = _count(1, states, ((ALONE, one.table.states[one.ends]) for one in rehearsals))
+    ended = _count(1, states, ((ALONE, one.realisation.states[one.ends]) for one in rehearsals))
     belief[fresh] = hints[fresh] * ended
     parts = _lagged(run)
     counted = {}
@@ -337,15 +331,15 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
 class Representation(NamedTuple):
     """Oracle: the best rule that sees only a statistic of the history of another policy, on that policy's own run.
 
-    Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, looking over the
-    policy's shoulder. For the others it is Bayes' rule with the world's means, chain and noise and with the frequencies of `rehearse`.
+    Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, fed with
+    the policy's run. For the others it is Bayes' rule with the world's means, chain and noise and with the frequencies of `rehearse`.
     No rule that sees the statistic does better than the best, so what is computed is, on average, App or more: more by as much as the
     counts are off, and because the noise of a fingerprint has a part in the arms played after it, which is left out.
 
     Parameters
     ----------
     base : policy
-        The policy on whose run it looks; one without randomness.
+        The policy whose run it reads; one without randomness.
     statistic : str
         One of `STATISTICS`.
     decoded : bool
@@ -377,9 +371,9 @@ class Representation(NamedTuple):
         """Units per round."""
         return int(self.base.units)
 
-    def informed(self, table: Realisation) -> Policy:
-        """Return the rule's arms on this very table."""
-        truth = table.truth
+    def informed(self, realisation: Realisation) -> Policy:
+        """Return the rule's arms on this very realisation."""
+        truth = realisation.truth
         if self.statistic not in STATISTICS:
             raise refuse("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
         if self.decoded and self.statistic == HISTORY:
@@ -388,13 +382,15 @@ class Representation(NamedTuple):
             raise refuse(
                 "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no carryover"
             )
-        run = Run.of(self.base, table)
-        rehearsals = rehearse(self.base, table) if self.statistic != HISTORY else []
+        run = Run.of(self.base, realisation)
+        rehearsals = rehearse(self.base, realisation) if self.statistic != HISTORY else []
         if self.statistic == HISTORY:
-            script = follow_one(BayesLimit(self.arms, self.units), table, run.arms, stream(0))[:, 0]
+            script = follow_one(BayesLimit(self.arms, self.units), realisation, run.arms, stream(0))[:, 0]
         elif self.decoded:
-            right = values(run, rehearsals, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == table.states
-            script = np.where(right, table.means.argmax(axis=1), table.means.argmin(axis=1))
+            right = (
+                values(run, rehearsals, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == realisation.states
+            )
+            script = np.where(right, realisation.means.argmax(axis=1), realisation.means.argmin(axis=1))
         else:
             script = values(run, rehearsals, self.statistic, truth.means).argmax(axis=1)
         return Scripted(self.arms, self.units, script)

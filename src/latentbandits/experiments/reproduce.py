@@ -1,27 +1,17 @@
-"""Run experiments, keep their results, and judge them; whatever is there already is not run again."""
+"""Run experiments, keep their results, and judge them; what was run before is not run again."""
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from latentbandits.experiments import beyond, ladder
+from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import Claim, tempered
-from latentbandits.experiments.paper import bounds, decomposition, table2
 from latentbandits.experiments.registry import Experiment, experiments
 from latentbandits.experiments.store import Store
 from latentbandits.files import write_whole
+from latentbandits.presentation.progress import Stages
 from latentbandits.settings import whole
-
-# Experiments that leave a table for people too
-TABLES = {
-    "table2": table2.summary,
-    "decomposition": decomposition.table,
-    "theory": bounds.points,
-    "ladder": ladder.table,
-    "beyond": beyond.summary,
-}
 
 
 class Outcome(NamedTuple):
@@ -34,16 +24,12 @@ class Outcome(NamedTuple):
     found: int
 
 
-def _onward(show: Callable[[int, int], None], done: int, total: int, now: int, _: int) -> None:
-    show(done + now, total)
-
-
 def reproduce(
     names: Sequence[str],
     folder: Path,
     quick: bool = False,
     workers: int | None = None,
-    progress: Callable[[str], Callable[[int, int], None]] | None = None,
+    progress: Callable[[int, int], None] | None = None,
     finished: Callable[[Outcome], None] | None = None,
 ) -> list[Outcome]:
     """Run the named experiments (all if none) and leave rows, a manifest and tables in a folder.
@@ -55,11 +41,11 @@ def reproduce(
     folder : path
         Where results are kept; what is there already is used.
     quick : bool
-        Fewer matrices and shorter sweeps: the same story with wider intervals.
+        Fewer matrices and shorter sweeps: the same experiments with wider intervals.
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Given an experiment's id, returns what is called with rounds done and in all.
+        Called with rounds done and in all, of all experiments together.
     finished : callable, optional
         Called with each outcome as soon as it is there.
     """
@@ -69,25 +55,16 @@ def reproduce(
     store = Store(folder)
     if quick:
         store.refuse_quick(one.id for one in chosen)
+    planned = {one: one.cases(quick) for one in chosen}
+    stages = Stages(progress, *_left(store, [case for cases in planned.values() for case in cases]))
     outcomes = []
-    for one in chosen:
+    for one, cases in planned.items():
         begin = time.perf_counter()
-        cases = one.cases(quick)
-        missing = [case for case in cases if store.missing(case)]
-        left = [len(store.missing(case)) * case.rounds // len(case.policies) for case in missing]
-        total = sum(left)
-        show = progress(one.id) if progress is not None else None
-        done, computed = 0, 0
-        for case, rounds in zip(missing, left, strict=True):
-            step = None if show is None else partial(_onward, show, done, total)
-            computed += len(store.compute(case, workers, step))
-            done += rounds
-        if show is not None and total:
-            show(total, total)
+        computed = sum(len(store.compute(case, workers, stages.next())) for case in cases)
         rows = store.rows(cases, quick)
         store.save(one.id, rows)
-        if one.id in TABLES:
-            content = TABLES[one.id](rows).to_csv(index=False, float_format="%.6g")
+        if one.table is not None:
+            content = one.table(rows).to_csv(index=False, float_format="%.6g")
             write_whole(folder / f"{one.id}.csv", content.encode())
         seconds = time.perf_counter() - begin
         store.note(one.id, cases, quick)
@@ -96,3 +73,14 @@ def reproduce(
         if finished is not None:
             finished(outcomes[-1])
     return outcomes
+
+
+def _left(store: Store, cases: Sequence[Case]) -> list[int]:
+    """Return how many rounds of each case remain to be simulated; what two cases share is simulated for the first of them."""
+    left: list[int] = []
+    seen: set[str] = set()
+    for case in cases:
+        keys = {case.key(label) for label in store.missing(case)} - seen
+        seen |= keys
+        left.append(case.rounds // len(case.policies) * len(keys))
+    return left

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.palette import saved
 
-# Wide tables and figures scroll inside of their own box, so that the page itself never scrolls sideways
+# Wide tables and figures scroll inside of their own box, so that the page itself never scrolls sideways; on a phone the cells of a
+# table of claims stand below each other
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #1a1a1a; background: #fff; }
@@ -26,10 +27,16 @@ th.text, td.text { text-align: left; } th:first-child, td:first-child { padding-
 table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
 .best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
 .holds { color: #00694c; } .not { color: #a33c00; } .tied { color: #6b5500; }
-table.claims { table-layout: fixed; width: 100%; min-width: 44rem; }
-.claims td { overflow-wrap: anywhere; } .claims th:first-child { width: 7.5rem; }
-.claims th:nth-child(2) { width: 36%; } .claims th:nth-child(3) { width: 18%; } .sentences th:nth-child(3) { width: 45%; }
+table.claims { table-layout: fixed; width: 100%; }
+.claims td { overflow-wrap: anywhere; } .claims th:first-child { width: 7.5rem; } .choices th:first-child { width: 11rem; }
+.claims th:nth-child(2) { width: 36%; } .claims th:nth-child(3) { width: 18%; }
+.sentences th:nth-child(3), .choices th:nth-child(3) { width: 45%; }
 .quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
+@media screen and (max-width: 44rem) { .claims, .claims tbody, .claims tr, .claims td { display: block; }
+  .claims tr:first-child { display: none; } .claims tr { padding: .5rem 0; border-bottom: 1px solid #ddd; }
+  .claims td { border: 0; padding: .1rem 0; } .claims td:nth-child(n+3)::before { color: #666; }
+  .paper td:nth-child(3)::before { content: "paper: "; } .target td:nth-child(3)::before { content: "target: "; }
+  .claims td:nth-child(4)::before { content: "here: "; } .choices td:nth-child(3)::before { content: "why: "; } }
 @media print { body { font-size: 9pt; max-width: none; } .scroll { overflow: visible; } table.wide { font-size: 5.5pt; }
   figure img { min-width: 0; } pre { white-space: pre-wrap; } h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
 """

@@ -84,7 +84,7 @@ def _parts(name: str) -> tuple[str, str]:
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw as all figures are drawn: plain, readable, the same bytes every time."""
+    """Plot as all figures are plotted: plain, readable, the same bytes every time."""
     with mpl.rc_context(
         {
             "axes.grid": True,

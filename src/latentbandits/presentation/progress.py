@@ -5,81 +5,67 @@ import time
 from collections.abc import Callable
 
 Report = Callable[[int, int], None]  # called with the rounds done and in all
-EVERY = 20.0  # seconds between two lines where nobody watches
+EVERY = 15.0  # seconds between two lines off a terminal
+
+
+def wipe() -> None:
+    """Wipe the line of a terminal, so that nothing of a progress is left on it."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()
 
 
 class Progress:
-    """How far, how fast and how long still: one line that changes on a terminal, a new line now and then elsewhere."""
+    """How far, how fast and how long still: one line that changes on a terminal, a new line now and then elsewhere.
 
-    def __init__(self, title: str) -> None:
-        self._title, self._begin = title, time.perf_counter()
-        self._shown = 0.0 if sys.stderr.isatty() else self._begin
+    As a context manager it wipes the line in the end, whatever happens.
+
+    Parameters
+    ----------
+    title : str
+        What is being done.
+    unit : str
+        What is counted; rounds come in millions.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.progress import Progress
+    >>> with Progress("table2") as progress:
+    ...     progress(done=1_000_000, total=4_000_000)
+    """
+
+    def __init__(self, title: str, unit: str = "rounds") -> None:
+        self._title, self._unit, self._begin = title, unit, time.perf_counter()
         self._watched = sys.stderr.isatty()
+        self._shown = 0.0 if self._watched else self._begin
 
-    def __call__(self, done: int, total: int) -> None:
-        """Show that so many of all rounds are done."""
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show that so much of all is done; without a total, how much that is."""
         now = time.perf_counter()
-        if now - self._shown < (0.1 if self._watched else EVERY) and not (self._watched and done == total):
-            return
-        self._shown = now
-        spent = now - self._begin
+        if self._watched and done == total:
+            self.close()
+        elif now - self._shown >= (0.1 if self._watched else EVERY):
+            self._shown = now
+            line = self._line(done, total, now - self._begin)
+            sys.stderr.write("\r\x1b[K" + line if self._watched else line + "\n")
+            sys.stderr.flush()
+
+    def _line(self, done: int, total: int | None, spent: float) -> str:
+        count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)
+        if total is None:
+            return f"{self._title}  {count:.0f} {unit} in {spent:.0f} s"
         left = spent * (total - done) / max(done, 1)
-        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s  {left:4.0f} s left"
-        if self._watched:
-            sys.stderr.write("\r\x1b[K" + ("" if done == total else line))
-        else:
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-
-class Steps:
-    """What is being done now: one line that changes on a terminal, a new line now and then elsewhere."""
-
-    def __init__(self, title: str) -> None:
-        self._title, self._shown = title, time.perf_counter()
-        self._watched = sys.stderr.isatty()
-
-    def __call__(self, name: str) -> None:
-        """Show what is being done."""
-        now = time.perf_counter()
-        if self._watched:
-            sys.stderr.write(f"\r\x1b[K{self._title} {name}")
-        elif now - self._shown >= EVERY / 2:
-            self._shown = now
-            sys.stderr.write(f"{self._title} {name}\n")
-        sys.stderr.flush()
+        return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s  {left:4.0f} s left"
 
     def close(self) -> None:
         """Wipe the line."""
-        if self._watched:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        wipe()
 
+    def __enter__(self) -> "Progress":
+        return self
 
-class Counter:
-    """How much was done, for work whose end is not known: one line that changes on a terminal, a new line now and then elsewhere."""
-
-    def __init__(self, title: str) -> None:
-        self._title, self._begin, self._done = title, time.perf_counter(), 0
-        self._shown, self._watched = self._begin, sys.stderr.isatty()
-
-    def __call__(self, rounds: int) -> None:
-        """Show that so many more rounds are done."""
-        self._done += rounds
-        now = time.perf_counter()
-        line = f"{self._title}  {self._done / 1e6:.0f} M rounds in {now - self._begin:.0f} s"
-        if self._watched:
-            sys.stderr.write("\r\x1b[K" + line)
-        elif now - self._shown >= EVERY:
-            self._shown = now
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Wipe the line."""
-        if self._watched and self._done:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+    def __exit__(self, *problem: object) -> None:
+        self.close()
 
 
 class Stages:

@@ -1,54 +1,35 @@
-"""The page: one file that reads offline, on a phone and in print, with no script."""
+"""The report: one page that reads offline, on a phone and in print; it walks the registry of experiments."""
 
-import base64
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
+from latentbandits.experiments import registry
 from latentbandits.experiments.claims import TARGET, Claim, tempered
-from latentbandits.experiments.paper import table2
-from latentbandits.experiments.paper.worlds import BEYOND, LIBRARY_TWO, LIMIT, SINGLE_UNIT, TITLES, TWO_UNIT, rows
-from latentbandits.experiments.registry import IDS, experiment
+from latentbandits.experiments.registry import IDS, Experiment, experiment
 from latentbandits.experiments.store import Store, code_of
 from latentbandits.files import write_whole
-from latentbandits.presentation.palette import drawing, label, saved
-from latentbandits.report import beyond, verdicts
-from latentbandits.report.pictures import PICTURES
-from latentbandits.report.unsaid import unsaid
-from latentbandits.report.verdicts import text
+from latentbandits.presentation import html
+from latentbandits.presentation.html import Html, tag
+from latentbandits.presentation.palette import drawing, saved
+from latentbandits.report import verdicts
 
-STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #1a1a1a; background: #fff; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
-figure { margin: 1.5rem 0; } figure img { width: 100%; height: auto; }
-figcaption { color: #555; font-size: .9rem; } .note { color: #555; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; }
-th, td { padding: .25rem .5rem; text-align: right; vertical-align: top; border-bottom: 1px solid #eee; }
-th:first-child, td:first-child, .text td, .text th { text-align: left; }
-table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
-.best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
-.holds { color: #00694c; } .not { color: #a33c00; } .tied { color: #6b5500; }
-table.claims { table-layout: fixed; width: 100%; min-width: 44rem; }
-.claims td { overflow-wrap: anywhere; } .claims th:first-child { width: 7.5rem; }
-.claims th:nth-child(2) { width: 36%; } .claims th:nth-child(3) { width: 18%; } .sentences th:nth-child(3) { width: 45%; }
-.quick { background: #fff3cd; padding: .5rem 1rem; border-left: 4px solid #e69f00; }
-@media print { body { font-size: 9pt; max-width: none; } .scroll { overflow: visible; } table.wide { font-size: 5.5pt; }
-  h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
-"""
+TITLE = "Adaptive exploration for latent-state bandits, reproduced"
 
 
-HEADINGS = {
-    "table2": "table2: the main table",
-    "example": "example: Example 1",
-    "ladder": "ladder: a ladder of summaries, beyond the paper",
-    "beyond": "beyond the paper",
-}
+def write_report(results: Path, folder: Path, progress: Callable[[int, int], None] | None = None) -> Path:
+    """Plot every experiment whose rows are there, and return the page's path.
 
-
-def write_report(results: Path, folder: Path, step: Callable[[str], None] | None = None) -> Path:
-    """Draw every experiment whose rows are there, and return the page's path; `step` is told the name of each before it is drawn."""
+    Parameters
+    ----------
+    results : path
+        A folder that `latentbandits reproduce` has filled.
+    folder : path
+        Where the page, its figures and the verdicts are written.
+    progress : callable, optional
+        Called with the number of experiments done and in all.
+    """
     store = Store(results, read_only=True)
     found = [name for name in IDS if (results / f"{name}.parquet").exists()]
     if not found:
@@ -60,26 +41,23 @@ def write_report(results: Path, folder: Path, step: Callable[[str], None] | None
     except OSError as problem:
         raise ValueError(f"report: out is {str(folder)!r} but must be a folder that can be written to") from problem
     sections, judged, quick = [], {}, {}
-    for name in found:
-        if step is not None:
-            step(name)
-        frame = store.load(name)
+    for done, name in enumerate(found):
+        if progress is not None:
+            progress(done, len(found))
+        rows = store.load(name)
         try:
-            quick[name] = bool(frame["quick"].any())
-            claims = tempered(experiment(name).score(frame), quick[name])
-            sections.append(section(name, frame, folder, claims) + _stale(store, name, quick[name]))
+            quick[name] = bool(rows["quick"].any())
+            claims = tempered(experiment(name).score(rows), quick[name])
+            sections.append(section(experiment(name), rows, folder, claims) + _stale(store, name, quick[name]))
             judged[name] = claims
-        except (LookupError, ValueError):  # a case, policy or column that this version does not know
+        except (LookupError, ValueError):  # a case, policy or column that this version does not have
             quick.pop(name, None)
-            sections.append(f'<h2 id="{name}">{name}</h2><p class="quick">{_OTHER.format(name=name)}</p>')
-    body = "\n".join([head(store, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, unsaid()])
-    page = (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>Latent-state bandits, reproduced</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
+            sections.append(tag("h2", name, id=name) + _other(name))
+    if progress is not None:
+        progress(len(found), len(found))
+    parts = [head(store, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, verdicts.choices()]
     try:
-        write_whole(folder / "index.html", page.encode())
+        write_whole(folder / "index.html", html.page("Latent-state bandits, reproduced", *parts).encode())
         write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
         write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
     except OSError as problem:
@@ -87,126 +65,85 @@ def write_report(results: Path, folder: Path, step: Callable[[str], None] | None
     return folder / "index.html"
 
 
-_OTHER = "These results are of another version of the code: <code>latentbandits reproduce {name}</code> computes what has changed."
+def _other(name: str) -> str:
+    command = tag("code", f"latentbandits reproduce {name}")
+    words = "These results are of another version of the code: "
+    return tag("p", words, command, " computes what has changed.", classes="quick")
 
 
 def _stale(store: Store, name: str, quick: bool) -> str:
     """Return a warning if the rows of an experiment were not computed by this code."""
     known = store.manifest["experiments"].get(name, {}).get("code")
-    return (
-        ""
-        if known in (None, code_of(experiment(name).cases(quick)))
-        else f'<p class="quick">{_OTHER.format(name=name)}</p>'
-    )
+    return "" if known in (None, code_of(experiment(name).cases(quick))) else _other(name)
 
 
-def section(name: str, frame: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
-    """Return one experiment: its line, where its claims are judged, its table if it has one, its figures."""
-    heading = HEADINGS.get(name, name)
-    links = ", ".join(f'<a href="#{claim.id}">{claim.id.split("/")[1]}</a>' for claim in judged)
+def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
+    """Return one experiment: its line, where its claims are judged, its figures and tables."""
+    declared = registry.section(one.id)
+    links = ", ".join(tag("a", claim.id.split("/")[1], href=f"#{claim.id}") for claim in judged)
+    kind = "Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"
     parts = [
-        f'<h2 id="{name}">{heading}</h2>',
-        f"<p>{text(experiment(name).summary)}.</p>",
-        f'<p class="note">{"Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"}: {links}.</p>',
+        tag("h2", one.title or one.id, id=one.id),
+        tag("p", f"{one.summary}."),
+        tag("p", f"{kind}: ", Html(links), ".", classes="note"),
+        declared.introduction,
     ]
-    if name == "beyond":
-        parts.append(beyond.words())
-    for picture in PICTURES.get(name, []):
+    for name, caption, plot in declared.figures:
         with drawing():
-            drawn = picture.draw(frame)
-        content = saved(drawn, "svg")
-        write_whole(folder / "figures" / f"{picture.name}.svg", content)
-        data = base64.b64encode(content).decode()
-        parts.append(
-            f'<figure><img alt="{text(picture.caption)}" src="data:image/svg+xml;base64,{data}">'
-            f"<figcaption>{text(picture.caption)}</figcaption></figure>"
-        )
-    if name == "table2":
-        parts.append(numbers(frame))
-    if name == "beyond":
-        parts.append(beyond.tables(frame))
-    return "\n".join(parts)
-
-
-def numbers(frame: pd.DataFrame) -> str:
-    """Return the main table as numbers, one table per deployment group: the fitted profile, and the stated gates beside it."""
-    table = table2.summary(frame)
-    groups = {
-        "Two units, oracles and the limit": (TWO_UNIT, [*TWO_UNIT, "best-single-arm", LIMIT]),
-        "One unit": (SINGLE_UNIT, [*SINGLE_UNIT]),
-        "Extra columns": ((), [*table2.STATED, *table2.SAME, *table2.FOLLOWING]),
-        "Beyond the paper: nothing published": (
-            tuple(name for name in BEYOND if name != LIBRARY_TWO),
-            [*BEYOND],
-        ),
-    }
-    parts = [
-        "<p>Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
-        "published cell, and the ratio of the two. Marked: the best of the group. Settings: those that fit the table best. The extra "
-        "columns stand beside the cell of the policy that they vary: <em>stated</em> has lag and gates exactly as the text states them; "
-        "<em>same features</em> is a fixed schedule with the features of the adaptive policy, so that only the timing differs; "
-        "<em>floor follows noise</em> is the preset of this package, whose residual floor is never below the noise that it learns.</p>"
-    ]
-    for title, (group, shown) in groups.items():
-        parts.append(
-            f'<h3>{title}</h3><div class="scroll"><table class="wide">{_cells(table, group, shown)}</table></div>'
-        )
-    return "".join(parts)
-
-
-def _cells(table: pd.DataFrame, group: tuple[str, ...], shown: list[str]) -> str:
-    cells = table.set_index(["row", "policy"])
-    titles = [label(name) for name in shown]
-    lines = ["<tr><th>environment</th>" + "".join(f"<th>{text(title)}</th>" for title in titles) + "</tr>"]
-    for row in rows():
-        winner = table2.best(table, row, group) if group else ""
-        line = [f"<td>{text(TITLES[row])}</td>"]
-        for name in shown:
-            cell = cells.loc[(row, name)]
-            mark = ' class="best"' if name == winner else ""
-            beside = f"<small>&plusmn; {(cell['high'] - cell['low']) / 2:,.1f}</small>"
-            if not pd.isna(cell["published"]):
-                beside += f"<small>x2 {cell['scaled']:,.0f}<br>paper {cell['published']:,.0f}<br>ratio {cell['ratio']:.2f}</small>"
-            line.append(f"<td{mark}>{cell['regret']:,.1f}{beside}</td>")
-        lines.append("<tr>" + "".join(line) + "</tr>")
-    return "".join(lines)
+            content = saved(plot(results), "svg")
+        write_whole(folder / "figures" / f"{name}.svg", content)
+        parts.append(html.figure(content, caption))
+    if declared.tables is not None:
+        parts.append(declared.tables(results))
+    return "\n".join(filter(None, parts))
 
 
 def head(store: Store, quick: dict[str, bool]) -> str:
     """Return what was run, on what, and how long it took; `quick` says of each experiment on the page whether it was a quick run."""
     manifest = store.manifest
     lines = []
-    for name in quick:
-        about = manifest["experiments"].get(name, {})
-        size = f"{about['rounds'] / 1e6:,.0f}" if about else "?"
-        spent = f"{about['seconds']:.1f}" if about else "?"
-        mark = "quick" if quick[name] else "full"
+    for name, hasty in quick.items():
+        run = manifest["experiments"].get(name, {})
         lines.append(
-            f"<tr><td><a href='#{name}'>{name}</a></td><td>{text(experiment(name).summary)}</td>"
-            f"<td>{mark}</td><td>{size}</td><td>{spent}</td></tr>"
+            [
+                tag("a", name, href=f"#{name}"),
+                experiment(name).summary,
+                "quick" if hasty else "full",
+                f"{run['rounds'] / 1e6:,.0f}" if run else "?",
+                f"{run['seconds']:.1f}" if run else "?",
+            ]
         )
-    hasty = [name for name in quick if quick[name]]
-    which = "all experiments" if len(hasty) == len(quick) else ", ".join(hasty)
-    warning = (
-        f'<p class="quick">Quick run of {which}: fewer matrices, shorter sweeps and wider intervals than the paper. Not for citing.</p>'
-        if hasty
-        else ""
-    )
     machine = manifest.get("machine", {})
-    about = (
+    where = (
         f"latentbandits {manifest['latentbandits']}, Python {manifest['python']}, {machine.get('cores')} cores "
-        f"({text(str(machine.get('processor')))}). Runs that two experiments share are counted in both."
+        f"({machine.get('processor')}). Runs that two experiments share are counted in both."
         if "latentbandits" in manifest
         else "The manifest of these results is missing: when and where they were computed is not known."
     )
-    return (
-        "<h1>Adaptive exploration for latent-state bandits, reproduced</h1>"
-        "<p>Jin, Hung, Krishnamurthy, Shi &amp; Zhang, KDD 2026, "
-        '<a href="https://doi.org/10.1145/3770855.3817882">doi:10.1145/3770855.3817882</a>: every table, figure and claim beside ours. '
-        "Regret is per unit, against an oracle that sees the hidden state; the <em>Bayes limit</em> is a filter that knows the means, the "
-        f"chain and the noise but not the state, and plays greedily: it never tests, so a policy that tests can beat "
-        f"it.</p>{warning}<p>{about}</p>"
-        '<div class="scroll"><table class="text">'
-        "<tr><th>experiment</th><th>what</th><th>size</th><th>million rounds</th><th>seconds</th></tr>"
-        f"{''.join(lines)}</table></div>"
+    source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
+    return "".join(
+        [
+            tag("h1", TITLE),
+            tag(
+                "p",
+                "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
+                source,
+                ": every table, figure and claim beside ours. Regret is per unit, against an oracle that sees the hidden state; the ",
+                tag("em", "Bayes limit"),
+                " is a filter that is given the means, the chain and the noise but not the state, and plays greedily: it never tests, so "
+                "a policy that tests can beat it.",
+            ),
+            _warning([name for name, hasty in quick.items() if hasty], len(quick)),
+            tag("p", where),
+            html.table(["experiment", "what", "size", "million rounds", "seconds"], lines, text=range(3)),
+        ]
     )
+
+
+def _warning(hasty: list[str], among: int) -> str:
+    """Return which experiments were quick runs."""
+    if not hasty:
+        return ""
+    which = "all experiments" if len(hasty) == among else ", ".join(hasty)
+    words = "fewer matrices, shorter sweeps and wider intervals than the paper. Not for citing."
+    return tag("p", f"Quick run of {which}: {words}", classes="quick")

@@ -1,31 +1,30 @@
-"""Verdicts for people: a table per kind of claim, the paper sentence by sentence, and both as files."""
+"""Verdicts for people: a table per kind of claim, the paper sentence by sentence, both as files too, and the choices it leaves open."""
 
-import html
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from latentbandits.experiments.claims import FAILS, HOLDS, KINDS, OPEN, PAPER, READING, TARGET, TIED, VERDICTS, Claim
+from latentbandits.experiments.paper.choices import CHOICES
 from latentbandits.experiments.paper.sentences import SENTENCES
+from latentbandits.presentation.html import Cell, Html, Row, escape, table, tag
 
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
 MANY: Mapping[str, str] = {HOLDS: "hold", FAILS: "do not hold", TIED: "are tied", OPEN: "cannot be judged"}
 MARKS: Mapping[str, str] = {HOLDS: "holds", FAILS: "not", TIED: "tied"}
 WORDS: Mapping[str, str] = {
-    PAPER: "What the paper says in words or prints as a number. Orders are judged by paired 95 % intervals over reward "
-    "matrices; comparisons "
-    "of one claim share the 5 %. <em>Tied</em>: the interval leaves it open who is ahead. <em>Cannot be judged</em>: what the paper leaves "
-    "unsaid decides, or the interval is too wide for what is claimed.",
-    READING: "The paper shows figures without a sentence on them, or an example without a simulation. These are ours, and count "
+    PAPER: Html(
+        "What the paper says in words or prints as a number. Orders are judged by paired 95 % intervals over reward matrices; comparisons "
+        "of one claim share the 5 %. <em>Tied</em>: the interval leaves open which is ahead. <em>Cannot be judged</em>: what the "
+        "paper does not state decides, or the interval is too wide for what is claimed."
+    ),
+    READING: "The paper shows figures without a sentence on them, or an example without a simulation. These claims are ours, and count "
     "for or against nobody.",
-    TARGET: "What we wanted of this reproduction and of policies that are not the paper's. <em>Tied</em>: the target lies "
-    "within the interval.",
+    TARGET: Html(
+        "What we wanted of this reproduction and of policies that are not the paper's. <em>Tied</em>: the target lies within the "
+        "interval."
+    ),
 }
-
-
-def text(plain: str) -> str:
-    """Return text as HTML."""
-    return html.escape(plain)
 
 
 def of_kind(judged: Judged, kind: str) -> list[tuple[str, Claim]]:
@@ -45,8 +44,8 @@ def counts(claims: Sequence[Claim]) -> str:
     """
     found = [claim.verdict for claim in claims]
     hints = [claim.points_to for claim in claims if claim.points_to]
-    told = f"Of {len(found)}: {_listed(found)}."
-    return told + (f" A quick run judges nothing; it points to: {_listed(hints)}." if hints else "")
+    counted = f"Of {len(found)}: {_listed(found)}."
+    return counted + (f" A quick run judges nothing; it points to: {_listed(hints)}." if hints else "")
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -59,26 +58,36 @@ def tables(judged: Judged) -> str:
     for kind, title in KINDS.items():
         chosen = of_kind(judged, kind)
         if chosen:
-            parts.append(
-                f'<h2 id="{kind}">{title[0].upper()}{title[1:]}</h2><p>{WORDS[kind]} {counts([claim for _, claim in chosen])}</p>'
-                f"{_table(chosen, 'target' if kind == TARGET else 'paper')}"
-            )
+            parts += [
+                tag("h2", f"{title[0].upper()}{title[1:]}", id=kind),
+                tag("p", WORDS[kind], " ", counts([claim for _, claim in chosen])),
+                _table(chosen, _beside(kind)),
+            ]
     return "".join(parts)
+
+
+def _beside(kind: str) -> str:
+    """Return the head of the column with what is claimed."""
+    return "target" if kind == TARGET else "paper"
 
 
 def _table(claims: Sequence[tuple[str, Claim]], beside: str) -> str:
     lines = []
     for name, claim in claims:
-        why = f"<small>{text(claim.why)}</small>" if claim.why else ""
+        why = tag("small", claim.why) if claim.why else ""
+        link = tag("small", tag("a", claim.id, href=f"#{name}"))
         lines.append(
-            f'<tr id="{claim.id}"><td class="{MARKS.get(claim.verdict, "")}">{claim.verdict}{_hint(claim)}</td>'
-            f'<td>{text(claim.text)}{why}<small><a href="#{name}">{claim.id}</a></small></td>'
-            f"<td>{text(claim.published)}</td><td>{text(claim.measured)}</td></tr>"
+            Row(
+                [
+                    Cell(Html(claim.verdict + _hint(claim)), MARKS.get(claim.verdict, "")),
+                    Html(escape(claim.text) + why + link),
+                    claim.published,
+                    claim.measured,
+                ],
+                id=claim.id,
+            )
         )
-    return (
-        '<div class="scroll"><table class="text claims">'
-        f"<tr><th>verdict</th><th>claim</th><th>{beside}</th><th>here</th></tr>{''.join(lines)}</table></div>"
-    )
+    return table(["verdict", "claim", beside, "here"], lines, text=range(4), classes=f"claims {beside}")
 
 
 def _kind(claim: Claim) -> str:
@@ -87,26 +96,36 @@ def _kind(claim: Claim) -> str:
 
 
 def _hint(claim: Claim) -> str:
-    return f"<small>points to: {claim.points_to}</small>" if claim.points_to else ""
+    return tag("small", f"points to: {claim.points_to}") if claim.points_to else ""
 
 
 def sentences(judged: Judged) -> str:
     """Return the paper sentence by sentence, with the claims that judge each and their verdicts."""
     found = {claim.id: claim for claims in judged.values() for claim in claims}
-    lines = []
-    for sentence in SENTENCES:
-        links = "".join(
-            f'<div><a href="#{name}">{name}</a>{_kind(found[name])}: '
-            f'<span class="{MARKS.get(found[name].verdict, "")}">{found[name].verdict}</span>{_hint(found[name])}</div>'
-            if name in found
-            else f"<div>{name}: not run</div>"
-            for name in sentence.claims
-        )
-        lines.append(f"<tr><td>{text(sentence.place)}</td><td>{text(sentence.text)}</td><td>{links}</td></tr>")
+    lines = [
+        [sentence.place, sentence.text, Html("".join(_link(name, found.get(name)) for name in sentence.claims))]
+        for sentence in SENTENCES
+    ]
     return (
-        '<h2 id="sentences">The paper, sentence by sentence</h2><p>Everything that it says and that can be measured, in our words.</p>'
-        '<div class="scroll"><table class="text claims sentences"><tr><th>where</th><th>what it says</th><th>judged by</th></tr>'
-        f"{''.join(lines)}</table></div>"
+        tag("h2", "The paper, sentence by sentence", id="sentences")
+        + tag("p", "Everything that it says and that can be measured, in our words.")
+        + table(["where", "what it says", "judged by"], lines, text=range(3), classes="claims sentences")
+    )
+
+
+def _link(name: str, claim: Claim | None) -> str:
+    if claim is None:
+        return tag("div", f"{name}: not run")
+    verdict = tag("span", claim.verdict, classes=MARKS.get(claim.verdict, ""))
+    return tag("div", tag("a", name, href=f"#{name}"), f"{_kind(claim)}: ", verdict, Html(_hint(claim)))
+
+
+def choices() -> str:
+    """Return every setting that had to be chosen, and how."""
+    return (
+        tag("h2", "Choices that the paper leaves open", id="choices")
+        + tag("p", "The paper has no public code and does not state these.")
+        + table(["what", "chosen", "why"], CHOICES, text=range(3), classes="claims choices")
     )
 
 
@@ -127,14 +146,13 @@ def markdown(judged: Judged) -> str:
             lines.append(f"| {_cell(head[0])} | {_cell(head[1])} | `{name}`{whose} | {verdict} |")
     for kind, title in KINDS.items():
         chosen = [claim for _, claim in of_kind(judged, kind)]
-        beside = "target" if kind == TARGET else "paper"
         lines += [
             "",
             f"## {title[0].upper()}{title[1:]}",
             "",
             counts(chosen),
             "",
-            f"| claim | {beside} | here | verdict | remark |",
+            f"| claim | {_beside(kind)} | here | verdict | remark |",
             "|---|---|---|---|---|",
         ]
         lines += [

@@ -1,10 +1,12 @@
 """The paper, sentence by sentence: everything in it that can be measured, in our words, and the claims that judge it.
 
-Definitions, descriptions of the policies and statements about other people's work are not listed; what the settings are and which of
-them are not stated is in `report/unsaid.py`.
+Definitions, descriptions of the policies and statements about other people's work are not listed; the settings that the paper does not
+state are in `choices.py`.
 """
 
 from typing import NamedTuple
+
+from latentbandits.experiments.paper.printed import ABLATION, MISSPECIFICATION, PREFERRED, SEQUENTIAL
 
 
 class Sentence(NamedTuple):
@@ -24,7 +26,7 @@ class Sentence(NamedTuple):
 
 FIGURES = tuple(
     f"misspecification/{case}{end}"
-    for case in ("stay-0.95", "stay-0.5", "memory-0.25", "memory-0.5", "overlap-0.2")
+    for case in (case.replace(" ", "-") for case in MISSPECIFICATION)
     for end in ("", "-figures")
 )
 
@@ -142,12 +144,13 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence("6.1", "The margin of 0.05 is within 5 % of the best in all eight pairs", ("sensitivity/margin",)),
     Sentence(
         "6.1",
-        "The residual gate prefers 2.5 in all eight pairs; 2.0 is within 10 % in seven",
+        f"The residual gate prefers {PREFERRED['residual_threshold'][0]:g} in all eight pairs; 2.0 is within 10 % in seven",
         ("sensitivity/residual", "sensitivity/residual-default"),
     ),
     Sentence(
         "6.1",
-        "Probe frequency matters more: an age cap of 12 is best in all eight pairs, a gap of 4 in seven",
+        f"Probe frequency matters more: an age cap of {PREFERRED['staleness'][0]:g} is best in all eight pairs, a gap of "
+        f"{PREFERRED['min_gap'][0]:g} in seven",
         (
             "sensitivity/frequency-staleness",
             "sensitivity/frequency-min-gap",
@@ -163,12 +166,14 @@ SENTENCES: tuple[Sentence, ...] = (
     Sentence("6.1", "Lowering the age cap or the gap combats stale fingerprints", ("sensitivity/stale",)),
     Sentence(
         "6.2",
-        "AdaSP-UCB, sticky: 238, 374 without the fingerprint, 377 on a fixed schedule; the fingerprint is the main gain",
+        "AdaSP-UCB, sticky: {full:.0f}, {no fingerprint:.0f} without the fingerprint, {fixed schedule:.0f} on a fixed schedule; the "
+        "fingerprint is the main gain".format_map(ABLATION["adasp-ucb"]),
         ("ablation/adasp-fingerprint", "ablation/adasp-fixed", "ablation/adasp-figures"),
     ),
     Sentence(
         "6.2",
-        "AdaRP-UCB, sticky: 103, about 108 without lag or fingerprint, 162 for RP-UCB; adaptive timing is the main gain",
+        "AdaRP-UCB, sticky: {full:.0f}, about {no lag:.0f} without lag or fingerprint, {fixed schedule:.0f} for RP-UCB; adaptive "
+        "timing is the main gain".format_map(ABLATION["adarp-ucb"]),
         ("ablation/adarp-timing", "ablation/adarp-figures", "table2/gates-alone"),
     ),
     Sentence(
@@ -184,7 +189,7 @@ SENTENCES: tuple[Sentence, ...] = (
     ),
     Sentence(
         "6.3",
-        "Sequential probing fails faster under switching: 189 matched, 738 misspecified",
+        "Sequential probing fails faster under switching: {:.0f} matched, {:.0f} misspecified".format(*SEQUENTIAL),
         ("misspecification/sequential", "misspecification/sequential-figures"),
     ),
     Sentence(

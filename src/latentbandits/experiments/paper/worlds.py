@@ -6,28 +6,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from latentbandits.policies.groups import ADAPTIVE, FORGETFUL, LIBRARY, PEERS, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY, policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 # Columns of the main table, in the paper's order and grouping
-TWO_UNIT = ("adarp-ucb", "rp-ucb")
-SINGLE_UNIT = ("adasp-ucb", "d-ucb", "exp3", "exp3-s", "lc-ts", "lc-ucb", "sp-ucb", "sw-ucb", "ts", "ucb1")
-ORACLES = ("best-single-arm",)
-ADAPTIVE = ("adarp-ucb", "adasp-ucb")
-COLUMNS = (*TWO_UNIT, *SINGLE_UNIT, *ORACLES)
-LIMIT = "bayes-limit"
-# What the paper does not have: shown beside its columns, never scored with them
-PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
-LIBRARY, LIBRARY_TWO, FORGETFUL = "state-library", "state-library|two units", "state-library-forgetful"
-BEYOND = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
+BEST_ARM = "best-single-arm"
+COLUMNS = (*TWO_UNIT, *SINGLE_UNIT, BEST_ARM)
+# Policies that the paper does not have, added to its own: shown beside its columns, never scored with them
+LIBRARY_TWO = "state-library|two units"
+ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 MATRICES, REPEATS = 128, 5
-BEYOND_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
+ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 16
 # The table's numbers are twice the regret per unit: its *Optimal single arm* tends to T/3, where uniform means give T/6.
 SCALE = 2.0
-# The six that the paper compares its own policies with
-BASELINES = ("d-ucb", "exp3", "exp3-s", "sw-ucb", "ts", "ucb1")
 
 
 @cache

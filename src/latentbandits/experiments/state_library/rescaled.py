@@ -1,0 +1,53 @@
+"""A world in another unit of rewards."""
+
+from dataclasses import dataclass
+
+from latentbandits.protocols import Realisation
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """A hidden Markov world in another unit: every reward x becomes shift + scale x.
+
+    Parameters
+    ----------
+    world : HiddenMarkov
+        The world; its rewards must be Gaussian.
+    shift, scale : float
+        Zero and unit of the rewards; the scale must be positive.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.experiments.state_library.rescaled import Rescaled
+    >>> world = Rescaled(lb.HiddenMarkov(), shift=5.0, scale=0.001)
+    >>> bool((abs(world.realise(horizon=9, units=1, seed=0, draw=0, repeat=0).means - 5.0005) < 0.0005).all())
+    True
+    """
+
+    world: HiddenMarkov
+    shift: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if self.world.rewards != "gaussian" or not self.scale > 0:
+            raise ValueError(
+                f"Rescaled: scale is {self.scale} and rewards are {self.world.rewards} but must be a positive scale of gaussian rewards"
+            )
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.world.arms
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        table = self.world.realise(horizon, units, seed, draw, repeat)
+        truth = table.truth
+        assert truth is not None  # a hidden Markov world has one
+        return table._replace(
+            means=self.shift + self.scale * table.means,
+            rewards=self.shift + self.scale * table.rewards,
+            truth=truth._replace(means=self.shift + self.scale * truth.means, noise=self.scale * truth.noise),
+        )

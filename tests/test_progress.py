@@ -1,0 +1,101 @@
+"""Long work says how far it is: on a terminal in one line, elsewhere in a new line at least every thirty seconds."""
+
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from latentbandits import cli
+from latentbandits.experiments import fit
+from latentbandits.presentation import progress as screen
+
+Clock = Callable[[float], None]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    now = [1000.0]
+    monkeypatch.setattr(screen, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    return lambda seconds: now.__setitem__(0, 1000.0 + seconds)
+
+
+@pytest.mark.parametrize(("unit", "total"), [("rounds", 600), ("rounds", None), ("experiments", 600)])
+def test_off_a_terminal_there_is_a_line_at_least_every_thirty_seconds(
+    unit: str, total: int | None, clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    progress, silent = screen.Progress("table2", unit), 0
+    for second in range(1, 601):
+        clock(second)
+        progress(second, total)
+        silent = 0 if capsys.readouterr().err else silent + 1
+        assert silent < 30
+
+
+def test_off_a_terminal_short_work_is_silent(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = screen.Progress("table2")
+    for second in range(1, 6):
+        clock(second)
+        progress(second, 5)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
+    progress = screen.Progress("table2")
+    clock(40)
+    progress(100_000_000, 400_000_000)
+    assert capsys.readouterr().err == "table2   25%    2.5 M rounds/s   120 s left\n"
+    clock(60)
+    progress(150_000_000, None)
+    assert capsys.readouterr().err == "table2  150 M rounds in 60 s\n"
+
+
+def test_on_a_terminal_the_line_changes_and_is_wiped(
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    progress = screen.Progress("table2")
+    clock(1)
+    progress(1, 2)
+    clock(2)
+    progress(2, 2)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 0
+    assert said.startswith("\r\x1b[Ktable2   50%")
+    assert said.endswith("\r\x1b[K")
+
+
+def test_nothing_is_left_on_a_terminal_that_is_interrupted(
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+
+    def work() -> None:
+        with screen.Progress("table2") as progress:
+            clock(1)
+            progress(1, 2)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    written = capsys.readouterr().err
+    assert "table2   50%" in written
+    assert written.endswith("\r\x1b[K")
+
+
+def test_the_search_for_settings_is_part_of_reproduce(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def search(*given: Any) -> Any:
+        asked.append(given[:3])
+        return SimpleNamespace(text=lambda: "the profile")
+
+    monkeypatch.setattr(fit, "search", search)
+    assert cli.main(["reproduce", "fit", "--quick", "--out", str(tmp_path)]) == 0
+    assert asked == [(tmp_path / "results", True, None)]
+    assert "the profile" in capsys.readouterr().out
+    assert cli.main(["reproduce", "fit", "table2", "--out", str(tmp_path)]) == 2
+    assert "fit alone, or experiments without it" in capsys.readouterr().err
