@@ -80,7 +80,7 @@ def _left(store: Store, cases: Sequence[Case]) -> list[int]:
     left: list[int] = []
     seen: set[str] = set()
     for case in cases:
-        keys = {case.key(label) for label in store.missing(case)} - seen
+        keys = {case.keys[label] for label in store.missing(case)} - seen
         seen |= keys
         left.append(case.rounds // len(case.policies) * len(keys))
     return left
