@@ -81,7 +81,7 @@ def test_hazard_is_learned(stay: float, rate: float) -> None:
     for rewards in table.rewards:
         decision = agent.ask()
         agent.tell(decision, rewards[0, decision.arm])
-    assert agent.memory.hazard[0] == pytest.approx(rate, rel=0.2, abs=0.001)
+    assert agent.memory.scalars[0].hazard == pytest.approx(rate, rel=0.2, abs=0.001)
     assert agent.memory.noise[0].sd == pytest.approx(0.01, rel=0.1)
 
 

@@ -25,7 +25,7 @@ from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.registry import RECORDS, REGISTRY
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
-from latentbandits.simulation.batch import enlist, labelled, simulate
+from latentbandits.simulation.batch import fitting_policies, labelled, simulate
 from latentbandits.simulation.results import interval
 from latentbandits.specs import policy
 
@@ -197,7 +197,7 @@ def advise(
     if always_the_same(problem, problem.seed):
         raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = candidates(problem, policies if policies is not None else named)
-    entrants = enlist(specs, problem)
+    entrants = fitting_policies(specs, problem)
     for label, one in entrants.items():
         fits(label, one, problem.units)
         if isinstance(one, Oracle) or label == LIMIT:
@@ -237,7 +237,7 @@ def advise(
         spared = [label for label in kin[1:] if label not in REGISTRY]
         others = {label: spec for label, spec in specs.items() if label not in spared}
         doubt = flips.Doubt(
-            problem, chosen.winner, lambda there: enlist(others, there), workers, progress or (lambda _: None)
+            problem, chosen.winner, lambda there: fitting_policies(others, there), workers, progress or (lambda _: None)
         )
         found.sweeps, found.suppositions = doubt.sweeps(), doubt.suppositions()
     return found
@@ -326,7 +326,7 @@ def measure(
     shown = {label: specs[label] for label in finalists}
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith("ab-test")]
     shown |= {label: specs.get(label, label) for label in (PLAIN, *(tests[:1] or [ab_test(problem)]))}
-    made = enlist(shown, problem)
+    made = fitting_policies(shown, problem)
     if has_limit(problem):
         made[LIMIT] = policy(LIMIT, arms=problem.arms)
     results = simulate(

@@ -12,7 +12,7 @@ from latentbandits.advice.problem import Problem
 from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
-from latentbandits.simulation.batch import enlist, labelled, simulate
+from latentbandits.simulation.batch import fitting_policies, labelled, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 
 if TYPE_CHECKING:
@@ -122,12 +122,12 @@ def compare(
     specs = labelled(policies)
     if specs.get(LIMIT, LIMIT) != LIMIT:
         raise refuse("compare", "label", LIMIT, "another one, for this is what all are compared with")
-    made = enlist(specs, problem)
+    made = fitting_policies(specs, problem)
     most = problem.units if isinstance(problem, Problem) else units
     for label, one in made.items():
         fits(label, one, most)
     if LIMIT not in made and has_limit(problem):
-        made |= enlist([LIMIT], problem)
+        made |= fitting_policies([LIMIT], problem)
     sizes = sizes_of(problem, horizon, runs, seed)
     results = simulate(
         problem, made, horizon=sizes["horizon"], draws=sizes["runs"], repeats=1, seed=sizes["seed"], bins=BINS,

@@ -33,7 +33,7 @@ from latentbandits.policies.registry import policy as named
 from latentbandits.presentation.numbers import figure
 from latentbandits.protocols import World
 from latentbandits.settings import describe, refusal, refuse, whole
-from latentbandits.simulation.batch import enlist, simulate
+from latentbandits.simulation.batch import fitting_policies, simulate
 from latentbandits.simulation.results import interval
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ def prepare(
     try:
         place, _ = understand(world, horizon=horizon, runs=runs, units=units, seed=seed)
         spec = policy if isinstance(policy, str) else type(policy).__name__
-        made: Any = enlist({spec: policy}, place)[spec]
+        made: Any = fitting_policies({spec: policy}, place)[spec]
         fits(spec, made, place.units if isinstance(place, Problem) else units)
         sizes = sizes_of(place, horizon, runs, seed)
     except ValueError as problem:
@@ -542,7 +542,7 @@ def judge(tuning: Tuning, task: Task, changes: dict[str, Any]) -> None:
     made: dict[str, Any] = dict(zip(labels, (task.policy, tuned), strict=False))
     given = {label: text(task.name, one) for label, one in made.items()}
     if has_limit(task.world):
-        made |= enlist([LIMIT], task.world)
+        made |= fitting_policies([LIMIT], task.world)
     results = simulate(
         task.world, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers
     )  # fmt: skip

@@ -10,7 +10,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the settings."""
-    from latentbandits.policies.registry import REGISTRY, entry, policy
+    from latentbandits.policies.registry import REGISTRY, policy, registration
     from latentbandits.settings import describe
 
     if options.name is None:
@@ -19,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"{name.ljust(width)}  {row.summary}")
         print("\nNext: `latentbandits policies NAME` shows the settings of one.")
         return 0
-    row = entry(options.name)
+    row = registration(options.name)
     made = policy(options.name)
     rules = type(made).rules
     print(f"{row.label}: {row.summary}.\n")

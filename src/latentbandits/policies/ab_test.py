@@ -1,25 +1,29 @@
-"""The plain A/B test: try every arm equally often, then play the best one for ever."""
+"""The plain A/B test: try every arm equally often, then play the best one permanently."""
 
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice
+from latentbandits.policies.arms import LAST, assign_highest
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
+Scalars = record(rounds=int)
+
 
 class Memory(NamedTuple):
-    """Rounds begun, and the rewards of the test counted and summed per arm."""
+    """Rounds begun, the rewards of the test counted and summed per arm, and their means."""
 
-    round: np.ndarray
+    scalars: np.ndarray
     counts: np.ndarray
     sums: np.ndarray
+    indices: np.ndarray
 
 
 @checked
 class ABTest(NamedTuple):
-    """Play the arms in turn for ``test`` rounds, then the one with the highest mean of the test for ever.
+    """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
     The test is one probe; with more than two arms it is called an A/B/n test. Rewards of the test that come late count whenever they
     come, others never. An arm without a reward in the test is not chosen after it, unless there is none with one: then arm 0 is.
@@ -52,20 +56,22 @@ class ABTest(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(1, Scalars), np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with the test, or play the arm that was best in it."""
-        begun = memory.round[0]
-        memory.round[0] += 1
-        testing = begun < self.test
-        best, top = 0, -np.inf
-        for arm in range(self.arms):
-            if memory.counts[arm] > 0 and memory.sums[arm] / memory.counts[arm] > top:
-                best, top = arm, memory.sums[arm] / memory.counts[arm]
-        for unit in range(self.units):
-            choice.arms[unit] = (begun * self.units + unit) % self.arms if testing else best
-        choice.note[WHY] = 0 if not testing else SCHEDULED if begun == 0 else CONTINUED
+        begun = memory.scalars[0].rounds
+        memory.scalars[0].rounds += 1
+        if begun < self.test:
+            choice.note[WHY] = SCHEDULED if begun == 0 else CONTINUED
+            for unit in range(self.units):
+                choice.arms[unit] = (begun * self.units + unit) % self.arms
+        else:
+            choice.note[WHY] = 0
+            for arm in range(self.arms):
+                n = memory.counts[arm]
+                memory.indices[arm] = memory.sums[arm] / n if n > 0 else LAST
+            assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward of the test."""

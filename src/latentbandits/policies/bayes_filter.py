@@ -1,32 +1,35 @@
-"""The limit: a Bayes filter that knows means, chain and noise, and plays greedily on its belief."""
+"""The limit: a Bayes filter that is given means, chain and noise, and plays greedily on its belief."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, Policy, Realisation
+from latentbandits.policies.arms import assign_highest
+from latentbandits.protocols import Choice, Policy, Realisation, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
 
+Clock = record(rounds=int)
+
 
 class Memory(NamedTuple):
-    """The belief over the hidden state, scratch space of the same size, and the number of rounds begun."""
+    """The belief over the hidden state, space to compute it in, the number of rounds begun, and the arms' expected rewards."""
 
     belief: np.ndarray
-    scratch: np.ndarray
-    round: np.ndarray
+    next_belief: np.ndarray
+    clock: np.ndarray
+    indices: np.ndarray
 
 
 @checked
 class BayesFilter(NamedTuple):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
-    It knows everything but the state, so its regret is the limit that policies which must learn are measured against. It does not plan:
-    an arm is never played for the sake of information, so a policy that probes can beat it in a world whose best-looking arm tells nothing
-    about the state. The belief moves on with every round
-    asked. A reward weighs the belief of the round in which it is told: exact for rewards told before the next ask, and for those that never
-    come.
+    It is given everything but the state, so its regret is the limit that policies which must learn are measured against. It does not plan:
+    an arm is never played for the sake of information, so a policy that probes can beat it in a world whose best-looking arm says nothing
+    about the state. The belief moves on with every round asked. A reward weighs the belief of the round in which it arrives: exact for
+    rewards that arrive before the next round, and for those that never do.
 
     Parameters
     ----------
@@ -85,27 +88,24 @@ class BayesFilter(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, np.int64))
+        return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, Clock), np.zeros(self.means.shape[1]))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Move the belief to this round, and play the arm with the highest expected reward under it."""
-        if memory.round[0] > 0:
+        if memory.clock[0].rounds > 0:
             for s in range(len(memory.belief)):
-                memory.scratch[s] = memory.belief[s]
+                memory.next_belief[s] = memory.belief[s]
                 memory.belief[s] = 0.0
             for s in range(len(memory.belief)):
                 for to in range(len(memory.belief)):
-                    memory.belief[to] += memory.scratch[s] * self.transition[s, to]
-        memory.round[0] += 1
-        best, top = 0, -np.inf
+                    memory.belief[to] += memory.next_belief[s] * self.transition[s, to]
+        memory.clock[0].rounds += 1
         for arm in range(self.means.shape[1]):
             value = 0.0
             for s in range(len(memory.belief)):
                 value += memory.belief[s] * self.means[s, arm]
-            if value > top:
-                best, top = arm, value
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            memory.indices[arm] = value
+        assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
@@ -121,20 +121,20 @@ class BayesFilter(NamedTuple):
                 else:
                     away = (rewards[unit] - mean) / self.noise[unit % len(self.noise)]
                     fit -= 0.5 * away * away
-            memory.scratch[s] = fit
+            memory.next_belief[s] = fit
             highest = max(highest, fit)
         total = 0.0
         for s in range(states):
-            # a reward that no state can give tells nothing: keep the belief
-            memory.scratch[s] = math.exp(memory.scratch[s] - highest) if highest > -np.inf else memory.belief[s]
-            total += memory.scratch[s]
+            # a reward that no state can give says nothing: keep the belief
+            memory.next_belief[s] = math.exp(memory.next_belief[s] - highest) if highest > -np.inf else memory.belief[s]
+            total += memory.next_belief[s]
         for s in range(states):
-            memory.belief[s] = memory.scratch[s] / total
+            memory.belief[s] = memory.next_belief[s] / total
 
 
 @checked
 class BayesLimit(NamedTuple):
-    """Oracle: the Bayes filter, told the chain, the means and the noise of the very world it plays.
+    """Oracle: the Bayes filter, given the chain, the means and the noise of the very world it plays.
 
     Parameters
     ----------

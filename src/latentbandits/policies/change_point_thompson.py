@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream, normal, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
 
@@ -15,6 +15,13 @@ from latentbandits.settings import Above, AtLeast, Within, checked
 _CHANGES, _ROUNDS = 1.0, 100.0
 # Far beyond any use, so that nothing becomes infinite, and not all weights zero
 _MISFIT, _PRIOR_WEIGHT, _NEGLIGIBLE = 1e300, 1e-12, 1e-100
+
+
+Scalars = record(
+    used=int,  # number of hypotheses so far
+    rounds=int,  # rounds learned from
+    hazard=float,
+)
 
 
 class Memory(NamedTuple):
@@ -25,20 +32,18 @@ class Memory(NamedTuple):
     sums: np.ndarray
     changes: np.ndarray  # number of changes that each hypothesis expects in the past
     misfit: np.ndarray  # of each hypothesis to the newest reward
-    used: np.ndarray  # number of hypotheses so far
-    rounds: np.ndarray
-    hazard: np.ndarray
+    scalars: np.ndarray
     noise: np.ndarray  # see `latentbandits.noise`
-    index: np.ndarray
+    indices: np.ndarray
 
 
 @checked
 class ChangePointThompson(NamedTuple):
     """Thompson sampling with Bayesian change-point detection: Global-STS of Mellor & Shapiro (2013), all arms change together.
 
-    A hypothesis says when the last change was. It knows the rewards since then, and weighs what the filter over run lengths
-    (Adams & MacKay 2007) gives it: each reward multiplies its weight by the predictive density, and each round moves the share
-    `hazard` of all weight to a new hypothesis that knows nothing. A round draws a hypothesis by weight, then a mean of every
+    A hypothesis says when the last change was, and has the rewards since then. Its weight is that of the filter over run lengths
+    (Adams & MacKay 2007): each reward multiplies its weight by the predictive density, and each round moves the share
+    `hazard` of all weight to a new hypothesis without rewards. A round samples a hypothesis by weight, then a mean of every
     arm from its posterior, and plays the highest. When there are more than `hypotheses`, the lightest is dropped.
 
     Parameters
@@ -83,30 +88,30 @@ class ChangePointThompson(NamedTuple):
             np.zeros((self.hypotheses, self.arms)),
             np.zeros(self.hypotheses),
             np.zeros(self.hypotheses),
-            np.ones(1, np.int64),
-            np.zeros(1, np.int64),
-            np.full(1, self.hazard if self.hazard > 0.0 else _CHANGES / _ROUNDS),
+            np.zeros(1, Scalars),
             np.zeros(1, Noise),
             np.zeros(self.arms),
         )
+        memory.scalars[0].used = 1
+        memory.scalars[0].hazard = self.hazard if self.hazard > 0.0 else _CHANGES / _ROUNDS
         start_noise(memory.noise[0], self.noise, self.prior_sd)
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Draw a hypothesis, then a mean of every arm, and play the highest."""
+        """Sample a hypothesis, then a mean of every arm, and play the highest."""
         left = uniform(random)
-        drawn = 0
-        while drawn < memory.used[0] - 1 and left >= memory.weights[drawn]:
-            left -= memory.weights[drawn]
-            drawn += 1
+        sampled = 0
+        while sampled < memory.scalars[0].used - 1 and left >= memory.weights[sampled]:
+            left -= memory.weights[sampled]
+            sampled += 1
         noise = memory.noise[0].sd / math.sqrt(self.units)
-        # the prior is worth so many rounds
+        # the number of rounds that the prior is worth
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
         for arm in range(self.arms):
-            weight = prior_weight + memory.counts[drawn, arm]
-            mean = (prior_weight * self.prior_mean + memory.sums[drawn, arm]) / weight
-            memory.index[arm] = mean + noise / math.sqrt(weight) * normal(random)
-        assign_highest(memory.index, choice)
+            weight = prior_weight + memory.counts[sampled, arm]
+            mean = (prior_weight * self.prior_mean + memory.sums[sampled, arm]) / weight
+            memory.indices[arm] = mean + noise / math.sqrt(weight) * normal(random)
+        assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the hypotheses by how well they predicted the mean reward, and add a new one."""
@@ -115,7 +120,7 @@ class ChangePointThompson(NamedTuple):
         noise = memory.noise[0].sd / math.sqrt(self.units)
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
 
-        used = memory.used[0]
+        used = memory.scalars[0].used
         least = np.inf
         for i in range(used):
             if memory.weights[i] < _NEGLIGIBLE:
@@ -137,7 +142,7 @@ class ChangePointThompson(NamedTuple):
                 lightest = i
         if used < self.hypotheses:
             lightest = used
-            memory.used[0] += 1
+            memory.scalars[0].used += 1
         memory.weights[lightest] = 0.0
 
         kept, changes = 0.0, 0.0
@@ -145,10 +150,10 @@ class ChangePointThompson(NamedTuple):
             kept += memory.weights[i]
             changes += memory.weights[i] * memory.changes[i]
         changes /= kept
-        memory.rounds[0] += 1
+        memory.scalars[0].rounds += 1
         if self.hazard == 0.0:
-            memory.hazard[0] = (_CHANGES + changes) / (_ROUNDS + memory.rounds[0])
-        hazard = memory.hazard[0]
+            memory.scalars[0].hazard = (_CHANGES + changes) / (_ROUNDS + memory.scalars[0].rounds)
+        hazard = memory.scalars[0].hazard
         for i in range(used):
             memory.weights[i] *= (1.0 - hazard) / kept
         memory.weights[lightest] = hazard

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign, assign_highest
+from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -21,7 +21,7 @@ class Memory(NamedTuple):
     above: np.ndarray  # by how much later rewards were higher, in all
     under: np.ndarray  # by how much they were lower
     noise: np.ndarray  # see `latentbandits.noise`
-    index: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -31,7 +31,7 @@ class CUSUMUCB(NamedTuple):
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds, n_a of them with arm a. In
     the share `forced` of the rounds the arm is random. The first `warm_up` rewards of an arm give its usual reward u; each
     later reward r moves two sums, ``above = max(0, above + r - u - drift * noise)`` and
-    ``under = max(0, under + u - r - drift * noise)``. When one of them reaches ``threshold * noise``, the arm starts anew, or all
+    ``under = max(0, under + u - r - drift * noise)``. When one of them reaches ``threshold * noise``, the arm restarts, or all
     arms do if they change `together`.
 
     Parameters
@@ -98,16 +98,16 @@ class CUSUMUCB(NamedTuple):
         log_n = math.log(max(total, 1))
         for arm in range(self.arms):
             n = memory.counts[arm]
-            memory.index[arm] = np.inf
+            memory.indices[arm] = FIRST
             if n > 0:
-                memory.index[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+                memory.indices[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
         if uniform(random) < self.forced:
             assign(below(random, self.arms), choice)
         else:
-            assign_highest(memory.index, choice)
+            assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count the rewards and move the sums; start anew if one of them is too large."""
+        """Count the rewards and move the sums; restart if one of them is too large."""
         arm = choice.arms[0]
         reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
         noise = memory.noise[0].sd / math.sqrt(self.units)

@@ -1,13 +1,19 @@
-"""Probe, decode the state, then commit to the arm that its table names: the learner of a bound on a fixed schedule."""
+"""Probe, decode the state, then commit to the arm that has paid most in it: the learner of a bound on a fixed schedule."""
 
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import SCHEDULED, WHY, Choice
+from latentbandits.policies.arms import assign_highest
+from latentbandits.protocols import SCHEDULED, WHY, Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
+
+Scalars = record(
+    rounds=int,  # begun
+    decoded=int,  # the state that the last probe named
+)
 
 
 class Memory(NamedTuple):
@@ -15,13 +21,11 @@ class Memory(NamedTuple):
 
     Attributes
     ----------
-    round : rounds begun
-    decoded : the state that the last probe named
+    scalars : rounds begun, and the state that the last probe named
     sums : what each arm has paid in the probes that named each state; every arm has as many rewards there, so that means are not needed
     """
 
-    round: np.ndarray
-    decoded: np.ndarray
+    scalars: np.ndarray
     sums: np.ndarray
 
 
@@ -80,23 +84,22 @@ class DecodeCommit(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, np.int64), np.zeros(1, np.int64), np.zeros((len(self.fingerprints), self.arms)))
+        return Memory(np.zeros(1, Scalars), np.zeros((len(self.fingerprints), self.arms)))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Probe, or play the arm with the highest mean in the table of the decoded state."""
-        probing = memory.round[0] % self.interval == 0
-        memory.round[0] += 1
-        now = memory.decoded[0]
-        best = 0
-        for arm in range(1, self.arms):
-            if memory.sums[now, arm] > memory.sums[now, best]:
-                best = arm
-        for unit in range(self.units):
-            choice.arms[unit] = unit % self.arms if probing else best
+        """Probe, or play the arm with the highest mean in the decoded state."""
+        scalars = memory.scalars[0]
+        probing = scalars.rounds % self.interval == 0
+        scalars.rounds += 1
+        if probing:
+            for unit in range(self.units):
+                choice.arms[unit] = unit % self.arms
+        else:
+            assign_highest(memory.sums[scalars.decoded], choice)
         choice.note[WHY] = SCHEDULED if probing else 0
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Name the state of a probe, and add the rewards to its table."""
+        """Name the state of a probe, and add the rewards to its sums."""
         if choice.note[WHY] == 0:
             return
         nearest = np.inf
@@ -108,6 +111,6 @@ class DecodeCommit(NamedTuple):
                 distance += gap * gap
             if distance < nearest:
                 nearest = distance
-                memory.decoded[0] = s
+                memory.scalars[0].decoded = s
         for unit in range(self.arms):
-            memory.sums[memory.decoded[0], choice.arms[unit]] += rewards[unit]
+            memory.sums[memory.scalars[0].decoded, choice.arms[unit]] += rewards[unit]

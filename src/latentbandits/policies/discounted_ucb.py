@@ -5,16 +5,18 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.policies.arms import FIRST, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
 
 
 class Memory(NamedTuple):
-    """Discounted counts and sums per arm."""
+    """Discounted counts and sums, and the index, per arm."""
 
     counts: np.ndarray
     sums: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -49,7 +51,7 @@ class DiscountedUCB(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
@@ -57,14 +59,12 @@ class DiscountedUCB(NamedTuple):
         for arm in range(self.arms):
             total += memory.counts[arm]
         log_n = math.log(max(total, 1.0))
-        best, top = 0, -np.inf
         for arm in range(self.arms):
             n = memory.counts[arm]
-            index = np.inf if n == 0 else memory.sums[arm] / n + math.sqrt(self.exploration * log_n / n)
-            if index > top:
-                best, top = arm, index
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            memory.indices[arm] = FIRST
+            if n > 0:
+                memory.indices[arm] = memory.sums[arm] / n + math.sqrt(self.exploration * log_n / n)
+        assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Forget a little, then count every unit's reward."""

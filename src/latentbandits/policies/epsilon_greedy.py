@@ -4,16 +4,18 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import AtLeast, Within, checked
 
 
 class Memory(NamedTuple):
-    """Rewards counted and summed per arm."""
+    """Rewards counted and summed per arm, and their means."""
 
     counts: np.ndarray
     sums: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -42,20 +44,17 @@ class EpsilonGreedy(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Toss the coin, then explore or exploit."""
-        best, top = 0, -np.inf
         if uniform(random) < self.epsilon:
-            best = below(random, self.arms)
+            assign(below(random, self.arms), choice)
         else:
             for arm in range(self.arms):
-                mean = np.inf if memory.counts[arm] == 0 else memory.sums[arm] / memory.counts[arm]
-                if mean > top:
-                    best, top = arm, mean
-        for unit in range(self.units):
-            choice.arms[unit] = best
+                n = memory.counts[arm]
+                memory.indices[arm] = memory.sums[arm] / n if n > 0 else FIRST
+            assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""

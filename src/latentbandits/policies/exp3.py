@@ -21,10 +21,10 @@ class Memory(NamedTuple):
 
 @checked
 class EXP3(NamedTuple):
-    """Draw an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
+    """Sample an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
 
     With ``share`` above 0 it is EXP3.S: after each update every weight receives ``e * share / K`` of the total, so that no arm is
-    ever forgotten. Each unit draws its own arm. Rewards are expected in [0, 1].
+    ever forgotten. Each unit samples its own arm. Rewards are expected in [0, 1].
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class EXP3(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Number of features: the probability with which each unit's arm was drawn."""
+        """Number of features: the probability with which each unit's arm was sampled."""
         return self.units
 
     def init(self) -> Memory:
@@ -59,7 +59,7 @@ class EXP3(NamedTuple):
         return Memory(np.full(self.arms, 1.0 / self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Draw each unit's arm and note its probability, which the estimate of a late reward needs."""
+        """Sample each unit's arm and note its probability, which the estimate of a late reward needs."""
         for unit in range(self.units):
             left = uniform(random)
             for arm in range(self.arms):
@@ -71,7 +71,7 @@ class EXP3(NamedTuple):
                     break
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Raise the weights of the drawn arms, share, and scale the sum back to one."""
+        """Raise the weights of the sampled arms, share, and scale the sum back to one."""
         for unit in range(self.units):
             gain = self.mixing * rewards[unit] / (choice.features[unit] * self.arms)
             # only ratios matter: instead of raising one weight, which may overflow, lower all else (the shares too)

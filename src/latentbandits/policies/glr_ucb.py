@@ -7,10 +7,12 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign, assign_highest
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, assign, assign_highest
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
+
+Scalars = record(rounds=int)  # since the restart
 
 
 class Memory(NamedTuple):
@@ -21,9 +23,9 @@ class Memory(NamedTuple):
     split_counts: np.ndarray  # counts and sums of an arm at earlier moments, oldest first
     split_sums: np.ndarray
     splits: np.ndarray  # number of these moments, per arm
-    rounds: np.ndarray  # since the restart
+    scalars: np.ndarray
     noise: np.ndarray  # see `latentbandits.noise`
-    index: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -33,7 +35,7 @@ class GLRUCB(NamedTuple):
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
     them with arm a. Besides, every ``arms / forced`` rounds each arm is played once. The rewards of an arm are split into s
     earlier and s' later ones; if for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
-    ``log(3 n_a^1.5 / risk)`` or more, all arms start anew.
+    ``log(3 n_a^1.5 / risk)`` or more, all arms restart.
 
     No more than `splits` splits of an arm are tested, all of the newest and ever fewer of the older ones: new splits come in at
     the end, and the one that is missed least for its age is dropped. A test of some splits has no more false alarms than one
@@ -82,7 +84,7 @@ class GLRUCB(NamedTuple):
             np.zeros((self.arms, self.splits), np.int64),
             np.zeros((self.arms, self.splits)),
             np.zeros(self.arms, np.int64),
-            np.zeros(1, np.int64),
+            np.zeros(1, Scalars),
             np.zeros(1, Noise),
             np.zeros(self.arms),
         )
@@ -92,22 +94,22 @@ class GLRUCB(NamedTuple):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
         noise = memory.noise[0].sd / math.sqrt(self.units)
-        log_n = math.log(max(memory.rounds[0], 1))
+        log_n = math.log(max(memory.scalars[0].rounds, 1))
         for arm in range(self.arms):
             n = memory.counts[arm]
-            memory.index[arm] = np.inf
+            memory.indices[arm] = FIRST
             if n > 0:
-                memory.index[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+                memory.indices[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
         turn = self.arms
         if self.forced > 0.0:
-            turn = memory.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
+            turn = memory.scalars[0].rounds % math.floor(min(self.arms / self.forced, 2.0**31))
         if turn < self.arms:
             assign(turn, choice)
         else:
-            assign_highest(memory.index, choice)
+            assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count the rewards, and start anew if the arm seems to have changed."""
+        """Count the rewards, and restart if the arm seems to have changed."""
         arm = choice.arms[0]
         reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
         noise = memory.noise[0].sd / math.sqrt(self.units)
@@ -120,7 +122,7 @@ class GLRUCB(NamedTuple):
             memory.splits[arm] += 1
         memory.counts[arm] += 1
         memory.sums[arm] += reward
-        memory.rounds[0] += 1
+        memory.scalars[0].rounds += 1
 
         n, total = memory.counts[arm], memory.sums[arm]
         threshold = math.log(3.0 * n * math.sqrt(n) / self.risk) * 2.0 * noise * noise
@@ -132,7 +134,7 @@ class GLRUCB(NamedTuple):
             if gap * gap * n >= threshold * early * (n - early) > 0.0:
                 changed = True
         if changed:
-            memory.rounds[0] = 0
+            memory.scalars[0].rounds = 0
             for other in range(self.arms):
                 memory.counts[other] = 0
                 memory.sums[other] = 0.0

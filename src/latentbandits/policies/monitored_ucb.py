@@ -6,10 +6,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign, assign_highest
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, assign, assign_highest
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+
+Scalars = record(rounds=int)  # since the restart
 
 
 class Memory(NamedTuple):
@@ -18,9 +20,9 @@ class Memory(NamedTuple):
     counts: np.ndarray
     sums: np.ndarray
     recent: np.ndarray  # the newest rewards, per arm
-    rounds: np.ndarray  # since the restart
+    scalars: np.ndarray
     noise: np.ndarray  # see `latentbandits.noise`
-    index: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -29,7 +31,7 @@ class MonitoredUCB(NamedTuple):
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
     them with arm a. Besides, every ``arms / forced`` rounds each arm is played once. When the sums of the older and of the newer
-    half of an arm's last `window` rewards differ by more than ``threshold * noise * sqrt(window)``, all arms start anew.
+    half of an arm's last `window` rewards differ by more than ``threshold * noise * sqrt(window)``, all arms restart.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ class MonitoredUCB(NamedTuple):
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros((self.arms, self.window)),
-            np.zeros(1, np.int64),
+            np.zeros(1, Scalars),
             np.zeros(1, Noise),
             np.zeros(self.arms),
         )
@@ -87,22 +89,22 @@ class MonitoredUCB(NamedTuple):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
         noise = memory.noise[0].sd / math.sqrt(self.units)
-        log_n = math.log(max(memory.rounds[0], 1))
+        log_n = math.log(max(memory.scalars[0].rounds, 1))
         for arm in range(self.arms):
             n = memory.counts[arm]
-            memory.index[arm] = np.inf
+            memory.indices[arm] = FIRST
             if n > 0:
-                memory.index[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+                memory.indices[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
         turn = self.arms
         if self.forced > 0.0:
-            turn = memory.rounds[0] % math.floor(min(self.arms / self.forced, 2.0**31))
+            turn = memory.scalars[0].rounds % math.floor(min(self.arms / self.forced, 2.0**31))
         if turn < self.arms:
             assign(turn, choice)
         else:
-            assign_highest(memory.index, choice)
+            assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count the rewards, and start anew if the halves of the arm's window differ."""
+        """Count the rewards, and restart if the halves of the arm's window differ."""
         arm = choice.arms[0]
         reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
         noise = memory.noise[0].sd / math.sqrt(self.units)
@@ -110,7 +112,7 @@ class MonitoredUCB(NamedTuple):
         memory.recent[arm, newest] = reward
         memory.counts[arm] += 1
         memory.sums[arm] += reward
-        memory.rounds[0] += 1
+        memory.scalars[0].rounds += 1
         if memory.counts[arm] < self.window:
             return
         half = self.window // 2
@@ -119,7 +121,7 @@ class MonitoredUCB(NamedTuple):
             difference += memory.recent[arm, (newest - back) % self.window]
             difference -= memory.recent[arm, (newest - back - half) % self.window]
         if abs(difference) > self.threshold * noise * math.sqrt(self.window):
-            memory.rounds[0] = 0
+            memory.scalars[0].rounds = 0
             for other in range(self.arms):
                 memory.counts[other] = 0
                 memory.sums[other] = 0.0

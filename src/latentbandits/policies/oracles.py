@@ -1,19 +1,22 @@
-"""Oracles that are told where to go: the best single arm, and the best arm of every round."""
+"""Oracles whose arms are given: the best single arm, and the best arm of every round."""
 
 from collections.abc import Sequence
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, Policy, Realisation
+from latentbandits.policies.arms import assign
+from latentbandits.protocols import Choice, Policy, Realisation, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
+
+Scalars = record(rounds=int)
 
 
 class Memory(NamedTuple):
     """Rounds begun."""
 
-    round: np.ndarray
+    scalars: np.ndarray
 
 
 @checked
@@ -49,13 +52,13 @@ class Scripted(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, np.int64))
+        return Memory(np.zeros(1, Scalars))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the next arm of the script."""
-        for unit in range(self.units):
-            choice.arms[unit] = self.script[memory.round[0] % len(self.script)]
-        memory.round[0] += 1
+        scalars = memory.scalars[0]
+        assign(self.script[scalars.rounds % len(self.script)], choice)
+        scalars.rounds += 1
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn nothing."""

@@ -4,33 +4,30 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice
+from latentbandits.policies.arms import assign_highest
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
+Scalars = record(
+    rounds=int,  # begun since the start, or since the last early probe began
+    probes=int,  # begun
+    surprised=int,  # 1 if a reward has contradicted the last probe
+)
+
 
 class Memory(NamedTuple):
-    """What it remembers.
+    """The counters, and the last reward that each arm gave in a probe."""
 
-    Attributes
-    ----------
-    round : rounds begun since the start, or since the last early probe began
-    probed : the last reward that each arm gave in a probe
-    probes : probes begun
-    surprised : 1 if a reward has contradicted the last probe
-    """
-
-    round: np.ndarray
+    scalars: np.ndarray
     probed: np.ndarray
-    probes: np.ndarray
-    surprised: np.ndarray
 
 
 @checked
 class ProbeCommit(NamedTuple):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.
 
-    It learns nothing from one probe to the next: what the bounds on probing schedules (Theorem 1 and its corollaries) speak of. Units
+    It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Units
     share a probe, so it takes as many rounds as arms with one unit, and one round with as many units as arms.
 
     Parameters
@@ -43,7 +40,7 @@ class ProbeCommit(NamedTuple):
         Rounds from one probe to the next (tau), at most where there are early ones.
     surprise : float
         Probe early when the reward of the committed arm (the mean of the units) is farther than this from what the probe saw of it; 0 for
-        never. The interval is then a cap on the age of a probe, and the schedule one of those that the hazard corollary speaks of.
+        never. The interval is then a cap on the age of a probe, and the schedule one of those of the hazard corollary.
 
     Examples
     --------
@@ -81,33 +78,33 @@ class ProbeCommit(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, np.int64), np.zeros(self.arms), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        return Memory(np.zeros(1, Scalars), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with a probe, begin one, or play the arm that paid most in the last one."""
-        phase = memory.round[0] % self.interval
-        early = memory.surprised[0] == 1 and phase * self.units >= self.arms
+        scalars = memory.scalars[0]
+        phase = scalars.rounds % self.interval
+        early = scalars.surprised == 1 and phase * self.units >= self.arms
         if early:
             phase = 0
-            memory.round[0] = 0
-        memory.round[0] += 1
+            scalars.rounds = 0
+        scalars.rounds += 1
         probing = phase * self.units < self.arms
         why = CONTINUED if probing else 0
         if phase == 0:
             why = 0 if early else SCHEDULED
-            if memory.surprised[0] == 1:
+            if scalars.surprised == 1:
                 why += RESIDUAL
-            memory.probes[0] += 1
-            memory.surprised[0] = 0
-        best = 0
-        for arm in range(1, self.arms):
-            if memory.probed[arm] > memory.probed[best]:
-                best = arm
-        for unit in range(self.units):
-            choice.arms[unit] = (phase * self.units + unit) % self.arms if probing else best
+            scalars.probes += 1
+            scalars.surprised = 0
+        if probing:
+            for unit in range(self.units):
+                choice.arms[unit] = (phase * self.units + unit) % self.arms
+        else:
+            assign_highest(memory.probed, choice)
         choice.note[WHY] = why
         choice.note[PHASE] = phase
-        choice.note[EPISODE] = memory.probes[0]
+        choice.note[EPISODE] = scalars.probes
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Remember what the arms of a probe paid, or notice that the committed arm pays something else."""
@@ -115,10 +112,10 @@ class ProbeCommit(NamedTuple):
             for unit in range(self.units):
                 memory.probed[choice.arms[unit]] = rewards[unit]
         elif (
-            self.surprise > 0 and choice.note[EPISODE] == memory.probes[0]
-        ):  # a late reward says nothing of a newer probe
+            self.surprise > 0 and choice.note[EPISODE] == memory.scalars[0].probes
+        ):  # late rewards say nothing of a newer probe
             mean = 0.0
             for unit in range(self.units):
                 mean += rewards[unit] / self.units
             if abs(mean - memory.probed[choice.arms[0]]) > self.surprise:
-                memory.surprised[0] = 1
+                memory.scalars[0].surprised = 1

@@ -5,19 +5,23 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, assign_highest
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
+Scalars = record(seen=int)
+
 
 class Memory(NamedTuple):
-    """Counts and sums within the window, the window itself as a ring, and the number of rewards seen."""
+    """Counts and sums within the window, the window itself as a ring, the number of rewards seen, and the arms' indices."""
 
     counts: np.ndarray
     sums: np.ndarray
     arms: np.ndarray
     rewards: np.ndarray
-    seen: np.ndarray
+    scalars: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -57,26 +61,25 @@ class SlidingWindowUCB(NamedTuple):
             np.zeros(self.arms),
             np.zeros(self.window, np.int64),
             np.zeros(self.window),
-            np.zeros(1, np.int64),
+            np.zeros(1, Scalars),
+            np.zeros(self.arms),
         )
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first arm that is not in the window, else the one with the highest index."""
-        best, top = 0, -np.inf
-        log_n = math.log(max(min(memory.seen[0], self.window), 1))
+        log_n = math.log(max(min(memory.scalars[0].seen, self.window), 1))
         for arm in range(self.arms):
             n = memory.counts[arm]
-            index = np.inf if n == 0 else memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
-            if index > top:
-                best, top = arm, index
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            memory.indices[arm] = FIRST
+            if n > 0:
+                memory.indices[arm] = memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+        assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Replace the oldest reward of the window; whenever the ring is full round, sum anew so that errors cannot pile up."""
+        """Replace the oldest reward of the window; after each turn of the ring, sum again so that errors cannot pile up."""
         for unit in range(self.units):
-            at = memory.seen[0] % self.window
-            if memory.seen[0] >= self.window:
+            at = memory.scalars[0].seen % self.window
+            if memory.scalars[0].seen >= self.window:
                 memory.counts[memory.arms[at]] -= 1
                 memory.sums[memory.arms[at]] -= memory.rewards[at]
             arm = choice.arms[unit]
@@ -84,7 +87,7 @@ class SlidingWindowUCB(NamedTuple):
             memory.rewards[at] = rewards[unit]
             memory.counts[arm] += 1
             memory.sums[arm] += rewards[unit]
-            memory.seen[0] += 1
+            memory.scalars[0].seen += 1
             if at == self.window - 1:
                 for other in range(self.arms):
                     memory.sums[other] = 0.0

@@ -7,13 +7,18 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
+from latentbandits.policies.arms import assign, assign_highest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
-# Slots of State.clock: rounds begun, parts of the newest probe that have arrived, number of that probe, and of the one last shown
-ROUND, ARRIVED, CURRENT, SHOWN = 0, 1, 2, 3
+Scalars = record(
+    now=int,  # rounds begun
+    arrived=int,  # parts of the newest probe that have arrived
+    probe=int,  # number of the newest probe
+    shown=int,  # number of the newest one that is complete
+)
 
 
 class Memory(NamedTuple):
@@ -25,7 +30,8 @@ class Memory(NamedTuple):
     lag_arm, lag_reward : arms and rewards of the last completed decisions, newest first
     fingerprints : rewards of the last completed probes, newest first
     pending : rewards of the probe under way
-    clock : rounds begun, parts of the newest probe that have arrived, number of that probe and of the one shown first
+    scalars : counters of rounds and probes
+    indices : of the arms, in the last choice
     """
 
     factor: np.ndarray
@@ -35,7 +41,8 @@ class Memory(NamedTuple):
     lag_reward: np.ndarray
     fingerprints: np.ndarray
     pending: np.ndarray
-    clock: np.ndarray
+    scalars: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -111,8 +118,8 @@ class SummaryLearner(NamedTuple):
         arms, width = self.arms, size(self)
         factor = np.zeros((arms, width, width))
         reset(factor, self.regularization)
-        clock = np.zeros(4, np.int64)
-        clock[ARRIVED] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
+        scalars = np.zeros(1, Scalars)
+        scalars[0].arrived = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
         return Memory(
             factor,
             np.zeros((arms, width)),
@@ -121,34 +128,33 @@ class SummaryLearner(NamedTuple):
             np.zeros(max(self.lags, 1)),
             np.zeros((max(self.fingerprints, 1), arms)),
             np.zeros(arms),
-            clock,
+            scalars,
+            np.zeros(arms),
         )
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Write the summary, and play the arm with the highest upper confidence bound unless a probe is due."""
-        memory.clock[ROUND] += 1
-        now = memory.clock[ROUND]
+        scalars = memory.scalars[0]
+        scalars.now += 1
         summarise(self, memory, context, choice.features)
-        best, top = 0, -np.inf
         for arm in range(self.arms):
             mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
-            index = mean + self.exploration * math.sqrt(variance)
-            if index > top:
-                best, top = arm, index
+            memory.indices[arm] = mean + self.exploration * math.sqrt(variance)
         why, phase = 0, 0
         if self.interval > 0:
-            phase = now % self.interval
+            phase = scalars.now % self.interval
             if phase < self.arms:
-                best = phase
                 why = SCHEDULED if phase == 0 else CONTINUED
             if phase == 0:
-                memory.clock[CURRENT] += 1
-                memory.clock[ARRIVED] = 0
-        for unit in range(self.units):
-            choice.arms[unit] = best
+                scalars.probe += 1
+                scalars.arrived = 0
+        if why == 0:
+            assign_highest(memory.indices, choice)
+        else:
+            assign(phase, choice)
         choice.note[WHY] = why
         choice.note[PHASE] = phase
-        choice.note[EPISODE] = memory.clock[CURRENT]
+        choice.note[EPISODE] = scalars.probe
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regression of the played arm, the lags and the fingerprints."""
@@ -163,11 +169,12 @@ class SummaryLearner(NamedTuple):
         memory.lag_arm[0] = arm
         memory.lag_reward[0] = reward
         # parts of an older probe come too late for its fingerprint
-        if choice.note[WHY] != 0 and choice.note[EPISODE] == memory.clock[CURRENT]:
+        scalars = memory.scalars[0]
+        if choice.note[WHY] != 0 and choice.note[EPISODE] == scalars.probe:
             memory.pending[choice.note[PHASE]] = reward
-            memory.clock[ARRIVED] += 1
-            if memory.clock[ARRIVED] == self.arms:
-                memory.clock[SHOWN] = memory.clock[CURRENT]
+            scalars.arrived += 1
+            if scalars.arrived == self.arms:
+                scalars.shown = scalars.probe
                 for place in range(self.arms):
                     for i in range(len(memory.fingerprints) - 1, 0, -1):
                         memory.fingerprints[i, place] = memory.fingerprints[i - 1, place]
@@ -205,8 +212,8 @@ def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, featu
             features[at + arms + arm] = memory.lag_reward[i] if played else 0.0
         at += 2 * arms
     if policy.age:
-        ended = memory.clock[SHOWN] * policy.interval + arms - 1
-        age = (memory.clock[ROUND] - ended) / policy.interval
+        ended = memory.scalars[0].shown * policy.interval + arms - 1
+        age = (memory.scalars[0].now - ended) / policy.interval
         features[at] = age
         for place in range(arms):
             features[at + 1 + place] = age * memory.fingerprints[0, place]
@@ -220,8 +227,8 @@ def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, featu
         features[at + i] = context[i]
 
 
-class BelieverState(NamedTuple):
-    """The states of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields."""
+class BelieverMemory(NamedTuple):
+    """The memories of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields; both use `indices`."""
 
     factor: np.ndarray
     coefficients: np.ndarray
@@ -230,14 +237,15 @@ class BelieverState(NamedTuple):
     lag_reward: np.ndarray
     fingerprints: np.ndarray
     pending: np.ndarray
-    clock: np.ndarray
+    scalars: np.ndarray
+    indices: np.ndarray
     belief: np.ndarray
-    scratch: np.ndarray
-    round: np.ndarray
+    next_belief: np.ndarray
+    clock: np.ndarray
 
 
 class Believer(NamedTuple):
-    """A summary learner whose covariates are the belief of a Bayes filter that looks on.
+    """A summary learner whose covariates are the belief of a Bayes filter that sees the same rewards.
 
     Attributes
     ----------
@@ -263,10 +271,10 @@ class Believer(NamedTuple):
         """Number of features."""
         return self.learner.width
 
-    def init(self) -> BelieverState:
+    def init(self) -> BelieverMemory:
         """Return the memory before the first round."""
         mine, its = self.learner.init(), self.filter.init()
-        return BelieverState(
+        return BelieverMemory(
             mine.factor,
             mine.coefficients,
             mine.gain,
@@ -274,10 +282,11 @@ class Believer(NamedTuple):
             mine.lag_reward,
             mine.fingerprints,
             mine.pending,
-            mine.clock,
+            mine.scalars,
+            mine.indices,
             its.belief,
-            its.scratch,
-            its.round,
+            its.next_belief,
+            its.clock,
         )
 
     def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -293,7 +302,7 @@ class Believer(NamedTuple):
 
 @checked
 class BeliefLearner(NamedTuple):
-    """Oracle: LinUCB that must learn the arms' rewards, but is told the exact belief over the hidden state in every round.
+    """Oracle: LinUCB that must learn the arms' rewards, but is given the exact belief over the hidden state in every round.
 
     The summary of the history that loses nothing. It still probes at fixed times where `interval` says so, for likeness.
 

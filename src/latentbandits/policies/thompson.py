@@ -5,21 +5,23 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, normal
 from latentbandits.settings import Above, AtLeast, checked
 
 
 class Memory(NamedTuple):
-    """Rewards counted and summed per arm."""
+    """Rewards counted and summed per arm, and the sampled means."""
 
     counts: np.ndarray
     sums: np.ndarray
+    indices: np.ndarray
 
 
 @checked
 class ThompsonSampling(NamedTuple):
-    """Draw every arm's mean from its Gaussian posterior and play the highest draw (Thompson 1933).
+    """Sample every arm's mean from its Gaussian posterior and play the highest (Thompson 1933).
 
     The posterior of an arm with n rewards that sum to s is ``N(s / (n + w), noise^2 / (n + w))`` with prior weight w: a prior of w
     imaginary rewards of 0.
@@ -49,18 +51,14 @@ class ThompsonSampling(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Play the arm with the highest draw."""
-        best, top = 0, -np.inf
+        """Play the arm with the highest sampled mean."""
         for arm in range(self.arms):
             weight = memory.counts[arm] + self.prior_weight
-            drawn = memory.sums[arm] / weight + self.noise / math.sqrt(weight) * normal(random)
-            if drawn > top:
-                best, top = arm, drawn
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            memory.indices[arm] = memory.sums[arm] / weight + self.noise / math.sqrt(weight) * normal(random)
+        assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""

@@ -9,6 +9,7 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.policies.arms import assign_highest, lead
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -19,6 +20,7 @@ from latentbandits.protocols import (
     STALENESS,
     WHY,
     Choice,
+    record,
 )
 from latentbandits.random import Stream, normal
 from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
@@ -26,12 +28,19 @@ from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
 NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 
-# Slots of State.clock
-ROUND, LAST_PROBE, NEXT_PHASE, CURRENT, SHOWN, LAG_ARM = 0, 1, 2, 3, 4, 5
 # Probes whose rewards may be under way at once; of older ones nothing is kept
 OPEN_PROBES = 16
-# Slots of State.lag
-LAG_REWARD, LAG_Z = 0, 1
+
+Scalars = record(
+    now=int,  # rounds begun
+    last_probe=int,  # first round of the last probe
+    next_phase=int,  # next phase of a probe under way, 0 for none
+    probe=int,  # number of the current probe
+    shown=int,  # number of the probe that the fingerprint shows
+    lag_arm=int,  # of the last completed decision: its arm, its reward and its Studentized residual
+    lag_reward=float,
+    lag_residual=float,
+)
 
 
 class Memory(NamedTuple):
@@ -42,10 +51,9 @@ class Memory(NamedTuple):
     factor, coefficients : the arms' regressions (see `latentbandits.linear`)
     fingerprint : rewards of the probe set in the last completed probe
     pending, arrived, owner : rewards of the probes under way, how many of their parts have arrived, and the probes' numbers
-    lag : reward of the last completed decision, and its Studentized residual
-    clock : rounds begun, first round of the last probe, next phase of a probe under way (0: none), number of the current probe and of
-        the one that the fingerprint shows, arm of the last completed decision
-    gain : scratch space
+    scalars : counters of rounds and probes, and the last completed decision
+    gain : space that an update of the regressions needs
+    indices : of the arms, in the last choice
     noise : the noise of rewards, where it is learned (see `latentbandits.noise`)
     """
 
@@ -55,9 +63,9 @@ class Memory(NamedTuple):
     pending: np.ndarray
     arrived: np.ndarray
     owner: np.ndarray
-    lag: np.ndarray
-    clock: np.ndarray
+    scalars: np.ndarray
     gain: np.ndarray
+    indices: np.ndarray
     noise: np.ndarray
 
 
@@ -91,7 +99,7 @@ class TraceLearner(NamedTuple):
     gated : bool
         Adaptive schedule: probes start when a gate opens.
     thompson : bool
-        Draw each arm's index from its posterior instead of using the upper confidence bound.
+        Sample each arm's index from its posterior instead of using the upper confidence bound.
     exploration : float
         Width of the confidence bound (alpha), or scale of the posterior.
     regularization : float
@@ -187,8 +195,7 @@ class TraceLearner(NamedTuple):
         probed, width = sizes(self)
         factor = np.zeros((arms, width, width))
         reset(factor, self.regularization)
-        clock, arrived = np.zeros(6, np.int64), np.zeros(OPEN_PROBES, np.int64)
-        clock[SHOWN] = -1
+        arrived = np.zeros(OPEN_PROBES, np.int64)
         arrived[0] = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
         memory = Memory(
             factor,
@@ -197,71 +204,67 @@ class TraceLearner(NamedTuple):
             np.zeros((OPEN_PROBES, probed)),
             arrived,
             np.zeros(OPEN_PROBES, np.int64),
-            np.zeros(2),
-            clock,
+            np.zeros(1, Scalars),
             np.zeros(width),
+            np.zeros(arms),
             np.zeros(1, Noise),
         )
+        memory.scalars[0].shown = -1
         start_noise(memory.noise[0], 0.0, 1.0)
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Build the context, compute every arm's index, open or close the gates, and assign the units."""
-        memory.clock[ROUND] += 1
-        now = memory.clock[ROUND]
+        scalars = memory.scalars[0]
+        scalars.now += 1
         write_features(self, memory, context, choice.features)
-        best, top, second = 0, -np.inf, -np.inf
         for arm in range(self.arms):
             mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
             if self.thompson:
-                index = mean + self.exploration * math.sqrt(variance) * normal(random)
+                memory.indices[arm] = mean + self.exploration * math.sqrt(variance) * normal(random)
             else:
-                index = mean + self.exploration * math.sqrt(variance)
-            if index > top:
-                best, top, second = arm, index, top
-            elif index > second:
-                second = index
+                memory.indices[arm] = mean + self.exploration * math.sqrt(variance)
 
         probed = memory.fingerprint.shape[0]
         phases = (probed + self.units - 1) // self.units
         why, phase = 0, 0
         if self.interval > 0:
-            phase = now % self.interval
+            phase = scalars.now % self.interval
             if phase < phases:
                 why = SCHEDULED if phase == 0 else CONTINUED
         elif self.gated:
-            phase = memory.clock[NEXT_PHASE]
-            why = CONTINUED if phase > 0 else open_gates(self, memory, now - memory.clock[LAST_PROBE], top - second)
+            phase = scalars.next_phase
+            why = CONTINUED if phase > 0 else open_gates(self, memory)
         if why == 0:
-            for unit in range(self.units):
-                choice.arms[unit] = best
+            assign_highest(memory.indices, choice)
         else:
             if phase == 0:
-                memory.clock[LAST_PROBE] = now
-                memory.clock[CURRENT] += 1
-                slot = memory.clock[CURRENT] % OPEN_PROBES
-                memory.owner[slot] = memory.clock[CURRENT]
+                scalars.last_probe = scalars.now
+                scalars.probe += 1
+                slot = scalars.probe % OPEN_PROBES
+                memory.owner[slot] = scalars.probe
                 memory.arrived[slot] = 0
-            memory.clock[NEXT_PHASE] = phase + 1 if phase + 1 < phases else 0
+            scalars.next_phase = phase + 1 if phase + 1 < phases else 0
             for unit in range(self.units):
                 # more units than arms left in this phase: go round the probe set again
                 place = (phase * self.units + unit) % probed
                 choice.arms[unit] = self.probe_set[place] if len(self.probe_set) > 0 else place
         choice.note[WHY] = why
         choice.note[PHASE] = phase
-        choice.note[EPISODE] = memory.clock[CURRENT]
+        choice.note[EPISODE] = scalars.probe
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regressions of the played arms, the fingerprint and the lag."""
+        scalars = memory.scalars[0]
         if choice.note[WHY] == 0:
             arm = choice.arms[0]
             reward = mean_of_round(memory.noise[0], not self.learn_noise, 1.0, self.units, arm, rewards)
             residual, variance = update(
                 memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward
             )
-            memory.clock[LAG_ARM] = arm
-            memory.lag[LAG_REWARD] = reward
-            memory.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, memory, float(self.units)))
+            scalars.lag_arm = arm
+            scalars.lag_reward = reward
+            scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, float(self.units)))
             return
 
         probed = memory.fingerprint.shape[0]
@@ -287,13 +290,13 @@ class TraceLearner(NamedTuple):
                 memory.pending[slot, (phase * self.units + first) % probed] = reward
             if reward > best:
                 best = reward
-                memory.clock[LAG_ARM] = arm
-                memory.lag[LAG_REWARD] = reward
-                memory.lag[LAG_Z] = residual / math.sqrt(variance + floor(self, memory, weight))
+                scalars.lag_arm = arm
+                scalars.lag_reward = reward
+                scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, weight))
         if kept:
             memory.arrived[slot] += 1
-            if memory.arrived[slot] == phases and probe > memory.clock[SHOWN]:
-                memory.clock[SHOWN] = probe
+            if memory.arrived[slot] == phases and probe > scalars.shown:
+                scalars.shown = probe
                 for place in range(probed):
                     memory.fingerprint[place] = memory.pending[slot, place]
 
@@ -326,7 +329,7 @@ def write_features(policy: TraceLearner, memory: Memory, context: np.ndarray, fe
         for place in range(memory.fingerprint.shape[0]):
             features[place] = memory.fingerprint[place]
         at = memory.fingerprint.shape[0]
-    arm, reward = memory.clock[LAG_ARM], memory.lag[LAG_REWARD]
+    arm, reward = memory.scalars[0].lag_arm, memory.scalars[0].lag_reward
     if policy.lag == PAIR:
         features[at] = arm
         features[at + 1] = reward
@@ -359,13 +362,14 @@ def floor(policy: TraceLearner, memory: Memory, weight: float) -> float:
 
 
 @kernel
-def open_gates(policy: TraceLearner, memory: Memory, age: int, margin: float) -> int:
+def open_gates(policy: TraceLearner, memory: Memory) -> int:
     """Return the sum of the reasons to probe now, 0 for none."""
     why = 0
+    age = memory.scalars[0].now - memory.scalars[0].last_probe
     if age >= policy.min_gap:
-        if abs(memory.lag[LAG_Z]) >= policy.residual_threshold:
+        if abs(memory.scalars[0].lag_residual) >= policy.residual_threshold:
             why += RESIDUAL
-        if margin <= policy.margin:
+        if lead(memory.indices) <= policy.margin:
             why += MARGIN
         if len(policy.hazard) > 0:
             if 1.0 - math.exp(-policy.hazard[0] * age) >= policy.hazard[1]:

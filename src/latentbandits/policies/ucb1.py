@@ -5,17 +5,21 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, assign_highest
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
+Scalars = record(total=int)
+
 
 class Memory(NamedTuple):
-    """Rewards counted and summed per arm, and their total number."""
+    """Rewards counted and summed per arm, their total number, and the arms' indices."""
 
     counts: np.ndarray
     sums: np.ndarray
-    total: np.ndarray
+    scalars: np.ndarray
+    indices: np.ndarray
 
 
 @checked
@@ -37,7 +41,7 @@ class UCB1(NamedTuple):
     --------
     >>> import latentbandits as lb
     >>> agent = lb.Agent(lb.UCB1(arms=3), seed=1)
-    >>> [agent.ask().arm for _ in range(2)]  # nothing was told yet: arm 0 is still the first untried one
+    >>> [agent.ask().arm for _ in range(2)]  # no reward has arrived yet: arm 0 is still the first untried one
     [0, 0]
     """
 
@@ -47,23 +51,21 @@ class UCB1(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1, Scalars), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
-        best, top = -1, -np.inf
-        log_n = math.log(max(memory.total[0], 1.0))
+        log_n = math.log(max(memory.scalars[0].total, 1))
         for arm in range(self.arms):
             n = memory.counts[arm]
-            index = np.inf if n == 0 else memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
-            if index > top:
-                best, top = arm, index
-        for unit in range(self.units):
-            choice.arms[unit] = best
+            memory.indices[arm] = FIRST
+            if n > 0:
+                memory.indices[arm] = memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+        assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""
         for unit in range(self.units):
             memory.counts[choice.arms[unit]] += 1
             memory.sums[choice.arms[unit]] += rewards[unit]
-            memory.total[0] += 1
+        memory.scalars[0].total += self.units

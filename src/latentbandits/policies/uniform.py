@@ -4,20 +4,22 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream, below
 from latentbandits.settings import AtLeast, checked
 
+Scalars = record(rewards=int)
+
 
 class Memory(NamedTuple):
-    """Number of rewards told; there is nothing else to remember."""
+    """Number of rewards so far; there is nothing else to remember."""
 
-    told: np.ndarray
+    scalars: np.ndarray
 
 
 @checked
 class UniformRandom(NamedTuple):
-    """Play a random arm, drawn anew for every unit.
+    """Play a random arm, sampled for every unit.
 
     Parameters
     ----------
@@ -39,13 +41,13 @@ class UniformRandom(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, np.int64))
+        return Memory(np.zeros(1, Scalars))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Draw each unit's arm."""
+        """Sample each unit's arm."""
         for unit in range(self.units):
             choice.arms[unit] = below(random, self.arms)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:  # noqa: ARG002
         """Count."""
-        memory.told[0] += rewards.shape[0]
+        memory.scalars[0].rewards += rewards.shape[0]
