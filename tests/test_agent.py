@@ -62,7 +62,7 @@ def test_the_lag_is_the_last_completed_decision() -> None:
     first, second, third = agent.ask(), agent.ask(), agent.ask()
     agent.tell(second, 0.2)
     agent.tell(third, 0.3)
-    agent.tell(first, 0.1)  # told last, so this is what the next context looks back at
+    agent.tell(first, 0.1)  # the last one completed, so this is what the next context looks back at
     agent.ask()
     assert agent._open[3].features.tolist() == [first.arm, 0.1]
 
@@ -149,7 +149,7 @@ def test_exp3_survives_rewards_outside_its_range() -> None:
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e6, 1e50])
-def test_rewards_of_any_size_keep_the_state_finite(size: float) -> None:
+def test_rewards_of_any_size_keep_the_memory_finite(size: float) -> None:
     generator = np.random.default_rng(0)
     for name in ONLINE:
         agent = lb.Agent(lb.policy(name), seed=0)
@@ -164,7 +164,7 @@ def test_copies_are_refused() -> None:
     import pickle
 
     for act in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="must be save and load"):
+        with pytest.raises(TypeError, match="cannot be pickled or copied; use save and load"):
             act(lb.Agent("ucb1"))
 
 
@@ -182,7 +182,7 @@ def test_threads_may_save_to_one_path(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["agent"]
 
 
-def test_reasons_are_told() -> None:
+def test_decisions_give_their_reasons() -> None:
     agent = lb.Agent(lb.policy("adasp-ucb", min_gap=1, staleness=3, margin=0, residual_threshold=1e9), seed=0)
     why = []
     for _ in range(8):
@@ -205,7 +205,7 @@ def test_reasons_are_told() -> None:
         (lambda a, d: a.tell(d, [0.5] * (a.policy.units + 1)), "must be"),
         (lambda a, d: a.tell(d, []), "rewards is [] but must be"),
         (lambda a, d: a.tell(99, 0.5), "decision is 99 but must be an open one"),
-        (lambda a, d: a.tell(0, 0.5), "decision is 0 but must be an open one (this one was told or forgotten)"),
+        (lambda a, d: a.tell(0, 0.5), "decision is 0 but must be an open one (this one is completed or forgotten)"),
         (lambda a, d: a.tell("0", 0.5), "decision is '0' but must be an open one"),
         (lambda a, d: a.tell(True, 0.5), "decision is True but must be an open one"),
         (lambda a, d: a.tell(1.0, 0.5), "decision is 1.0 but must be an open one"),
@@ -266,7 +266,7 @@ def test_the_oldest_decision_is_forgotten_when_too_many_wait() -> None:
     assert list(agent.open) == [2, 3, 4]
     agent.forget(asked[3])
     assert list(agent.open) == [2, 4]
-    with pytest.raises(ValueError, match="told or forgotten"):
+    with pytest.raises(ValueError, match="completed or forgotten"):
         agent.tell(asked[0], 1.0)
 
 
@@ -290,7 +290,7 @@ def test_every_truncated_or_altered_file_is_refused(tmp_path: Path) -> None:
     whole = saved(tmp_path / "agent").read_bytes()
     for size in range(0, len(whole), 41):
         (tmp_path / "part").write_bytes(whole[:size])
-        with pytest.raises(ValueError, match="is damaged or no agent file but must be a file written by save"):
+        with pytest.raises(ValueError, match="is damaged or not an agent file but must be a file written by save"):
             lb.Agent.load(tmp_path / "part")
     for at in range(0, len(whole), 53):  # one flipped byte is noticed, or harmless (a date in a header, say)
         (tmp_path / "part").write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
@@ -306,30 +306,46 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
         for name in old.namelist():
             content = old.read(name)
             if name == "agent.json":
-                about = json.loads(content)
-                change(about)
-                content = json.dumps(about).encode()
+                description = json.loads(content)
+                change(description)
+                content = json.dumps(description).encode()
             new.writestr(name, content)
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda about: about.update(version=3), "has format version 3 .* but must be at most 2; update latentbandits"),
         (
-            lambda about: (about.clear(), about.update(format="latentbandits agent", version=3, payload=1)),
-            "has format version 3",
+            lambda description: description.update(version=4),
+            r"format version .* \(written by .*\) is 4 but must be 3; update",
         ),
-        (lambda about: about.update(version=0), "is damaged or no agent file"),
-        (lambda about: about.update(max_open=0), "is damaged or no agent file"),
-        (lambda about: about["policy"].update({"class": "BayesLimit"}), "a policy BayesLimit from outside"),
-        (lambda about: about.update(format="cake"), "is damaged or no agent file"),
-        (lambda about: about.pop("policy"), "is damaged or no agent file"),
-        (lambda about: about["policy"].update({"class": "os:system"}), "a policy os:system from outside the package"),
-        (lambda about: about["policy"].update({"class": "UCB1"}), "setting is 'covariates' but must be one of arms"),
-        (lambda about: about["policy"]["settings"].update(arms=3), "is damaged or no agent file"),
-        (lambda about: about["policy"]["settings"].update(arms=1), "arms is 1 but must be an integer at least 2"),
-        (lambda about: about["open"].append(77), "is damaged or no agent file"),
+        (lambda description: description.update(version=2), r"format version .* \(written by .*\) is 2 but must be 3$"),
+        (
+            lambda description: (
+                description.clear(),
+                description.update(format="latentbandits agent", version=4, payload=1),
+            ),
+            "is 4 but must be 3",
+        ),
+        (lambda description: description.update(version=0), "is damaged or not an agent file"),
+        (lambda description: description.update(max_open=0), "is damaged or not an agent file"),
+        (lambda description: description["policy"].update({"class": "BayesLimit"}), "a policy BayesLimit from outside"),
+        (lambda description: description.update(format="cake"), "is damaged or not an agent file"),
+        (lambda description: description.pop("policy"), "is damaged or not an agent file"),
+        (
+            lambda description: description["policy"].update({"class": "os:system"}),
+            "a policy os:system from outside the package",
+        ),
+        (
+            lambda description: description["policy"].update({"class": "UCB1"}),
+            "setting is 'covariates' but must be one of arms",
+        ),
+        (lambda description: description["policy"]["settings"].update(arms=3), "is damaged or not an agent file"),
+        (
+            lambda description: description["policy"]["settings"].update(arms=1),
+            "arms is 1 but must be an integer at least 2",
+        ),
+        (lambda description: description["open"].append(77), "is damaged or not an agent file"),
     ],
 )
 def test_files_that_lie_are_refused(tmp_path: Path, change: Any, sentence: str) -> None:
@@ -343,15 +359,15 @@ def test_a_file_of_another_policy_is_refused(tmp_path: Path) -> None:
     assert lb.Agent.load(path, policy=lb.policy("adasp-ucb")).open == (30,)
     assert lb.Agent.load(path, policy=lb.TraceLearner).open == (30,)
     assert lb.Agent.load(path, policy="adasp-ucb").open == (30,)
-    with pytest.raises(ValueError, match="holds a policy TraceLearner but must be the expected UCB1"):
+    with pytest.raises(ValueError, match="policy of the file is TraceLearner but must be UCB1, the expected one"):
         lb.Agent.load(path, policy=lb.UCB1)
-    with pytest.raises(ValueError, match=r"holds TraceLearner\(.*staleness=50.*must be the expected .*staleness=7"):
+    with pytest.raises(ValueError, match=r"policy of the file is TraceLearner\(.*staleness=50.*must be .*staleness=7"):
         lb.Agent.load(path, policy=lb.policy("adasp-ucb", staleness=7))
 
 
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        lb.Agent.load(tmp_path / "nowhere")
+        lb.Agent.load(tmp_path / "missing")
 
 
 def test_a_crash_while_saving_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

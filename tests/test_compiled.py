@@ -53,7 +53,9 @@ def test_the_cache_is_used_and_notices_an_edit(tmp_path: Path) -> None:
     policy = home / "latentbandits" / "policies" / "epsilon_greedy.py"
     text = policy.read_text()
     stamp = policy.stat()
-    policy.write_text(text.replace("best = below(random, self.arms)", "best = 0 * below(random, self.arms)"))
+    policy.write_text(
+        text.replace("assign(below(random, self.arms), choice)", "assign(0 * below(random, self.arms), choice)")
+    )
     os.utime(policy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # not even the date gives it away
     edited, hits = run(script, home, cache=cache).split()
     assert hits == "0"
@@ -62,6 +64,29 @@ def test_the_cache_is_used_and_notices_an_edit(tmp_path: Path) -> None:
     policy.write_text(text)
     back, hits = run(script, home, cache=cache).split()
     assert (back, hits) == (first, "1")
+
+
+EDITED = """
+import pathlib
+import latentbandits as lb
+lb.policy("epsilon-greedy")
+policy = pathlib.Path(lb.__file__).parent / "policies" / "epsilon_greedy.py"
+policy.write_text(policy.read_text().replace({old!r}, {new!r}))
+"""
+
+
+def test_an_edit_after_the_import_does_not_poison_the_cache(tmp_path: Path) -> None:
+    """A process goes on with the code that it imported; what it compiles must not be kept as that of the edited file."""
+    home, cache = tmp_path / "home", tmp_path / "cache"
+    shutil.copytree(PACKAGE, home / "latentbandits", ignore=shutil.ignore_patterns("__pycache__"))
+    script = REGRET.format(home=str(home))
+    before, _ = run(script, home, cache=tmp_path / "other").split()
+    old = "assign(below(random, self.arms), choice)"
+    edit = EDITED.format(old=old, new=old.replace("below", "0 * below"))
+    assert run(edit + script, home, cache=cache).split()[0] == before
+    after, hits = run(script, home, cache=cache).split()
+    assert hits == "0"
+    assert after != before
 
 
 def test_an_unwritable_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
@@ -99,7 +124,7 @@ def test_numba_is_not_imported_until_it_is_needed(script: str) -> None:
 
 
 class Careless(NamedTuple):
-    """A stranger's policy that allocates in `choose`."""
+    """A policy of user code that allocates in `choose`."""
 
     arms: int = 2
     units: int = 1
@@ -107,19 +132,19 @@ class Careless(NamedTuple):
     def init(self) -> Any:
         return Memory(np.zeros(1))
 
-    def choose(self, state: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+    def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[:] = np.zeros(self.units, np.int64)
 
-    def learn(self, state: Any, choice: Choice, rewards: np.ndarray) -> None:
-        state.told[0] += 1
+    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+        memory.learned[0] += 1
 
 
 class Memory(NamedTuple):
-    told: np.ndarray
+    learned: np.ndarray
 
 
-def test_a_policy_that_does_not_compile_is_told_why() -> None:
-    with pytest.raises(TypeError, match=r"^Careless: the code does not compile but must be .* that allocate nothing"):
+def test_the_error_of_a_policy_that_does_not_compile_gives_the_reason() -> None:
+    with pytest.raises(TypeError, match=r"^Careless: code is not compilable but must be .* that allocate nothing"):
         lb.Agent(Careless()).ask()
 
 

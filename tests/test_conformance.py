@@ -1,11 +1,14 @@
 """Every policy of the package goes through the suite that user code inherits."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.compiled import CompileError
 from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Choice
 from latentbandits.testing import PolicyChecks
 
 VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} | {
@@ -34,3 +37,72 @@ class TestPolicies(PolicyChecks):
 
     def learns(self) -> bool:
         return self.name not in IGNORANT
+
+
+class Counted(NamedTuple):
+    counts: np.ndarray
+
+
+class Modest(NamedTuple):
+    """A policy of user code that keeps to the rules; those below break one each."""
+
+    arms: int = 2
+    units: int = 1
+
+    def init(self) -> Counted:
+        return Counted(np.zeros(self.arms))
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = 0
+
+    def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
+        memory.counts[choice.arms[0]] += 1
+
+
+class AllocatesToChoose(NamedTuple):
+    arms: int = 2
+    units: int = 1
+    init = Modest.init
+    learn = Modest.learn
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = np.argmax(memory.counts + 0.0)
+
+
+class AllocatesToLearn(NamedTuple):
+    arms: int = 2
+    units: int = 1
+    init = Modest.init
+    choose = Modest.choose
+
+    def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
+        memory.counts[choice.arms[0]] += np.ones(3).sum()
+
+
+class NeverLearns(NamedTuple):
+    arms: int = 2
+    units: int = 1
+    init = Modest.init
+    choose = Modest.choose
+
+    def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
+        pass
+
+
+def checks_of(policy: Any) -> PolicyChecks:
+    checks = PolicyChecks()
+    checks.policy = lambda: policy  # type: ignore[method-assign]
+    return checks
+
+
+@pytest.mark.parametrize("policy", [AllocatesToChoose(), AllocatesToLearn()])
+def test_a_policy_that_allocates_is_caught(policy: Any) -> None:
+    checks_of(Modest()).test_choosing_and_learning_allocate_nothing()
+    with pytest.raises(CompileError, match="allocate nothing"):
+        checks_of(policy).test_choosing_and_learning_allocate_nothing()
+
+
+def test_a_policy_that_never_learns_is_caught() -> None:
+    checks_of(Modest()).test_learning_is_about_the_choice_it_is_given()
+    with pytest.raises(AssertionError):
+        checks_of(NeverLearns()).test_learning_is_about_the_choice_it_is_given()

@@ -143,7 +143,7 @@ def test_bad_simulations_are_refused(change: dict[str, Any], sentence: str) -> N
 
 
 class Broken(NamedTuple):
-    """A stranger's policy that chooses an arm which does not exist."""
+    """A policy of user code that chooses an arm which does not exist."""
 
     arms: int = 2
     units: int = 1
@@ -177,7 +177,7 @@ def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
 
 @dataclass
 class Liar:
-    """A stranger's world that breaks its promise."""
+    """A world of user code that does not keep to the protocol."""
 
     change: Callable[[Realisation], Realisation]
     arms: int = 2

@@ -1,4 +1,4 @@
-"""A policy in somebody's own program: ask for a decision, tell its rewards, save and restore exactly."""
+"""A policy in a user's own program: ask for a decision, tell its rewards, save and restore exactly."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from latentbandits import __version__, specs
-from latentbandits.compiled import entry
+from latentbandits.compiled import machine_code
 from latentbandits.files import write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, NOTES, REASONS, WHY, Choice, Oracle, Policy
@@ -20,7 +20,7 @@ from latentbandits.settings import describe, refuse, whole
 
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
-FORMAT, FORMAT_VERSION = "latentbandits agent", 2
+FORMAT, FORMAT_VERSION = "latentbandits agent", 3
 
 
 class Decision(NamedTuple):
@@ -29,7 +29,7 @@ class Decision(NamedTuple):
     Attributes
     ----------
     id : int
-        Names the decision when its rewards are told.
+        Names the decision when its rewards arrive.
     arms : tuple of int
         The arm of every unit.
     why : tuple of str
@@ -60,8 +60,8 @@ class Agent:
     """A policy online.
 
     Several decisions may be open at once, and rewards may come late, out of order or never: every decision carries what the policy needs
-    to learn from it. The lag of a policy that looks back is by definition the last *completed* decision: the one whose rewards were
-    told last, whenever it was made. An agent is not safe to share between threads without a lock.
+    to learn from it. The lag of a policy that looks back is by definition the last *completed* decision: the one whose rewards arrived
+    last, whenever it was made. An agent is not safe to share between threads without a lock.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Agent:
     seed : int
         Names the agent's randomness.
     max_open : int
-        Decisions that may wait for rewards; beyond it the oldest is forgotten, so that rewards that never come cost no memory.
+        Decisions that may wait for rewards; beyond it the oldest is forgotten, so that rewards that never arrive cost no memory.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Agent:
     >>> agent.tell(first, 0.9)
     >>> agent.tell(first, 0.9)
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Agent: decision is 0 but must be an open one (this one was told or forgotten)
+    latentbandits.settings.Refusal: Agent: decision is 0 but must be an open one (this one is completed or forgotten)
     """
 
     def __init__(self, policy: Policy | str, seed: int = 0, max_open: int = 10_000) -> None:
@@ -108,8 +108,8 @@ class Agent:
         self._units, self._width = self._policy.units, getattr(self._policy, "width", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         self._blank = Choice.blank(self._policy)
-        self._choose = entry(choose, self._policy, self._memory, self._nothing, self._random, self._blank)
-        self._learn = entry(learn, self._policy, self._memory, self._blank, self._rewards)
+        self._choose = machine_code(choose, self._policy, self._memory, self._nothing, self._random, self._blank)
+        self._learn = machine_code(learn, self._policy, self._memory, self._blank, self._rewards)
 
     @property
     def policy(self) -> Policy:
@@ -118,14 +118,14 @@ class Agent:
 
     @property
     def memory(self) -> Any:
-        """What the policy remembers; to be looked at, not changed."""
+        """What the policy remembers; for reading, not to be changed."""
         return self._memory
 
     @property
     def belief(self) -> Any:
-        """What the policy believes about the hidden state, if it is one that says so: see ``StateLibrary.belief``."""
+        """What the policy believes about the hidden state, if it has beliefs: see ``StateLibrary.belief``."""
         if not hasattr(self._policy, "belief"):
-            raise AttributeError("Agent: this policy tells no belief but must be one that does, such as StateLibrary")
+            raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
         return self._policy.belief(self._memory)
 
     @property
@@ -146,7 +146,7 @@ class Agent:
         self._choose(self._policy, self._memory, observed, self._random, choice)
         arms = tuple(choice.arms.tolist())
         if min(arms) < 0 or max(arms) >= self._arms:
-            raise refuse("Agent", "choice", arms, f"arms from 0 to {self._arms - 1}; the policy is wrong")
+            raise refuse("Agent", "choice", arms, f"arms from 0 to {self._arms - 1} (this is an error of the policy)")
         made = self._next
         self._next += 1
         if len(self._open) >= self._max_open:
@@ -157,9 +157,8 @@ class Agent:
     def tell(self, decision: Decision | int, rewards: float | Sequence[float] | np.ndarray) -> None:
         """Learn from the rewards of a decision: one per unit (a plain number for one unit). Bad input changes nothing."""
         known = self._find(decision)
-        if (
-            type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD
-        ):  # the usual case, quick
+        # the usual case first, since checks take longer than learning
+        if type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
             self._rewards[0] = rewards
         else:
             self._rewards[:] = self._received(rewards)
@@ -182,7 +181,7 @@ class Agent:
         return [float(value) for value in values]
 
     def forget(self, decision: Decision | int) -> None:
-        """Give up on a decision whose rewards will never come."""
+        """Drop a decision whose rewards will never arrive."""
         del self._open[self._find(decision)]
 
     def _find(self, decision: Decision | int) -> int:
@@ -193,7 +192,9 @@ class Agent:
                 raise refuse("Agent", "decision", decision, "one that this agent made")
             return known
         past = whole_number and 0 <= known < self._next
-        raise refuse("Agent", "decision", known, "an open one" + (" (this one was told or forgotten)" if past else ""))
+        raise refuse(
+            "Agent", "decision", known, "an open one" + (" (this one is completed or forgotten)" if past else "")
+        )
 
     def _observe(self, context: Any) -> np.ndarray:
         wanted = f"{self._covariates} finite numbers, the policy's covariates"
@@ -211,15 +212,15 @@ class Agent:
         return observed
 
     def __getstate__(self) -> Any:
-        raise TypeError("Agent: it can be neither pickled nor copied but must be save and load")
+        raise TypeError("Agent: an agent cannot be pickled or copied; use save and load")
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the agent to a file, whole or not at all.
 
         The file is a zip archive of NumPy arrays and one JSON document that describes them. It holds everything: the policy's settings, its
-        state, the random stream and the open decisions.
+        memory (without fields that the policy names in `scratch`), the random stream and the open decisions.
         """
-        about = {
+        description = {
             "format": FORMAT,
             "version": FORMAT_VERSION,
             "written_by": f"latentbandits {__version__}",
@@ -228,14 +229,14 @@ class Agent:
             "max_open": self._max_open,
             "open": list(self._open),
         }
-        arrays = {f"memory/{name}": value for name, value in zip(self._memory._fields, self._memory, strict=True)}
+        arrays = {f"memory/{name}": getattr(self._memory, name) for name in saved_fields(self._policy, self._memory)}
         arrays["random"] = self._random
         for part, blank in zip(Choice._fields, self._blank, strict=True):
             rows = [getattr(choice, part) for choice in self._open.values()]
             arrays[f"open/{part}"] = np.array(rows, dtype=blank.dtype).reshape(len(rows), len(blank))
         content = BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("agent.json", json.dumps(about, indent=1))
+            archive.writestr("agent.json", json.dumps(description, indent=1))
             for name, value in arrays.items():
                 with archive.open(f"{name}.npy", "w") as member:
                     np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
@@ -255,40 +256,40 @@ class Agent:
         """
         content = Path(path).read_bytes()
         try:
-            about, arrays = unpack(content)
-            version = about["version"]
+            description, arrays = unpack(content)
+            version = description["version"]
             if type(version) is not int or version < 1:
                 raise KeyError("version")
         except Exception as problem:  # a damaged archive fails in a dozen ways
             raise damaged(path) from problem
-        if version > FORMAT_VERSION:
+        if version != FORMAT_VERSION:
+            writer = description.get("written_by")
+            hint = "; update latentbandits" if version > FORMAT_VERSION else ""
             raise ValueError(
-                f"Agent: {os.fspath(path)} has format version {version} (written by {about.get('written_by')}) "
-                f"but must be at most {FORMAT_VERSION}; update latentbandits"
+                f"Agent: format version of {os.fspath(path)} (written by {writer}) is {version} "
+                f"but must be {FORMAT_VERSION}{hint}"
             )
         made: Self = cls.__new__(cls)
         try:
-            kind, settings = str(about["policy"]["class"]), dict(about["policy"]["settings"])
+            kind, settings = str(description["policy"]["class"]), dict(description["policy"]["settings"])
         except (KeyError, TypeError, ValueError) as problem:
             raise damaged(path) from problem
         made._policy = restored(kind, settings, policy)
         try:
-            made._take(about, arrays)
+            made._take(description, arrays)
         except (KeyError, TypeError, ValueError) as problem:
             raise damaged(path) from problem
         made._bind()
         return made
 
-    def _take(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Take over a file's state, stream and open decisions, all of which must fit the policy."""
-        self._next, self._max_open = int(about["next_decision"]), int(about["max_open"])
-        fresh = self._policy.init()
-        if about["version"] == 1:  # a policy may have learned to remember more since: that begins afresh
-            arrays = {f"memory/{name}": old for name, old in zip(fresh._fields, fresh, strict=True)} | arrays
-        parts = {name: fitting(arrays, f"memory/{name}", old) for name, old in zip(fresh._fields, fresh, strict=True)}
-        self._memory = type(fresh)(**parts)
+    def _take(self, description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take over a file's memory, stream and open decisions, all of which must fit the policy."""
+        self._next, self._max_open = int(description["next_decision"]), int(description["max_open"])
+        fresh: Any = self._policy.init()
+        names = saved_fields(self._policy, fresh)
+        self._memory = fresh._replace(**{n: fitting(arrays, f"memory/{n}", getattr(fresh, n)) for n in names})
         self._random = fitting(arrays, "random", np.zeros(1, np.uint64))
-        ids = [int(known) for known in about["open"]]
+        ids = [int(known) for known in description["open"]]
         if self._max_open < 1 or (ids and not 0 <= min(ids) <= max(ids) < self._next):
             raise KeyError("open")
         rows = {}
@@ -300,35 +301,41 @@ class Agent:
         self._open = {known: Choice(*(rows[part][i].copy() for part in Choice._fields)) for i, known in enumerate(ids)}
 
 
+def saved_fields(policy: Policy, memory: Any) -> list[str]:
+    """Return the names of the memory's fields that a file keeps: all but the policy's scratch space."""
+    scratch: tuple[str, ...] = getattr(policy, "scratch", ())
+    return [name for name in memory._fields if name not in scratch]
+
+
 def class_name(kind: type) -> str:
     """Return the name of a policy class in a file: short for the package's own, with its module for others."""
     return kind.__name__ if registry.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def damaged(path: str | os.PathLike[str]) -> ValueError:
-    """Return the sentence for a file that cannot be read."""
-    return ValueError(f"Agent: {os.fspath(path)} is damaged or no agent file but must be a file written by save")
+    """Return the refusal of a file that cannot be read."""
+    return ValueError(f"Agent: {os.fspath(path)} is damaged or not an agent file but must be a file written by save")
 
 
 def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
     """Return the policy of a file, or refuse it."""
     known: dict[str, Any] = dict(registry.CLASSES)
     if isinstance(expected, str):
-        expected = registry.entry(expected).make
+        expected = registry.registration(expected).make
     if expected is not None:
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
-            raise ValueError(f"Agent: the file holds a policy {name} but must be the expected {wanted}")
+            raise ValueError(f"Agent: policy of the file is {name} but must be {wanted}, the expected one")
         known = {wanted: kind}
     if name not in known or not hasattr(known[name], "choose"):
         raise ValueError(
-            f"Agent: the file holds a policy {name} from outside the package "
-            "but must be Agent.load(path, policy=...) with its class"
+            f"Agent: the file holds a policy {name} from outside the package; "
+            "pass its class, as in Agent.load(path, policy=...)"
         )
     made = known[name](**settings)
     if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
-        raise ValueError(f"Agent: the file holds {made} but must be the expected {expected}")
+        raise ValueError(f"Agent: policy of the file is {made} but must be {expected}, the expected one")
     return made
 
 
@@ -344,13 +351,13 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the description and the arrays of an agent file."""
     arrays: dict[str, np.ndarray] = {}
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        about: dict[str, Any] = json.loads(archive.read("agent.json"))
-        if about["format"] != FORMAT:
+        description: dict[str, Any] = json.loads(archive.read("agent.json"))
+        if description["format"] != FORMAT:
             raise KeyError("format")
-        if about["version"] > FORMAT_VERSION:
-            return about, arrays
+        if description["version"] != FORMAT_VERSION:
+            return description, arrays
         for name in archive.namelist():
             if name.endswith(".npy"):
                 member = BytesIO(archive.read(name))
                 arrays[name.removesuffix(".npy")] = np.lib.format.read_array(member, allow_pickle=False)
-    return about, arrays
+    return description, arrays

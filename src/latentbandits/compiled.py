@@ -8,7 +8,8 @@ Compilation has three rules, each of which was measured:
 - ``choose``, ``learn`` and every kernel allocate nothing, and are compiled without reference counting (``_nrt``): the counting
   alone took half of a round.
 - numba's disk cache looks only at the file of the outermost function, so an edit of a policy would run stale code. The cache
-  therefore lives in a folder named by a digest of the package's sources; code from elsewhere is never cached.
+  therefore lives in a folder named by a digest of the package's sources; code from elsewhere is never cached, nor is anything
+  once a source has been edited after the import.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from typing import Any, TypeVar
 
 
 class CompileError(TypeError):
-    """A stranger's code that numba cannot compile, in one sentence."""
+    """User code that numba cannot compile, in one sentence."""
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -35,8 +36,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parent
 _INLINE = {"forceinline": True, "error_model": "numpy"}
 _KEPT_DAYS = 30
-# Rooms with nothing to compile: an edit there keeps the machine code
-_NEVER_COMPILED = ("advice", "cli", "experiments", "report", "testing", "theory")
+# Packages with nothing to compile: an edit there keeps the machine code
+_NEVER_COMPILED = ("advice", "cli", "experiments", "presentation", "report", "testing", "theory")
 _kernels: list[Callable[..., Any]] = []
 _registered: set[Callable[..., Any]] = set()
 _setting_cache = threading.Lock()
@@ -45,7 +46,7 @@ _setting_cache = threading.Lock()
 def kernel(function: Function) -> Function:
     """Mark a plain function so that compiled code may call it; it must not allocate.
 
-    The function itself stays ordinary Python. Anybody's helper functions may be marked.
+    The function itself stays ordinary Python. Helper functions of user code may be marked too.
 
     Examples
     --------
@@ -86,17 +87,36 @@ def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *_: function
 
 
+def _sources() -> dict[str, tuple[int, int, int]]:
+    """Return the dates and the size of every source file that may be compiled."""
+    found = {}
+    folders = [str(_PACKAGE)]
+    for folder in folders:  # which grows: os.scandir is ten times as quick as Path.rglob, and this runs at import
+        for item in os.scandir(folder):
+            if item.is_dir() and item.name not in _NEVER_COMPILED:
+                folders.append(item.path)
+            elif item.name.endswith(".py"):
+                stat = item.stat()
+                found[item.path] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
+    return found
+
+
+# Functions are compiled as they were when they were imported, whatever has become of their files since
+_IMPORTED = _sources()
+
+
 @functools.cache
-def digest() -> str:
-    """Return a fingerprint of every source file that may be compiled and of the compiler."""
+def digest() -> str | None:
+    """Return a fingerprint of the compiler and of all sources that may be compiled; None if they have changed since the import."""
     import numba
 
     made = hashlib.sha256(f"{numba.__version__} {sys.version} {platform.machine()}".encode())
-    for file in sorted(_PACKAGE.rglob("*.py")):
-        name = file.relative_to(_PACKAGE)
-        if name.parts[0] not in _NEVER_COMPILED:
-            made.update(str(name).encode() + b"\0" + file.read_bytes())
-    return made.hexdigest()[:16]
+    try:
+        for path in sorted(_IMPORTED):
+            made.update(os.path.relpath(path, _PACKAGE).encode() + b"\0" + Path(path).read_bytes())
+    except OSError:
+        return None
+    return made.hexdigest()[:16] if _sources() == _IMPORTED else None
 
 
 def cache_root() -> Path:
@@ -109,9 +129,11 @@ def cache_root() -> Path:
 
 @functools.cache
 def _cache_folder() -> Path | None:
-    """Return this version's folder, and drop those unused for a month; None where nothing can be written."""
-    root = cache_root() / "latentbandits-code"
-    folder = root / digest()
+    """Return this version's folder, and drop those unused for a month; None if nothing can be written or sources have changed."""
+    root, version = cache_root() / "latentbandits-code", digest()
+    if version is None:
+        return None
+    folder = root / version
     try:
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
@@ -152,7 +174,7 @@ def _dispatcher(function: Callable[..., Any], keep: bool) -> Callable[..., Any]:
     return made  # type: ignore[no-any-return]
 
 
-def _strangers(function: Callable[..., Any], parts: tuple[object, ...]) -> list[str]:
+def _outside(function: Callable[..., Any], parts: tuple[object, ...]) -> list[str]:
     """Return the names of what does not belong to this package, or not to what its digest covers."""
     kinds = (function, *map(type, parts))
     homes = [f"{kind.__module__}.".split(".") for kind in kinds]
@@ -163,27 +185,27 @@ def _strangers(function: Callable[..., Any], parts: tuple[object, ...]) -> list[
 
 @contextlib.contextmanager
 def _explained(names: list[str]) -> Iterator[None]:
-    """Say in one sentence why a stranger's code does not compile; numba's pages are the cause."""
+    """Say in one sentence why user code does not compile; numba's own message stays as the cause."""
     from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
     try:
         yield
     except (NumbaError, UnsupportedBytecodeError) as problem:
         raise CompileError(
-            f"{', '.join(names)}: the code does not compile but must be what numba can compile, "
-            f"with choose, learn and kernels that allocate nothing ({_place(str(problem))})"
+            f"{', '.join(names)}: code is not compilable but must be what numba can compile, "
+            f"with choose, learn and kernels that allocate nothing ({_location(str(problem))})"
         ) from problem
 
 
-def _place(said: str) -> str:
-    """Return the line that numba stumbled over and its first words about it."""
-    places = re.findall(r'File "([^"]+)", line (\d+)', said)
+def _location(message: str) -> str:
+    """Return the line that numba refuses, and its reason."""
+    places = re.findall(r'File "([^"]+)", line (\d+)', message)
     reasons = [
         line.strip()
-        for line in said.splitlines()
+        for line in message.splitlines()
         if re.match(r"\s*(Unknown|Invalid use|Cannot|Untyped|No impl|NameError)", line)
     ]
-    where = f"{Path(places[-1][0]).name}, line {places[-1][1]}" if places else "somewhere"
+    where = f"{Path(places[-1][0]).name}, line {places[-1][1]}" if places else "unknown line"
     return where + (f": {reasons[0]}" if reasons else "")
 
 
@@ -200,41 +222,41 @@ def fast(function: Callable[..., Any], *parts: object) -> Callable[..., Any]:
     """
     if disabled():
         return plain(function)
-    strange = _strangers(function, parts)
-    made = _dispatcher(function, not strange)
+    outside = _outside(function, parts)
+    made = _dispatcher(function, not outside)
     _register()
-    if not strange:
+    if not outside:
         return made
 
     @functools.wraps(made)
     def run(*args: Any) -> Any:
-        with _explained(strange):
+        with _explained(outside):
             return made(*args)
 
     return run
 
 
-def entry(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
+def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
     """Return the machine code of a function for arguments of just these types, the first of which is a policy.
 
-    Calling it skips numba's look at the types of all arguments, which takes ten times as long as an online decision itself. The caller
-    answers for the types.
+    Calling it skips numba's check of the types of all arguments, which takes ten times as long as an online decision. The caller
+    must pass the same types.
     """
     if disabled():
         return plain(function)
     from numba import typeof
 
-    strange = _strangers(function, args[:1])
-    made: Any = _dispatcher(function, not strange)
+    outside = _outside(function, args[:1])
+    made: Any = _dispatcher(function, not outside)
     _register()
     signature = tuple(typeof(arg) for arg in args)
-    with _explained(strange):
+    with _explained(outside):
         made.compile(signature)
     return made.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
 def plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the interpreted form of a function, as silent about overflow as the compiled one."""
+    """Return the interpreted form of a function, without warnings about overflow, like the compiled one."""
 
     @functools.wraps(function)
     def run(*args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The three words that every room shares: a policy makes a choice, a world is realised as a realisation.
+"""What all parts of the package share: a policy makes a choice, a world is realised as a realisation.
 
 A policy is a NamedTuple of settings with three methods, ``init``, ``choose`` and ``learn``. The same methods run compiled, interpreted,
 in simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
@@ -112,7 +112,7 @@ class Policy(Protocol):
 
 
 class Truth(NamedTuple):
-    """What an oracle may know of a hidden Markov world.
+    """What an oracle is given of a hidden Markov world.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class Truth(NamedTuple):
 
 
 class Realisation(NamedTuple):
-    """A realised world: everything that happens, for every arm, before anybody has chosen.
+    """A realised world: everything that happens, for every arm, before any choice.
 
     Attributes
     ----------
@@ -141,7 +141,7 @@ class Realisation(NamedTuple):
     rewards : array (rounds, units, arms), the reward that a unit would receive from an arm
     context : array (rounds, covariates), what a policy may observe; often with no columns
     states : int array (rounds,), the hidden state, -1 where there is none
-    truth : what oracles may know, None where the world has no chain
+    truth : what oracles are given, None where the world has no chain
     """
 
     means: np.ndarray
@@ -153,14 +153,14 @@ class Realisation(NamedTuple):
 
 @runtime_checkable
 class World(Protocol):
-    """Anything that can be realised as a realisation."""
+    """Anything that can be realised."""
 
     @property
     def arms(self) -> int:
         """Number of arms."""
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return a realisation; `draw` names what is drawn once (the reward matrix), `repeat` the path and noise on top of it.
+        """Return a realisation; `draw` names what is sampled once (the reward matrix), `repeat` the path and noise on top of it.
 
         The realisation depends on nothing but the arguments. Two realisations that differ only in `units` share everything but the noise.
         """
@@ -168,7 +168,7 @@ class World(Protocol):
 
 @runtime_checkable
 class Oracle(Protocol):
-    """A policy in the making: it must be told the truth about a world before it can play."""
+    """A policy that must be given the truth about a world before it can play."""
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the policy for this very realisation."""

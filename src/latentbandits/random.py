@@ -1,7 +1,7 @@
-"""Randomness as an argument: a stream is an array with one 64-bit word, and every draw moves it on.
+"""Randomness as an argument: a stream is an array with one 64-bit word, and every sampled number moves it on.
 
-The generator is SplitMix64 (Steele, Lea & Flood 2014): a counter stepped by a fixed odd number and scrambled. One word is its whole
-state, so it can be saved exactly, copied cheaply and used in any thread.
+The generator is SplitMix64 (Steele, Lea & Flood 2014): a counter stepped by a fixed odd number and scrambled. One word is all that it
+keeps, so it can be saved exactly, copied cheaply and used in any thread.
 """
 
 import math
@@ -44,7 +44,7 @@ def stream(seed: int, *path: int) -> Stream:
 
 @kernel
 def word(random: Stream) -> np.uint64:
-    """Draw 64 random bits."""
+    """Sample 64 random bits."""
     random[0] += _STEP
     z = random[0]
     z = (z ^ (z >> _30)) * _MIX_1
@@ -54,19 +54,19 @@ def word(random: Stream) -> np.uint64:
 
 @kernel
 def uniform(random: Stream) -> float:
-    """Draw a number from the open interval (0, 1): the middle of one of 2^52 cells, so never 0 or 1."""
+    """Sample a number from the open interval (0, 1): the middle of one of 2^52 cells, so never 0 or 1."""
     return (np.float64(word(random) >> _12) + 0.5) * 2.220446049250313e-16  # 2^-52
 
 
 @kernel
 def below(random: Stream, n: int) -> int:
-    """Draw an integer from 0, ..., n - 1."""
+    """Sample an integer from 0, ..., n - 1."""
     return min(int(uniform(random) * n), n - 1)
 
 
 @kernel
 def normal(random: Stream) -> float:
-    """Draw a standard normal number by the ziggurat of Marsaglia & Tsang (2000): 99 % of the draws cost one word and one product."""
+    """Sample a standard normal number by the ziggurat of Marsaglia & Tsang (2000): 99 % of the numbers cost one word and one product."""
     while True:
         bits = word(random)
         layer = bits & _LAST_LAYER

@@ -12,10 +12,10 @@ FIRST, LAST = 1e300, -1e300
 @kernel
 def highest(indices: np.ndarray) -> int:
     """Return the arm with the highest index, the first of equals."""
-    best, top = 0, -np.inf
-    for arm in range(len(indices)):
-        if indices[arm] > top:
-            best, top = arm, indices[arm]
+    best = 0
+    for arm in range(1, len(indices)):
+        if indices[arm] > indices[best]:
+            best = arm
     return best
 
 

@@ -1,4 +1,4 @@
-"""The table of names: what a person types, and the policy that it means."""
+"""The registry of policies: names, and the policies and settings that they stand for."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -23,8 +23,8 @@ from latentbandits.policies.uniform import UniformRandom
 from latentbandits.settings import nearest, refuse, whole
 
 
-class Entry(NamedTuple):
-    """One row of the table.
+class Registration(NamedTuple):
+    """One row of the registry.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def _gated(residual_floor: float, together: bool) -> Preset:
 
 
 def _stated(together: bool) -> Preset:
-    """Probe when a gate opens, all as the text states it, for any number of arms; the residual floor is the noise, learned unless told."""
+    """Probe when a gate opens, all as the text states it, for any number of arms; the residual floor is the noise, learned unless given."""
 
     def preset(arms: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
         return {
@@ -106,91 +106,93 @@ def _scheduled(lag: str, interval: int, together: bool) -> Preset:
 
 # The paper states neither these settings nor its code. They are the ones whose regret fits its main table best (docs/settings.md); those
 # whose names end in -stated are what its text states.
-REGISTRY: Mapping[str, Entry] = {
-    "state-library": Entry(
+REGISTRY: Mapping[str, Registration] = {
+    "state-library": Registration(
         "StateLibrary",
         StateLibrary,
         _fixed(),
-        "remembers every state met, weighs stories about the present one; told nothing",
+        "remembers every state met and weighs hypotheses about the present one; needs no settings",
     ),
-    "state-library-forgetful": Entry(
+    "state-library-forgetful": Registration(
         "StateLibrary (forgetful)", StateLibrary, _fixed(states=2), "the same with a library of two states: no memory"
     ),
-    "adarp-ucb": Entry(
+    "adarp-ucb": Registration(
         "AdaRP-UCB",
         TraceLearner,
         _gated(0.05, True),
         "as many units as arms; fingerprints in one round, refreshed when a gate opens",
     ),
-    "adarp-ucb-stated": Entry(
+    "adarp-ucb-stated": Registration(
         "AdaRP-UCB (stated)",
         TraceLearner,
         _stated(True),
         "AdaRP-UCB with lag and gates exactly as the paper's text states them",
     ),
-    "rp-ucb": Entry(
+    "rp-ucb": Registration(
         "RP-UCB", TraceLearner, _scheduled("pair", 10, True), "as many units as arms; a fingerprint every 10 rounds"
     ),
-    "adasp-ucb": Entry(
+    "adasp-ucb": Registration(
         "AdaSP-UCB", TraceLearner, _gated(0.1, False), "fingerprints in consecutive rounds, refreshed when a gate opens"
     ),
-    "adasp-ucb-stated": Entry(
+    "adasp-ucb-stated": Registration(
         "AdaSP-UCB (stated)",
         TraceLearner,
         _stated(False),
         "AdaSP-UCB with lag and gates exactly as the paper's text states them",
     ),
-    "sp-ucb": Entry(
+    "sp-ucb": Registration(
         "SP-UCB",
         TraceLearner,
         _scheduled("curves", 20, False),
         "a fingerprint in consecutive rounds, a twentieth of the time",
     ),
-    "lc-ucb": Entry(
+    "lc-ucb": Registration(
         "LC-UCB", TraceLearner, _fixed(lag="curves", exploration=1.0), "the last arm and reward as context"
     ),
-    "lc-ts": Entry(
+    "lc-ts": Registration(
         "LC-TS",
         TraceLearner,
         _fixed(lag="curves", thompson=True, exploration=0.6),
         "the same context, posterior sampling",
     ),
-    "d-ucb": Entry("D-UCB", DiscountedUCB, _fixed(), "forgets at a constant rate"),
-    "sw-ucb": Entry(
+    "d-ucb": Registration("D-UCB", DiscountedUCB, _fixed(), "forgets at a constant rate"),
+    "sw-ucb": Registration(
         "SW-UCB",
         SlidingWindowUCB,
         lambda arms, _given: {"window": 25 * arms},
         "remembers the last 25 rewards for each arm",
     ),
-    "exp3": Entry("EXP3", EXP3, _fixed(), "exponential weights against an adversary"),
-    "exp3-s": Entry("EXP3-S", EXP3, _fixed(mixing=0.2, share=0.001), "EXP3 that never forgets an arm"),
-    "ucb1": Entry("UCB1", UCB1, _fixed(), "the classical index policy"),
-    "ts": Entry("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling"),
-    "epsilon-greedy": Entry("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds"),
-    "ab-test": Entry(
-        "A/B test", ABTest, _fixed(), "tries every arm for a thousand rounds, then plays the best for ever"
+    "exp3": Registration("EXP3", EXP3, _fixed(), "exponential weights against an adversary"),
+    "exp3-s": Registration("EXP3-S", EXP3, _fixed(mixing=0.2, share=0.001), "EXP3 that never forgets an arm"),
+    "ucb1": Registration("UCB1", UCB1, _fixed(), "the classical index policy"),
+    "ts": Registration("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling"),
+    "epsilon-greedy": Registration("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds"),
+    "ab-test": Registration(
+        "A/B test", ABTest, _fixed(), "tries every arm for a thousand rounds, then always plays the best"
     ),
-    "cp-ts": Entry("CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was"),
-    "glr-ucb": Entry("GLR-UCB", GLRUCB, _fixed(), "starts anew when a likelihood ratio tells of a change"),
-    "cusum-ucb": Entry(
-        "CUSUM-UCB", CUSUMUCB, _fixed(together=True), "starts anew when rewards leave the mean of the first few"
+    "cp-ts": Registration("CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was"),
+    "glr-ucb": Registration("GLR-UCB", GLRUCB, _fixed(), "restarts when a likelihood ratio signals a change"),
+    "cusum-ucb": Registration(
+        "CUSUM-UCB", CUSUMUCB, _fixed(together=True), "restarts when rewards leave the mean of the first few"
     ),
-    "m-ucb": Entry("M-UCB", MonitoredUCB, _fixed(), "starts anew when the halves of a window differ"),
-    "probe-commit": Entry(
+    "m-ucb": Registration("M-UCB", MonitoredUCB, _fixed(), "restarts when the halves of a window differ"),
+    "probe-commit": Registration(
         "Probe-commit",
         ProbeCommit,
         lambda arms, given: {"interval": 20 * -(-arms // (given.get("units") or 1))},
         "probes a twentieth of the time, then plays the arm that paid most",
     ),
-    "random": Entry("random", UniformRandom, _fixed(), "a random arm in every round"),
-    "best-single-arm": Entry(
+    "random": Registration("random", UniformRandom, _fixed(), "a random arm in every round"),
+    "best-single-arm": Registration(
         "Optimal single arm", BestSingleArm, _fixed(), "oracle: the one arm that is best on average"
     ),
-    "bayes-limit": Entry("Bayes limit", BayesLimit, _fixed(), "oracle: knows means, chain and noise, not the state"),
-    "state-oracle": Entry("State oracle", StateOracle, _fixed(), "oracle: sees the state"),
+    "bayes-limit": Registration(
+        "Bayes limit", BayesLimit, _fixed(), "oracle: given means, chain and noise, not the state"
+    ),
+    "state-oracle": Registration("State oracle", StateOracle, _fixed(), "oracle: sees the state"),
 }
 
-# Profiles that are kept as a record of the paper's text; nobody is advised to use them
+# Presets that are kept as a record of the paper's text; never recommended
 RECORDS = ("adarp-ucb-stated", "adasp-ucb-stated")
 
 # All classes that an agent's file may name
@@ -199,7 +201,7 @@ CLASSES: Mapping[str, type] = {
 }
 
 
-def entry(name: str) -> Entry:
+def registration(name: str) -> Registration:
     """Return the row of a name, or refuse it with the nearest ones."""
     known = str(name).lower()
     if known in REGISTRY:
@@ -213,7 +215,7 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     Parameters
     ----------
     name : str
-        A name of the table, as listed by ``latentbandits policies``.
+        A name of the registry, as listed by ``latentbandits policies``.
     arms : int
         Number of arms.
     **settings
@@ -228,7 +230,7 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
-    row = entry(name)
+    row = registration(name)
     whole("policy", "arms", arms, least=2)
     units = settings.get("units")
     if units is not None:

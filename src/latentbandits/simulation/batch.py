@@ -1,4 +1,4 @@
-"""Thousands of paired runs on all cores, the same to the bit however they are cut up."""
+"""Thousands of paired runs on all cores, the same to the bit however they are split."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.compiled import entry, fast, plain
+from latentbandits.compiled import fast, machine_code, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Vector, array, refuse, whole
@@ -83,7 +83,7 @@ def simulate(
     """
     if not isinstance(world, World) or isinstance(world, type):
         raise refuse("simulate", "world", world, "a world, such as HiddenMarkov()")
-    contestants = enlist(policies, world)
+    contestants = as_policies(policies, world)
     if horizon is None:
         horizon = getattr(world, "rounds", 20_000)
     horizon, draws, repeats, bins, workers = (
@@ -111,7 +111,7 @@ def simulate(
             random = stream(seed, Purpose.POLICY, draw, repeat)
             for i, player in enumerate(players):
                 if player.units not in realisations:
-                    realisations[player.units] = sound(
+                    realisations[player.units] = validated(
                         world.realise(horizon, player.units, seed, draw, repeat), horizon, world.arms, player.units
                     )
                 player.play(realisations[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
@@ -153,7 +153,7 @@ def labelled(policies: Any) -> dict[str, Any]:
     return named
 
 
-def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
+def as_policies(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
     """Return labelled policies that fit the world, or refuse."""
     named = labelled(policies)
     if not named:
@@ -168,8 +168,8 @@ def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[st
     return named
 
 
-def sound(realisation: Realisation, rounds: int, arms: int, units: int) -> Realisation:
-    """Return a realisation that compiled code can trust, or refuse a world that broke its promise."""
+def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> Realisation:
+    """Return a realisation that compiled code can trust, or refuse a world that does not keep to the protocol."""
     shapes = {
         "means": (rounds, arms),
         "rewards": (rounds, units, arms),
@@ -179,13 +179,13 @@ def sound(realisation: Realisation, rounds: int, arms: int, units: int) -> Reali
     for name, part in parts.items():
         if part.shape != shapes[name]:
             raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
-        if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # a number that is none spoils both
+        if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # NaN fails too
             raise refuse("world", name, "not finite or too large", f"finite numbers of size at most {LARGEST_REWARD:g}")
     return Realisation(parts["means"], parts["rewards"], parts["context"], realisation.states, realisation.truth)
 
 
 def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray]:
-    """Return the policy that will play this realisation (an oracle is told the truth first) and the context that it may see."""
+    """Return the policy that will play this realisation (an oracle is given the truth first) and the context that it may see."""
     chosen: Any = contestant.informed(realisation) if hasattr(contestant, "informed") else contestant
     needed, found = getattr(chosen, "covariates", 0), realisation.context.shape[1]
     if needed not in (0, found):
@@ -224,7 +224,7 @@ class Player:
             counts,
         )
         if self._run is None:
-            self._run = entry(play, *args)
+            self._run = machine_code(play, *args)
         _refuse_wrong(chosen, self._run(*args))
 
 
@@ -245,7 +245,7 @@ def record_one(
     """
     chosen, context = prepare(contestant, realisation)
     rounds = len(realisation.means)
-    realisation = sound(realisation, rounds, chosen.arms, chosen.units)
+    realisation = validated(realisation, rounds, chosen.arms, chosen.units)
     arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
     _refuse_wrong(
@@ -270,7 +270,7 @@ def follow_one(
     True
     """
     chosen, context = prepare(contestant, realisation)
-    realisation = sound(realisation, len(realisation.means), chosen.arms, chosen.units)
+    realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
     if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
         wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
@@ -295,7 +295,7 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     (20, 40)
     """
     chosen, context = prepare(policy, realisation)
-    realisation = sound(realisation, len(realisation.means), chosen.arms, chosen.units)
+    realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
     memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
     beliefs, first = [], 0
     for end in range(start, len(realisation.means) + 1):

@@ -1,4 +1,4 @@
-"""The loop: one policy, one realisation, all rounds. It knows nothing else."""
+"""The loop: one policy, one realisation, all rounds."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def record(
     arms: np.ndarray,
     why: np.ndarray,
 ) -> int:
-    """Play on from a state and write down what happened: the arm of every unit and the reason to probe, round by round.
+    """Play on from a memory and write what happened: the arm of every unit and the reason to probe, round by round.
 
     Returns -1, or the round in which the policy chose an arm that does not exist.
     """
@@ -105,7 +105,7 @@ def follow(
     played: np.ndarray,
     arms: np.ndarray,
 ) -> int:
-    """Let a policy look over another's shoulder: it sees the arms that the other played and their rewards; write what it would have played.
+    """Let a policy learn from the arms that another one played, and their rewards; write what it would have played itself.
 
     Returns -1, or the round in which the policy chose an arm that does not exist.
     """

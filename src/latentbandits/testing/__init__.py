@@ -1,4 +1,4 @@
-"""Conformance suites for other people's policies and worlds: inherit one in a pytest class and every check runs.
+"""Conformance suites for policies and worlds of user code: inherit one in a pytest class and every check runs.
 
 Examples
 --------

@@ -42,13 +42,13 @@ class PolicyChecks:
         return True
 
     def _ready(self) -> tuple[Any, Realisation, np.ndarray]:
-        """Return the policy, informed if it is an oracle, a realisation for it, and what it may observe there."""
+        """Return the policy (an oracle is given the truth), a realisation for it, and what it may observe there."""
         policy = self.policy()
         realisation = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
         chosen, context = prepare(policy, realisation)
         return chosen, realisation, context
 
-    def test_state_is_a_tuple_of_arrays(self) -> None:
+    def test_memory_is_a_tuple_of_arrays(self) -> None:
         """Anything else could be neither compiled nor saved."""
         policy, _, _ = self._ready()
         memory = policy.init()
@@ -79,13 +79,13 @@ class PolicyChecks:
         np.testing.assert_array_equal(compiled[1], interpreted[1])
 
     def test_same_seed_same_choices(self) -> None:
-        """There is no randomness but the stream, and no memory but the state."""
+        """There is no randomness but the stream, and no memory but the one that `init` returns."""
         policy, realisation, _ = self._ready()
         first, second = (record_one(policy, realisation, stream(3))[0] for _ in range(2))
         np.testing.assert_array_equal(first, second)
 
     def test_online_equals_simulated(self) -> None:
-        """An agent asked and told round by round plays what the simulator plays."""
+        """An agent plays round by round what the simulator plays."""
         policy, realisation, context = self._ready()
         arms, _ = record_one(policy, realisation, stream(4))
         agent = Agent(policy, seed=4)
@@ -142,16 +142,10 @@ class PolicyChecks:
         policy.learn(copy, other, np.full(policy.units, 0.77))
         return numbers(copy)
 
-    def test_choosing_allocates_nothing(self) -> None:
-        """`choose` and `learn` keep every array of the state: they change it in place."""
+    def test_choosing_and_learning_allocate_nothing(self) -> None:
+        """Both are compiled without memory management, so that a policy which allocates is refused with a `CompileError`."""
         policy, realisation, context = self._ready()
-        memory, random, choice = policy.init(), stream(7), Choice.blank(policy)
-        where = [part.ctypes.data for part in memory]
-        observed = context[0] if getattr(policy, "covariates", 0) else np.zeros(0)
-        with np.errstate(all="ignore"):
-            assert policy.choose(memory, observed, random, choice) is None
-            assert policy.learn(memory, choice, realisation.rewards[0, :, 0]) is None
-        assert [part.ctypes.data for part in memory] == where
+        self._step(Agent(policy, seed=7), realisation, context, 0)
 
     @staticmethod
     def _observed(context: np.ndarray, t: int) -> np.ndarray | None:

@@ -49,15 +49,15 @@ class WorldChecks:
         np.testing.assert_array_equal(one.states, two.states)
         np.testing.assert_array_equal(one.context, two.context)
 
-    def test_a_longer_table_begins_like_a_shorter_one(self) -> None:
+    def test_a_longer_realisation_begins_like_a_shorter_one(self) -> None:
         """Rounds do not depend on those that come after them."""
         long = self.world().realise(self.rounds, 1, 1, 0, 0)
         short = self.world().realise(self.rounds // 2, 1, 1, 0, 0)
         np.testing.assert_array_equal(short.means, long.means[: self.rounds // 2])
         np.testing.assert_array_equal(short.rewards, long.rewards[: self.rounds // 2])
 
-    def test_truth_fits_the_table(self) -> None:
-        """What oracles are told is a proper chain over the realisation's arms."""
+    def test_truth_fits_the_realisation(self) -> None:
+        """What oracles are given is a proper chain over the realisation's arms."""
         realisation = self._realised()
         if realisation.truth is None:
             return
