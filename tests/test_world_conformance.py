@@ -1,4 +1,4 @@
-"""Every world of the package goes through the suite that strangers inherit."""
+"""Every world of the package passes the suite that user code inherits."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.testing import WorldChecks
+from latentbandits.worlds.registry import REGISTRY
 
 CYCLE = np.roll(np.eye(3), 1, axis=1) * 0.1 + np.eye(3) * 0.9
 WORLDS: dict[str, Any] = {
@@ -24,6 +25,11 @@ WORLDS: dict[str, Any] = {
     "seasons": lb.Seasons(rewards="bernoulli"),
     "recorded": lb.Recorded(np.random.default_rng(0).random((300, 2))),
 }
+
+
+def test_no_kind_is_left_out() -> None:
+    assert {type(world) for world in WORLDS.values()} >= {lb.HiddenMarkov, lb.Drift, lb.Seasons, lb.Recorded}
+    assert len(REGISTRY) == len({type(world) for world in WORLDS.values()})
 
 
 @pytest.mark.parametrize("name", WORLDS)
