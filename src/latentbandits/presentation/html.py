@@ -22,8 +22,9 @@ figure { margin: 1.5rem 0; } figure img { display: block; max-width: 100%; min-w
 figcaption { color: #555; font-size: .9rem; margin-top: .25rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; }
 th, td { padding: .25rem .5rem; text-align: right; vertical-align: top; border-bottom: 1px solid #eee; }
-th.text, td.text { text-align: left; } th:first-child, td:first-child { padding-left: .25rem; }
-table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
+td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; } td.name { white-space: nowrap; }
+td.text:not(:first-child) { min-width: 12rem; }
+table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; white-space: normal; } .wide small { white-space: nowrap; }
 .best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
 .holds { color: #00694c; } .not { color: #a33c00; } .tied { color: #6b5500; }
 table.claims { table-layout: fixed; width: 100%; min-width: 44rem; }
