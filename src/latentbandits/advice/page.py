@@ -68,7 +68,7 @@ def costs(advice: "Advice") -> html.Html:
         if name in advice.costs.index:
             cost = advice.costs.loc[name]
             more = [figure(cost["more"]), span(cost["low"], cost["high"]), f"{percent(cost['beaten'])} of worlds"]
-        cells = [
+        cells: list[str | Cell] = [
             Cell(str(name), "name"),
             figure(row["regret"]),
             span(row["low"], row["high"]),

@@ -31,7 +31,7 @@ from latentbandits.policies.registry import policy as named
 from latentbandits.presentation.numbers import figure
 from latentbandits.protocols import World
 from latentbandits.settings import Refusal, describe, refuse, whole
-from latentbandits.simulation.batch import enlist, simulate
+from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
 
 if TYPE_CHECKING:
@@ -302,7 +302,7 @@ def prepare(
     try:
         place = as_problem(world, horizon=horizon, runs=runs, units=units, seed=seed)
         spec = policy if isinstance(policy, str) else type(policy).__name__
-        made: Any = enlist({spec: policy}, place)[spec]
+        made: Any = as_policies({spec: policy}, place)[spec]
         check_units(spec, made, place.units)
         sizes = {"horizon": place.horizon, "runs": place.runs, "seed": place.seed}
     except Refusal as refusal:
@@ -539,7 +539,7 @@ def judge(tuning: Tuning, task: Task, changes: dict[str, Any]) -> None:
     made: dict[str, Any] = dict(zip(labels, (task.policy, tuned), strict=False))
     given = {label: text(task.name, one) for label, one in made.items()}
     if has_limit(task.world):
-        made |= enlist([LIMIT], task.world)
+        made |= as_policies([LIMIT], task.world)
     results = simulate(
         task.world, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers
     )  # fmt: skip
