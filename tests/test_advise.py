@@ -18,7 +18,7 @@ from latentbandits.advice.ranges import Range
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.text import unconfirmed
 from latentbandits.experiments.paper.worlds import published
-from latentbandits.policies.groups import ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
@@ -48,6 +48,15 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
     assert advice.winner == "state-library"
     assert advice.policy == lb.policy("state-library")
     assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_UNIT, *ORACLES, "random", "ab-test"}
+
+
+def test_groups_are_the_columns_of_the_papers_table() -> None:
+    columns = [name for name in published()["default"] if name not in ORACLES]
+    assert list(SINGLE_UNIT) == [name for name in columns if lb.policy(name).units == 1]
+    assert list(TWO_UNIT) == [name for name in columns if lb.policy(name).units == 2]
+    assert all(lb.policy(name).gated for name in ADAPTIVE)
+    assert {*ADAPTIVE, *BASELINES, *PEERS, *STATED, *ORACLES} <= set(REGISTRY)
+    assert not set(BASELINES) & {*ADAPTIVE, *PEERS}
 
 
 def test_candidates_are_what_the_deployment_permits() -> None:
@@ -101,7 +110,7 @@ def test_the_best_is_rarely_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_intervals_of_the_chosen_cover() -> None:
-    """Six windows that are nearly as good: whoever wins looked lucky. Measured on other worlds, its interval covers all the same."""
+    """Six windows that are nearly as good: the winner was also lucky. Measured on other worlds, its interval covers all the same."""
     problem = lb.Problem(states=3, dwell=40, noise=0.3, horizon=200, runs=24)
     specs = [f"sw-ucb:window={window}" for window in (30, 36, 42, 48, 54, 60)]
     true = lb.compare(problem, [*specs, "ucb1", "ab-test:test=20"], runs=12_000, seed=999)
@@ -115,7 +124,7 @@ def test_intervals_of_the_chosen_cover() -> None:
         flattered.append(true.table.loc[advice.winner, "regret"] - advice.race.regret[advice.winner].mean())
     assert 0.915 <= np.mean(covered) <= 0.985
     assert 0.915 <= np.mean(differences) <= 0.985
-    # the worlds that chose would have told a better story
+    # on the worlds that chose it, the winner looks better than it is
     assert np.mean(flattered) > 2 * np.std(flattered) / np.sqrt(200)
 
 
@@ -127,7 +136,7 @@ def test_worlds_that_choose_measure_and_check_are_different() -> None:
 
 
 def test_how_sure_is_honest() -> None:
-    """Two policies that are the same but for their name cannot be told apart; two that differ much can."""
+    """Two policies that are the same but for their name cannot be separated; two that differ much can."""
     same = {"one": lb.policy("sw-ucb"), "two": lb.policy("sw-ucb", window=51)}
     doubtful = [lb.advise(SMALL, same, seed=seed, sweep=False).sure for seed in range(20)]
     assert np.mean(np.array(doubtful) > 0.95) <= 0.25
@@ -330,7 +339,7 @@ def test_of_many_variants_of_the_winner_only_the_best_are_swept(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("words", "quantity"), [({"noise": 3e5, "means": "0 to 1e6"}, "noise"), ({"states": "200 to 300"}, "states")]
 )
-def test_a_sweep_goes_through_the_problem_wherever_that_is(words: dict[str, Any], quantity: str) -> None:
+def test_a_sweep_includes_the_range_of_the_problem(words: dict[str, Any], quantity: str) -> None:
     problem = lb.Problem(**words)
     low, high = problem.range(quantity)
     values = grid(problem, quantity)

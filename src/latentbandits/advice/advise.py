@@ -244,7 +244,9 @@ def advise(
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
         swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
-        search = flips.FlipSearch(problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next())
+        search = flips.FlipSearch(
+            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next()
+        )
         sweeps, other_kinds = search.run()
     stages.close()
     return Advice(
