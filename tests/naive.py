@@ -377,7 +377,7 @@ class NaiveFilter:
 def pairs_of(truth: Truth) -> tuple[Floats, Floats, Floats, Floats, bool]:
     """Return the truth as a chain without carryover: where there is carryover, its states are pairs of previous and current state."""
     if truth.carryover == 0:
-        return truth[:5]
+        return *truth[:4], truth.rewards == "bernoulli"
     names = [(before, now) for before in range(len(truth.start)) for now in range(len(truth.start))]
     transition = np.zeros((len(names), len(names)))
     for i, (_, now) in enumerate(names):
@@ -385,7 +385,7 @@ def pairs_of(truth: Truth) -> tuple[Floats, Floats, Floats, Floats, bool]:
             transition[i, j] = truth.transition[now, then] if before == now else 0.0
     means = np.array([truth.carryover * truth.means[b] + (1 - truth.carryover) * truth.means[n] for b, n in names])
     start = np.array([truth.start[b] * truth.transition[b, n] for b, n in names])
-    return transition, means, start, truth.noise, truth.bernoulli
+    return transition, means, start, truth.noise, truth.rewards == "bernoulli"
 
 
 def paths_of(transition: Floats, start: Floats, rounds: int) -> list[tuple[tuple[int, ...], float]]:

@@ -1,6 +1,7 @@
 """A problem: exact or vague, from Python, a file or options; and what is refused."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from scipy.stats import kstest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.advice.file import EXAMPLE, KEYS, read
-from latentbandits.advice.problem import QUANTITIES, Problem, Range
-from latentbandits.cli.problem import WORDS
-from latentbandits.specs import split
+from latentbandits.advice.file import example
+from latentbandits.advice.problem import Problem, as_problem
+from latentbandits.advice.ranges import Range
+from latentbandits.advice.vocabulary import QUANTITIES, WORDS
+from latentbandits.settings import Refusal
+from latentbandits.worlds.registry import REGISTRY
 
 MATRIX = [[0.9, 0.1], [0.2, 0.6]]
 CHAIN = [[0.98, 0.02], [0.05, 0.95]]
@@ -30,7 +33,7 @@ CHAIN = [[0.98, 0.02], [0.05, 0.95]]
         ({"separation": 0.2, "states": 3}, lb.HiddenMarkov(separation=0.2, states=3)),
         ({"kind": "drift", "timescale": 90}, lb.Drift(timescale=90)),
         ({"kind": "drift", "means": (2, 5)}, lb.Drift(span=(2, 5))),
-        ({"kind": "seasons", "states": 3, "dwell": 40}, lb.Seasons(seasons=3, dwell=40)),
+        ({"kind": "seasons", "states": 3, "dwell": 40}, lb.Seasons(states=3, dwell=40)),
     ],
 )
 def test_an_exact_problem_is_its_world(words: dict[str, Any], world: Any) -> None:
@@ -75,12 +78,12 @@ def test_a_range_of_stickiness_is_one_of_dwell_times() -> None:
 
 def test_worlds_depend_on_seed_and_draw_alone() -> None:
     problem = Problem(states="2 to 9", noise="0.1 to 0.5")
-    tables = [problem.realise(50, 1, seed, draw, 0) for seed, draw in ((0, 1), (0, 2), (1, 1))]
+    realised = [problem.realise(50, 1, seed, draw, 0) for seed, draw in ((0, 1), (0, 2), (1, 1))]
     again = Problem(noise=(0.1, 0.5), states=(2, 9)).realise(50, 1, 0, 1, 0)
-    assert np.array_equal(tables[0].rewards, again.rewards)
-    assert not any(np.array_equal(tables[0].rewards, other.rewards) for other in tables[1:])
-    # two tables that differ only in units share everything but the noise
-    assert np.array_equal(problem.realise(50, 3, 0, 1, 0).means, tables[0].means)
+    assert np.array_equal(realised[0].rewards, again.rewards)
+    assert not any(np.array_equal(realised[0].rewards, other.rewards) for other in realised[1:])
+    # two realisations that differ only in units share everything but the noise
+    assert np.array_equal(problem.realise(50, 3, 0, 1, 0).means, realised[0].means)
 
 
 def test_what_is_left_out_is_unknown_to_advice() -> None:
@@ -113,12 +116,12 @@ BAD = {
     "stickiness=1.5": "stickiness is 1.5 but must be a finite number from 0 to 1",
     "carryover=-0.1": "carryover is -0.1 but must be a finite number from 0 to 1",
     "dwell='0 to 10'": "dwell is '0 to 10' but must be a finite number at least 1",
-    "dwell=10, stickiness=0.9": "stickiness is 0.9 but must be none when dwell is given",
+    "dwell=10, stickiness=0.9": "stickiness is 0.9 but must be left out when dwell is given",
     "noise=-1": "noise is -1 but must be a finite number at least 0",
     "noise=float('nan')": "must be a finite number",
-    "noise=0.1, rewards='bernoulli'": "none when rewards are bernoulli",
-    "means='0 to 2', rewards='bernoulli'": "probabilities from 0 to 1",
-    "means=[[0.1, 1.2], [0.3, 0.4]], rewards='bernoulli'": "probabilities from 0 to 1",
+    "noise=0.1, rewards='bernoulli'": "noise is 0.1 but must be left out when rewards are bernoulli",
+    "means='0 to 2', rewards='bernoulli'": "means is (0.0, 2.0) but must be finite numbers from 0 to 1 for bernoulli rewards",
+    "means=[[0.1, 1.2], [0.3, 0.4]], rewards='bernoulli'": "finite numbers from 0 to 1 for bernoulli rewards",
     "means='1 to 0'": "lower end first",
     "means=[[0.1, 0.2]]": "at least two states",
     "means=[[0.1, 0.2], [0.3]]": "a matrix with a row per state",
@@ -130,21 +133,26 @@ BAD = {
     "transition=[[0.5, 0.5], [0.1, 0.9]], states=3": "states is 3 but must be 2",
     "separation=9": "separation is 9",
     "kind='seasns'": "did you mean seasons?",
-    "kind='drift', states=3": "states is 3 but must be none for kind drift",
+    "kind='drift', states=3": "states is 3 but must be left out for kind drift (only hidden-markov, seasons has it)",
     "kind='recorded'": "file is None",
-    "kind='seasons', dwell=2.5": "dwell is 2.5 but must be a whole number of rounds for seasons",
+    "kind='seasons', dwell=2.5": "dwell is 2.5 but must be an integer at least 1",
     "kind='recorded', file='missing.csv'": "file is 'missing.csv'",
     "rewards='poisson'": "one of gaussian, bernoulli",
-    "arms=1": "arms is 1 but must be an integer at least 2",
+    "arms=1": "arms is 1 but must be an integer from 2 to 1000",
     "units=0": "units is 0 but must be an integer at least 1",
     "horizon=0": "horizon is 0",
     "horizon=10**9": "horizon is 1000000000 but must be at most",
     "runs=0": "runs is 0",
-    "runs=10**9": "runs is 1000000000 but must be at most 100000",
-    "arms=10**9": "arms is 1000000000 but must be at most 1000",
-    "noise=1e160": "noise is 1e+160",
-    "means=(0, 1e200)": "must be numbers of size at most 1e+50",
+    "runs=10**9": "runs is 1000000000 but must be an integer from 1 to 100000",
+    "arms=10**9": "arms is 1000000000 but must be an integer from 2 to 1000",
+    "noise=1e160": "noise is 1e+160 but must be at most 1e+50",
+    "means=(0, 1e200)": "must be finite numbers of size at most 1e+50",
     "seed=-1": "seed is -1",
+    "sates=3": "word is 'sates' but must be one of kind, arms, states",
+    "means=[[0.1, float('nan')], [0.3, 0.4]]": "finite numbers of size at most",
+    "kind='seasons', rewards='bernoulli', means=[[0.1, 1.5], [0.3, 0.4]]": "finite numbers from 0 to 1 for bernoulli",
+    "kind='drift', means=[[0.1, 0.5], [0.3, 0.4]]": "a range for kind drift",
+    "policies=[]": "policies is [] but must be a list of names in quotes",
 }
 
 
@@ -158,18 +166,71 @@ def test_bad_words_are_refused(words: str, said: str) -> None:
 
 def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
-    path.write_text(EXAMPLE)
-    problem = read(path)
-    policies = problem.policies
-    assert policies is not None
-    for spec in policies:
-        assert lb.policy(spec, arms=problem.arms).arms == 2
-    default = Problem()
-    assert all(getattr(problem, word) == getattr(default, word) for word in KEYS[:-1])
-    # every word is explained, and every word that is commented out can be used
-    for word in KEYS:
-        assert re.search(rf"^(# )?{word} = ", EXAMPLE, re.MULTILINE), word
-    assert set(WORDS) == set(KEYS) - {"policies"}
+    path.write_text(example())
+    assert as_problem(path) == Problem()
+    # every word that is commented out can be used
+    for name, word in WORDS.items():
+        found = re.findall(rf"^(?:# )?{name} = (.*?) +# ", example(), re.MULTILINE)
+        assert found, name
+        for value in found:
+            assert word.accept(tomllib.loads(f"value = {value}")["value"]) is not None
+
+
+def test_every_word_belongs_to_worlds_that_take_it() -> None:
+    assert {name for name, word in WORDS.items() if not word.kinds} == set()
+    assert WORDS["carryover"].kinds == ("hidden-markov",)
+    assert WORDS["noise"].kinds == ("hidden-markov", "seasons", "drift")
+    assert WORDS["file"].kinds == ("recorded",)
+    assert WORDS["seed"].kinds == tuple(REGISTRY)
+
+
+def test_the_order_of_quantities_names_their_random_numbers() -> None:
+    """A new one goes behind the others, else every sampled world changes."""
+    assert list(QUANTITIES)[:7] == ["states", "dwell", "stickiness", "timescale", "noise", "carryover", "separation"]
+
+
+def test_a_refusal_carries_its_parts(tmp_path: Path) -> None:
+    with pytest.raises(Refusal) as refused:
+        Problem(states=1)
+    found = refused.value
+    assert (found.owner, found.field, found.value) == ("problem", "states", 1)
+    assert "from 2 to 1000" in str(found.rule)
+    path = tmp_path / "world.toml"
+    path.write_text("\ntransition = [[0.5, 0.6], [0.1, 0.9]]\n")
+    with pytest.raises(Refusal) as refused:
+        as_problem(path)
+    found = refused.value
+    assert (found.owner, found.field, found.part) == (f"{path}, line 2", "transition", "[0]")
+
+
+def test_anything_becomes_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "world.toml"
+    path.write_text('states = 3\npolicies = ["ucb1", "ts"]\n')
+    assert as_problem(path, runs=7) == Problem(states=3, runs=7)
+    assert as_problem(str(path)).policies == ["ucb1", "ts"]
+    problem = Problem(states=3)
+    assert as_problem(problem, runs=None) is problem
+    given = as_problem(lb.Drift(arms=3), horizon=50)
+    assert (given.arms, given.horizon, given.runs, given.units, given.seed) == (3, 50, 200, None, 0)
+    assert as_problem(lb.Recorded(np.zeros((9, 2)))).horizon == 9
+    assert np.array_equal(given.realise(50, 1, 0, 0, 0).means, lb.Drift(arms=3).realise(50, 1, 0, 0, 0).means)
+    for bad in (7, lb.Drift):
+        with pytest.raises(Refusal, match="must be a Problem, the path of a TOML file or a world"):
+            as_problem(bad)
+    for word, said in (
+        ("runs", "runs is 0 but must be an integer from 1"),
+        ("states", "states is 0 but must be left out"),
+    ):
+        with pytest.raises(Refusal, match=said):
+            as_problem(lb.Drift(), **{word: 0})
+
+
+def test_a_problem_does_not_change() -> None:
+    problem = Problem(states=3)
+    with pytest.raises(AttributeError, match=r"use replace\(states=...\)"):
+        problem.states = 4
+    assert {problem, Problem(states=3)} == {problem}
+    assert Problem(noise="0.1 to 0.2") == Problem(noise=(0.1, 0.2)) != Problem(noise=0.1)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +255,7 @@ def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, said: st
     path = tmp_path / "world.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=said) as refused:
-        read(path)
+        as_problem(path)
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
 
@@ -204,7 +265,7 @@ def test_a_record_is_found_beside_its_description(tmp_path: Path) -> None:
     (tmp_path / "w.toml").write_bytes(
         b"\xef\xbb\xbfkind = 'recorded'\nfile = 'r.csv'\n"
     )  # as some editors begin a file
-    assert read(tmp_path / "w.toml").realise(2, 1, 0, 0, 0).means.tolist() == [[0.1, 0.9], [0.8, 0.2]]
+    assert as_problem(tmp_path / "w.toml").realise(2, 1, 0, 0, 0).means.tolist() == [[0.1, 0.9], [0.8, 0.2]]
     for content in ("", "1\n2\n", "1,2\n3\n", "1,2\nx,y\n", "1,1e200\n"):
         (tmp_path / "bad.csv").write_text(content)
         with pytest.raises(ValueError, match="problem: file is"):
@@ -214,10 +275,10 @@ def test_a_record_is_found_beside_its_description(tmp_path: Path) -> None:
 def test_options_go_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
     path.write_text("stickiness = 0.9\nnoise = 0.3\n")
-    problem = read(path, dwell=50, noise="0.1 to 0.2")
+    problem = as_problem(path, dwell=50, noise="0.1 to 0.2")
     assert (problem.dwell, problem.stickiness, problem.noise) == (50, None, Range(0.1, 0.2))
     path.write_text("states = 5\narms = 4\n")
-    assert read(path, means=MATRIX).states == 2
+    assert as_problem(path, means=MATRIX).states == 2
 
 
 @pytest.mark.parametrize("command", ["compare", "advise", "tune ucb1"])
@@ -231,7 +292,7 @@ def test_options_go_before_the_file(tmp_path: Path) -> None:
         ("--arms two", "arms is 'two'"),
         ("--means '0.1 0.2'", "at least two states"),
         ("--transition '0.5 0.6; 0.2 0.8'", "sum to one"),
-        ("missing.toml", "missing.toml cannot be read"),
+        ("missing.toml", "file is 'missing.toml' but must be a TOML file"),
         ("bad.toml", "line 1: word is .sates. .*did you mean states"),
         ("--out nowhere/x.html", "--out"),
         ("--out x.txt", "--out"),
@@ -255,107 +316,3 @@ def test_bad_input_writes_nothing(
     assert re.search(said, err)
     assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["bad.toml"]
-
-
-POLICIES_REFUSED = {
-    "adarp-ucb": "units of adarp-ucb is 2 but must be at most the problem's 1",
-    "state-library:units=2": "units of state-library:units=2 is 2",
-    "adasp-ucb:probe_set=0,1,2": "probe_set is [0, 1, 2] but must be different arms from 0 to 1",
-    "adasp-ucb:stalenes=3": "did you mean staleness?",
-    "adasp-ucb:staleness": "setting of adasp-ucb is 'staleness' but must be KEY=VALUE",
-    "adasp-ucb:": "name is 'adasp-ucb:'",
-    "ucb1:arms=5": "setting is 'arms=5' but must be a setting other than arms",
-    "adasp-ucb:staleness=0": "staleness is 0 but must be an integer at least 1",
-    "adasp-ucb:staleness=1,staleness=2": "each setting once",
-    "adasq-ucb": "did you mean adasp-ucb?",
-    "no_such_module:Policy": "no_such_module:Policy cannot be imported (ModuleNotFoundError",
-    "latentbandits.policies.ucb1:UCB7": "cannot be imported (AttributeError",
-    "latentbandits.policies.ucb1:UCB1:explore=1": "did you mean exploration?",
-    "latentbandits.agent:Agent": "Agent cannot be made",
-    "collections:OrderedDict": "must be a NamedTuple class with arms, units and its settings",
-    "math:pi": "must be a class with init, choose and learn",
-    "missing.toml": "missing.toml cannot be read",
-}
-
-
-@pytest.mark.parametrize(("spec", "said"), POLICIES_REFUSED.items())
-def test_bad_policies_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spec: str, said: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["compare", "--policies", "ucb1", spec]) == 2
-    err = capsys.readouterr().err
-    assert said in err
-    assert err.count("\n") == 1
-    assert not list(tmp_path.iterdir())
-
-
-STRANGER = '''
-from typing import NamedTuple
-import numpy as np
-
-class Memory(NamedTuple):
-    last: np.ndarray
-
-class WinStay(NamedTuple):
-    """Stays after a reward above a level, else moves on."""
-    arms: int = 2
-    units: int = 1
-    level: float = 0.5
-
-    def init(self):
-        return Memory(np.zeros(1, np.int64))
-
-    def choose(self, state, context, random, choice):
-        choice.arms[0] = state.last[0]
-
-    def learn(self, state, choice, rewards):
-        state.last[0] = choice.arms[0] if rewards[0] > self.level else (choice.arms[0] + 1) % self.arms
-'''
-
-
-def test_a_strangers_policy_is_named_by_its_class(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "winners.py").write_text(STRANGER)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    specs = ["winners:WinStay", "winners:WinStay:level=0.7", "random"]
-    assert cli.main(["compare", "--runs", "10", "--horizon", "500", "--policies", *specs]) == 0
-    said = capsys.readouterr().out
-    assert all(re.search(rf"^{spec} +[123] ", said, re.MULTILINE) for spec in specs)
-    assert lb.policy("winners:WinStay:level=0.7", arms=3).level == 0.7
-
-
-def test_specs_are_read() -> None:
-    spoken, built = lb.policy("adasp-ucb:staleness=12,min_gap=4"), lb.policy("adasp-ucb", staleness=12, min_gap=4)
-    assert lb.describe(spoken) == lb.describe(built)
-    made = lb.policy("adasp-ucb:probe_set=0,2,min_gap=4,lag=pair", arms=3)
-    assert (made.probe_set.tolist(), made.min_gap) == ([0, 2], 4)
-    assert split("a.b:C:x=1") == ("a.b:C", {"x": 1})
-    assert lb.Agent("sw-ucb:window=77").policy.window == 77  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        ("class Broken(NamedTuple)\n", "cannot be imported \\(SyntaxError"),
-        ("1 / 0\n", "cannot be imported \\(ZeroDivisionError"),
-        (
-            STRANGER.replace("WinStay", "Broken").replace("self.level else", "self.levl else"),
-            "Broken: the code does not compile",
-        ),
-    ],
-)
-def test_a_strangers_mistake_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: str, said: str
-) -> None:
-    name = f"broken{len(code)}"
-    (tmp_path / f"{name}.py").write_text(code)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert cli.main(["compare", "--runs", "2", "--horizon", "20", "--policies", f"{name}:Broken"]) == 2
-    err = capsys.readouterr().err
-    assert re.search(said, err)
-    assert err.count("\n") == 1
-    assert not list(tmp_path.glob("*.svg"))

@@ -20,7 +20,7 @@ from latentbandits.advice.advise import CLOSE, FINALISTS
 from latentbandits.advice.file import KEYS, read
 from latentbandits.advice.problem import PLAIN, QUANTITIES, SIZES
 from latentbandits.advice.race import HOPELESS, MANY, RISK
-from latentbandits.advice.tune import FEWEST
+from latentbandits.advice.study import FEWEST_WORLDS
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "docs" / "problems"
@@ -226,7 +226,7 @@ def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
         f"{flips.STRETCH_EXACT:g} times, if it was exact",
         f"{flips.CHECKED} fresh worlds must confirm it: at least {flips.WORTH:.0%} less regret, at a level of {flips.LEVEL:.0%}",
         f"theory for {explain.WORLDS} worlds",
-        f"({FEWEST} at least)",
+        f"({FEWEST_WORLDS} at least)",
     ):
         assert said.replace("%", " %") in told, said
     assert set(explain.MEANING) <= set(re.findall(r"^\| ([\w /]+) \|", text("README"), re.MULTILINE))

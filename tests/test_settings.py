@@ -43,7 +43,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "transition is [[1.0]]"),
     (lb.BayesFilter, {"transition": np.eye(2), "means": [[0, 1], [1, 0]], "start": [1]}, "start is [1.0]"),
     (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1]], "start": [1], "noise": 0}, "noise is [0.0]"),
-    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 2]], "start": [1], "bernoulli": True}, "from 0 to 1"),
+    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 2]], "start": [1], "rewards": "bernoulli"}, "from 0 to 1"),
 ]
 
 

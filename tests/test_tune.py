@@ -170,7 +170,7 @@ def test_the_figure_shows_search_and_verdict() -> None:
         ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
         ({"problem": lb.Recorded(np.eye(2))}, r"tune: problem is .*Recorded\(.*must be one whose draws differ"),
-        ({"problem": "nowhere.toml"}, "problem: nowhere.toml cannot be read"),
+        ({"problem": "nowhere.toml"}, "problem: file is 'nowhere.toml' but must be a TOML file"),
         ({"problem": 3}, "problem: problem is 3"),
     ],
 )

@@ -79,7 +79,7 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
         (["tune", "d-ucb", "--workers", "0"], "workers is 0"),
         (["tune", "d-ucb", "--runs", "1"], "runs is 1"),
         (["tune", "d-ucb", "--noise", "-1"], "noise is -1"),
-        (["tune", "d-ucb", "none.toml"], "none.toml cannot be read"),
+        (["tune", "d-ucb", "none.toml"], "file is 'none.toml' but must be a TOML file"),
         (["tune", "d-ucb", "--search", "discont=0.9 to 0.99"], "did you mean discount"),
         (["tune", "d-ucb", "--search", "discount"], "--search: setting is 'discount' but must be KEY=VALUE"),
         (["tune", "d-ucb", "--search", "discount=0.9,0.99", "discount=0.5,0.6"], "each setting once"),

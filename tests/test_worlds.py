@@ -25,33 +25,33 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (
         lb.HiddenMarkov,
         {"transition": [[1, 0], [0, 1]], "states": 3},
-        "transition is 'of shape (2, 2)' but must be shape (3, 3)",
+        "transition.shape is (2, 2) but must be (3, 3)",
     ),
     (lb.HiddenMarkov, {"transition": "sticky"}, "transition is 'sticky' but must be a 2-axis array"),
-    (lb.HiddenMarkov, {"means": [[0, 1]], "states": 2}, "means is 'of shape (1, 2)' but must be shape (2, 2)"),
+    (lb.HiddenMarkov, {"means": [[0, 1]], "states": 2}, "means.shape is (1, 2) but must be (2, 2)"),
     (lb.HiddenMarkov, {"means": [0, 1]}, "means is [0, 1] but must be a 2-axis array of finite numbers"),
     (lb.HiddenMarkov, {"means": [[0, np.nan]]}, "means is [[0, NaN]] but must be a 2-axis array of finite numbers"),
-    (lb.HiddenMarkov, {"means": [[0, 2]], "rewards": "bernoulli"}, "probabilities from 0 to 1 for bernoulli rewards"),
+    (lb.HiddenMarkov, {"means": [[0, 2]], "rewards": "bernoulli"}, "finite numbers from 0 to 1 for bernoulli rewards"),
     (lb.HiddenMarkov, {"rewards": "poisson"}, "rewards is 'poisson' but must be one of gaussian, bernoulli"),
     (
         lb.HiddenMarkov,
         {"transition": np.eye(2), "stickiness": 0.9},
-        "stickiness is 0.9 but must be None when the transition",
+        "stickiness is 0.9 but must be left out when transition",
     ),
-    (lb.HiddenMarkov, {"unit_noise": 0.1}, "unit_noise is 0.1 but must be one standard deviation per unit"),
+    (lb.HiddenMarkov, {"unit_noise": -0.1}, "unit_noise is -0.1 but must be a 1-axis array of finite numbers at least 0"),
     (lb.HiddenMarkov, {"noise": 10**400}, "must be a finite number at least 0"),
     (
         lb.HiddenMarkov,
         {"separation": 0.1, "separated_arms": [0, 5]},
         "separated_arms is [0, 5] but must be different arms",
     ),
-    (lb.Seasons, {"means": [[1, 2]]}, "means is 'of shape (1, 2)' but must be shape (4, 2)"),
+    (lb.Seasons, {"means": [[1, 2]]}, "means.shape is (1, 2) but must be (4, 2)"),
     (lb.Recorded, {"rewards": [[1, 2], [3]]}, "rewards is [[1, 2], [3]] but must be a 2-axis array"),
     (lb.HiddenMarkov, {"separation": -1}, "separation is -1 but must be a finite number above 0"),
     (
         lb.HiddenMarkov,
         {"separation": 0.1, "means": [[0, 1]]},
-        "separation is 0.1 but must be None when means are given",
+        "separation is 0.1 but must be left out when means are given",
     ),
     (lb.HiddenMarkov, {"reveal": "all"}, "reveal is 'all' but must be one of nothing, state, means"),
     (lb.Drift, {"timescale": 0}, "timescale is 0 but must be a finite number above 0"),
@@ -60,9 +60,9 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     (
         lb.Recorded,
         {"rewards": [[1, 2]], "means": [[1, 2], [3, 4]]},
-        "means is 'of shape (2, 2)' but must be shape (1, 2)",
+        "means.shape is (2, 2) but must be (1, 2)",
     ),
-    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context is '2 rows' but must be 1, one per round"),
+    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context.shape is (2, 1) but must be (1, columns), a row per round"),
 ]
 
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_realised_is_refused() -> None:
     with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
     with pytest.raises(
-        ValueError, match=r"unit_noise is \(0.1,\) but must be one standard deviation for each of the 2"
+        ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"
     ):
         realise(lb.HiddenMarkov(unit_noise=(0.1,)), units=2)
 
@@ -191,7 +191,7 @@ def test_drift_is_smooth_and_uniform() -> None:
 
 
 def test_seasons_return_in_order() -> None:
-    table = realise(lb.Seasons(seasons=3, dwell=7), horizon=210)
+    table = realise(lb.Seasons(states=3, dwell=7), horizon=210)
     np.testing.assert_array_equal(table.states[21:], table.states[:-21])
     assert set(np.diff(table.states).tolist()) == {0, 1, -2}
 

@@ -82,7 +82,7 @@ class Agent:
     >>> agent.tell(first, 0.9)
     >>> agent.tell(first, 0.9)
     Traceback (most recent call last):
-    ValueError: Agent: decision is 0 but must be an open one (this one was told or forgotten)
+    latentbandits.settings.Refusal: Agent: decision is 0 but must be an open one (this one was told or forgotten)
     """
 
     def __init__(self, policy: Policy | str, seed: int = 0, max_open: int = 10_000) -> None:

@@ -87,7 +87,7 @@ class Truth(NamedTuple):
     means : array (states, arms)
     start : array (states,), the distribution of the first state
     noise : array (units,), standard deviation of each unit's reward
-    bernoulli : bool, whether rewards are 0 or 1
+    rewards : str, distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`
     carryover : float, weight of the previous state in the expected reward
     """
 
@@ -95,7 +95,7 @@ class Truth(NamedTuple):
     means: np.ndarray
     start: np.ndarray
     noise: np.ndarray
-    bernoulli: bool
+    rewards: str
     carryover: float = 0.0
 
 

@@ -1,10 +1,14 @@
-"""Settings that refuse bad values at the door: ranges are declared beside the field and checked when a policy is made."""
+"""Settings that refuse bad values: rules are declared beside the fields and checked when a policy or a world is made."""
 
+import dataclasses
 import difflib
+import functools
+import inspect
 import math
 import numbers
 import re
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -12,7 +16,7 @@ import numpy as np
 Cls = TypeVar("Cls", bound=type)
 
 
-LARGEST = 2**31 - 1  # what a whole number may be; anything more is a mistake
+LARGEST = 2**31 - 1  # more is taken for a mistake
 
 
 class AtLeast(NamedTuple):
@@ -53,7 +57,7 @@ class Within(NamedTuple):
 
 
 class OneOf(NamedTuple):
-    """One of several names; the field holds the name's position, which compiled code can compare."""
+    """One of several names; a field of type int holds the name's position, which compiled code can compare, one of type str the name."""
 
     names: tuple[str, ...]
 
@@ -62,16 +66,32 @@ class OneOf(NamedTuple):
 
 
 class Vector(NamedTuple):
-    """An array of numbers with `axes` axes (one number will do for one axis); `whole` says that they are integers."""
+    """An array of numbers with `axes` axes (a single number becomes an array of one axis).
+
+    Attributes
+    ----------
+    axes : number of axes
+    whole : whether the numbers are integers
+    each : the rule for every number
+    """
 
     axes: int
     whole: bool = False
+    each: "AtLeast | Above | Within | None" = None
 
     def __str__(self) -> str:
-        return f"a {self.axes}-axis array of {'integers' if self.whole else 'finite numbers'}"
+        kind = "integers" if self.whole else "finite numbers"
+        return f"a {self.axes}-axis array of {kind}" + ("" if self.each is None else f" {self.each}")
 
 
-class Refusal(ValueError):
+class Interval(NamedTuple):
+    """A pair of numbers, the lower first."""
+
+    def __str__(self) -> str:
+        return "two finite numbers, the lower first"
+
+
+class Refusal(ValueError):  # noqa: N818
     """A value that was refused: by whom, which field, the value, and the rule that it breaks. `str` makes the sentence.
 
     Parameters
@@ -106,7 +126,7 @@ class Refusal(ValueError):
 
     def at(self, **changes: object) -> "Refusal":
         """Return the same refusal with another owner, field, value, rule or part, as another level of the program sees it."""
-        return type(self)(**{**vars(self), **changes})  # type: ignore[arg-type]
+        return type(self)(**{**vars(self), **changes})
 
 
 def refuse(owner: str, field: str, value: object, rule: object, part: str = "") -> Refusal:
@@ -180,53 +200,84 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
         raise refuse(owner, field, value, rule) from None
     if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
         raise refuse(owner, field, value, rule)
+    if rule.each is not None and any(rule.each.refuses(number) for number in made.flat):
+        raise refuse(owner, field, value, rule)
     typed: np.ndarray = made.astype(np.int64) if rule.whole else made
     return typed
 
 
-def _rule(hint: Any) -> tuple[type, Any]:
-    """Return the plain type of a field and its rule (None if it has none)."""
-    if get_origin(hint) is Annotated:
-        plain, *beside = get_args(hint)
-        return plain, next((one for one in beside if not isinstance(one, MARKERS)), None)
-    return hint, None
+class Field(NamedTuple):
+    """What a field may hold: its plain type, its rule (None for none), whether it may be None (if that is its default), and its markers."""
+
+    kind: Any
+    rule: Any
+    optional: bool
+    markers: tuple[Any, ...]
 
 
-def _markers(hint: Any) -> tuple[Any, ...]:
-    """Return the markers of a field."""
-    return tuple(one for one in get_args(hint)[1:] if isinstance(one, MARKERS)) if get_origin(hint) is Annotated else ()
+def _fields(cls: Any) -> dict[str, Field]:
+    """Return the fields of a NamedTuple class or a dataclass."""
+    if dataclasses.is_dataclass(cls):
+        defaults = {field.name: field.default for field in dataclasses.fields(cls)}
+    else:
+        defaults = {name: cls._field_defaults.get(name, dataclasses.MISSING) for name in cls._fields}
+    hints = get_type_hints(cls, include_extras=True)
+    found = {}
+    for name, default in defaults.items():
+        plain, *beside = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
+        rule = next((one for one in beside if not isinstance(one, MARKERS)), None)
+        markers = tuple(one for one in beside if isinstance(one, MARKERS))
+        kinds = [kind for kind in get_args(plain) if kind is not NoneType]
+        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, default is None, markers)
+    return found
 
 
-def _accept(owner: str, field: str, value: Any, hint: Any) -> Any:
-    """Return the value as compiled code needs it (exact type), or refuse it."""
-    plain, rule = _rule(hint)
+def _accept(owner: str, name: str, value: Any, field: Field) -> Any:
+    """Return a value in the exact type that compiled code needs, or refuse it."""
+    kind, rule = field.kind, field.rule
+    if value is None and field.optional:
+        return None
     if isinstance(rule, OneOf):
-        if isinstance(value, str) and value in rule.names:
-            return rule.names.index(value)
-        if isinstance(value, numbers.Integral) and not isinstance(value, bool) and 0 <= int(value) < len(rule.names):
-            return int(value)
-        raise refuse(owner, field, value, rule)
+        return _chosen(owner, name, value, rule, kind)
+    if isinstance(rule, Interval):
+        low_high = array(owner, name, value, Vector(1))
+        if low_high.shape != (2,) or not low_high[0] < low_high[1]:
+            raise refuse(owner, name, value, rule)
+        return float(low_high[0]), float(low_high[1])
     if isinstance(rule, Vector):
-        made = array(owner, field, value, rule)
-        made.flags.writeable = False  # compiled code trusts that it was checked
+        made = array(owner, name, value, rule)
+        made.flags.writeable = False  # compiled code relies on the check
         return made
-    if plain is bool:
+    if kind is bool:
         if isinstance(value, bool | np.bool_):
             return bool(value)
-        raise refuse(owner, field, value, "True or False")
-    kind = "an integer" if plain is int else "a finite number"
-    allowed = kind if rule is None else f"{kind} {rule}"
-    number = whole(owner, field, value, allowed) if plain is int else finite(owner, field, value, allowed)
+        raise refuse(owner, name, value, "True or False")
+    if kind not in (int, float):
+        return value
+    plain = "an integer" if kind is int else "a finite number"
+    allowed = plain if rule is None else f"{plain} {rule}"
+    number = whole(owner, name, value, allowed) if kind is int else finite(owner, name, value, allowed)
     if rule is not None and rule.refuses(number):
-        raise refuse(owner, field, value, allowed)
+        raise refuse(owner, name, value, allowed)
     return number
 
 
-def checked(cls: Cls) -> Cls:
-    """Make a NamedTuple class check and normalise its fields whenever one is made.
+def _chosen(owner: str, name: str, value: Any, rule: OneOf, kind: type) -> int | str:
+    """Return one of several names, or its position if the field holds integers."""
+    if isinstance(value, str) and value in rule.names:
+        return value if kind is str else rule.names.index(value)
+    position = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if position and kind is not str and 0 <= int(value) < len(rule.names):
+        return int(value)
+    raise refuse(owner, name, value, f"{rule}{nearest(str(value), rule.names)}")
 
-    Each field may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy
-    has one compiled form. A method ``check(self)`` may add rules that span fields.
+
+def checked(cls: Cls) -> Cls:
+    """Make a NamedTuple class, or a frozen dataclass, check and normalise its fields whenever one is made.
+
+        Each field may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy
+        has one compiled form. A method ``check(self)`` may add rules that span fields. Objects
+    with equal fields are equal, arrays included.
 
     Examples
     --------
@@ -240,21 +291,46 @@ def checked(cls: Cls) -> Cls:
     Greedy(arms=2, prior=1.0)
     >>> Greedy(1)
     Traceback (most recent call last):
-    ValueError: Greedy: arms is 1 but must be an integer at least 2
+    latentbandits.settings.Refusal: Greedy: arms is 1 but must be an integer at least 2
     """
+    fields = _fields(cls)
+    (_check_dataclass if dataclasses.is_dataclass(cls) else _check_tuple)(cls, fields)
+
+    def content(self: Any) -> tuple[Any, ...]:
+        values = (getattr(self, name) for name in fields)
+        return (cls, *((v.shape, *v.ravel().tolist()) if isinstance(v, np.ndarray) else v for v in values))
+
+    def __eq__(self: Any, other: object) -> bool:  # noqa: N807
+        return type(other) is type(self) and content(self) == content(other)
+
+    def __ne__(self: Any, other: object) -> bool:  # noqa: N807
+        return not __eq__(self, other)
+
+    def __hash__(self: Any) -> int:  # noqa: N807
+        return hash(content(self))
+
+    for name, method in (("__eq__", __eq__), ("__ne__", __ne__), ("__hash__", __hash__)):
+        setattr(cls, name, method)
+    cls.rules = {name: field.rule for name, field in fields.items()}  # type: ignore[attr-defined]
+    cls.markers = {name: field.markers for name, field in fields.items()}  # type: ignore[attr-defined]
+    return cls
+
+
+def _refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise refuse(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
+
+
+def _check_tuple(cls: Any, fields: Mapping[str, Field]) -> None:
+    """Make a NamedTuple class check its fields."""
     plain_new: Any = cls.__new__
-    hints = get_type_hints(cls, include_extras=True)
-    fields: tuple[str, ...] = cls._fields  # type: ignore[attr-defined]
-    rules = {field: _rule(hints[field])[1] for field in fields}
 
     def __new__(kind: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        unknown = sorted(set(kwargs) - set(fields))
-        if unknown:
-            raise refuse(
-                cls.__name__, "setting", unknown[0], "one of " + ", ".join(fields) + nearest(unknown[0], fields)
-            )
-        given = plain_new(kind, *args, **kwargs)
-        made = tuple.__new__(kind, [_accept(cls.__name__, f, v, hints[f]) for f, v in zip(fields, given, strict=True)])
+        _refuse_unknown(cls, kwargs, fields)
+        given = zip(fields.items(), plain_new(kind, *args, **kwargs), strict=True)
+        made = tuple.__new__(kind, [_accept(cls.__name__, name, value, field) for (name, field), value in given])
         if hasattr(made, "check"):
             made.check()
         return made
@@ -266,19 +342,33 @@ def checked(cls: Cls) -> Cls:
         return __new__(type(self), **{**dict(zip(fields, self, strict=True)), **changes})
 
     def __repr__(self: Any) -> str:  # noqa: N807
-        return f"{cls.__name__}({', '.join(f'{f}={shown(rules[f], v)!r}' for f, v in zip(fields, self, strict=True))})"
+        values = zip(fields.items(), self, strict=True)
+        return f"{cls.__name__}({', '.join(f'{name}={shown(field.rule, v)!r}' for (name, field), v in values)})"
 
     for name, method in (("__new__", __new__), ("_replace", _replace), ("__repr__", __repr__)):
         setattr(cls, name, method)
-    cls._make = classmethod(_make)  # type: ignore[attr-defined]
-    cls.rules = rules  # type: ignore[attr-defined]
-    cls.markers = {field: _markers(hints[field]) for field in fields}  # type: ignore[attr-defined]
-    return cls
+    cls._make = classmethod(_make)
+
+
+def _check_dataclass(cls: Any, fields: Mapping[str, Field]) -> None:
+    """Make a frozen dataclass check its fields."""
+    plain_init = cls.__init__
+
+    @functools.wraps(plain_init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        _refuse_unknown(cls, kwargs, list(inspect.signature(plain_init).parameters)[1:])
+        plain_init(self, *args, **kwargs)
+        for name, field in fields.items():
+            object.__setattr__(self, name, _accept(cls.__name__, name, getattr(self, name), field))
+        if hasattr(self, "check"):
+            self.check()
+
+    cls.__init__ = __init__
 
 
 def shown(rule: object, value: Any) -> Any:
-    """Return a field as a person (or JSON) reads it: names for positions, lists for arrays."""
-    if isinstance(rule, OneOf):
+    """Return a field as plain data: names for positions, lists for arrays."""
+    if isinstance(rule, OneOf) and not isinstance(value, str):
         return rule.names[value]
     return value.tolist() if isinstance(value, np.ndarray) else value
 

@@ -1,4 +1,4 @@
-"""A policy as a person writes it: a name, a name with settings, a class of their own, or a file that `tune` wrote."""
+"""Specs: texts that stand for policies. A name, a name with settings, a class of user code, or a file that `tune` wrote."""
 
 import importlib
 import os
@@ -9,22 +9,22 @@ from typing import Any
 
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
-from latentbandits.settings import describe, refuse, whole
+from latentbandits.settings import Refusal, describe, whole
 
 FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., MODULE:CLASS or a .toml file of settings"
+WRITTEN = "a file that `tune` wrote"
 
 
 def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
-    """Return the policy that a text stands for, with some settings changed.
+    """Return the policy that a spec stands for, with some settings changed.
 
     Parameters
     ----------
     spec : str
-        A name of the table, as listed by ``latentbandits policies``; the same with settings, ``"adasp-ucb:staleness=12,min_gap=4"``; a
-        class of your own, ``"module:Class"``, with settings after a second colon; or the path of a ``.toml`` file that
-        ``latentbandits tune`` wrote.
+        A name, as listed by ``latentbandits policies``; a name with settings, ``"adasp-ucb:staleness=12,min_gap=4"``; a class of your
+        own, ``"module:Class"``, with settings after a second colon; or the path of a ``.toml`` file that ``latentbandits tune`` wrote.
     arms : int, optional
-        Number of arms; 2 if not given, or what the file says.
+        Number of arms; 2 if not given, or that of the file.
     **settings
         Settings that differ from the preset.
 
@@ -37,15 +37,15 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     True
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
+    latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     if not isinstance(spec, str):
-        raise refuse("policy", "name", spec, FORMS)
+        raise Refusal("policy", "name", spec, FORMS)
     if spec.endswith(".toml"):
         return _from_file(spec, arms, settings)
     name, given = split(spec)
     if "arms" in given:
-        raise refuse(
+        raise Refusal(
             "policy",
             "setting",
             f"arms={given['arms']}",
@@ -55,7 +55,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
 
 
 def split(spec: str) -> tuple[str, dict[str, Any]]:
-    """Return the name (or module:Class) of a text and the settings in it, or refuse.
+    """Return the name (or module:Class) of a spec and the settings in it, or refuse.
 
     Examples
     --------
@@ -67,24 +67,24 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     """
     name, colon, rest = spec.partition(":")
     if colon and not rest:
-        raise refuse("policy", "name", spec, FORMS)
+        raise Refusal("policy", "name", spec, FORMS)
     if colon and name.lower() in registry.REGISTRY and "=" not in rest:
-        raise refuse("policy", f"setting of {name}", rest, "KEY=VALUE")
+        raise Refusal("policy", f"setting of {name}", rest, "KEY=VALUE")
     head, again, tail = rest.partition(":")
     if colon and "=" not in head:  # a class
         name, colon, rest = f"{name}:{head}", again, tail
     if colon and not rest:
-        raise refuse("policy", "name", spec, FORMS)
+        raise Refusal("policy", "name", spec, FORMS)
     texts: list[str] = []
     for part in rest.split(",") if rest else []:
         if "=" in part or not texts:
             texts.append(part)
-        else:  # a list goes on
+        else:  # the next item of a list
             texts[-1] += f",{part}"
     found: dict[str, Any] = {}
     for key, given in (setting("policy", text) for text in texts):
         if key in found:
-            raise refuse("policy", f"setting {key} of {name}", spec, "each setting once")
+            raise Refusal("policy", f"setting {key} of {name}", spec, "each setting once")
         found[key] = given
     return name, found
 
@@ -101,12 +101,12 @@ def setting(owner: str, given: str) -> tuple[str, Any]:
     key, equals, text = given.partition("=")
     key = key.strip()
     if not (key.isidentifier() and equals and text.strip()):
-        raise refuse(owner, "setting", given, "KEY=VALUE")
+        raise Refusal(owner, "setting", given, "KEY=VALUE")
     return key, [value(part) for part in text.split(",")] if "," in text else value(text)
 
 
 def value(text: str) -> int | float | bool | str:
-    """Return what a text says: an integer, a number, true or false, else the text itself."""
+    """Return the value of a text: an integer, a number, true or false, else the text itself."""
     text = text.strip()
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
@@ -227,23 +227,23 @@ def _read(path: str) -> dict[str, Any]:
     try:
         found = tomllib.loads(Path(path).read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        raise ValueError(f"policy: {path} cannot be read ({problem}) but must be a file that `tune` wrote") from None
+        reason = (getattr(problem, "strerror", None) or str(problem)).lower()
+        raise Refusal("policy", "file", path, f"{WRITTEN} ({reason})") from None
     known = {"policy": str, "arms": int, "settings": dict}
     for key in found:
         if key not in known:
-            raise refuse(
-                f"policy: {path}", "key", key, f"one of {', '.join(known)}; a problem's file goes before --policies"
-            )
+            rule = f"one of {', '.join(known)} (the file of a problem goes before --policies)"
+            raise Refusal(f"policy: {path}", "key", key, rule)
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):
-            raise ValueError(f"policy: {path} has no {key} but must be a file that `tune` wrote")
+            raise Refusal("policy", "file", path, f"{WRITTEN} (it has no {key})")
     return found
 
 
 def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     found = _read(path)
     if arms is not None and arms != found["arms"]:
-        raise refuse(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
+        raise Refusal(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
     given = {**found.get("settings", {}), **settings}
     if ":" in found["policy"]:
         return _make(found["policy"], found["arms"], given)
@@ -255,32 +255,30 @@ def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
     if ":" not in name:
         return registry.policy(name, arms, **settings)
     whole("policy", "arms", arms, least=2)
-    kind = _stranger(name)
+    kind = _user_class(name)
     try:
         made = kind(arms=arms, **settings)
     except TypeError as problem:
-        raise ValueError(
-            f"policy: {name} cannot be made ({problem}) but must be a class that takes arms and its settings"
-        ) from None
+        raise Refusal("policy", "name", name, f"a class that takes arms and its settings ({problem})") from None
     if not isinstance(made, Policy | Oracle):
         wanted = "a NamedTuple class with arms, units and its settings, and init, choose and learn"
-        raise refuse("policy", "name", name, wanted)
+        raise Refusal("policy", "name", name, wanted)
     return made
 
 
-def _stranger(name: str) -> Any:
-    """Return a class from outside the package; its module may be in the current folder."""
+def _user_class(name: str) -> Any:
+    """Return a class of user code; its module may be in the current folder."""
     module, _, attribute = name.partition(":")
     here = os.getcwd()
     if here not in sys.path and "" not in sys.path:
         sys.path.append(here)
     try:
         kind = getattr(importlib.import_module(module), attribute)
-    except Exception as problem:  # whatever a stranger's module does when it is imported
+    except Exception as problem:  # user code may raise anything when it is imported
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise ValueError(
-            f"policy: {name} cannot be imported ({reason}) but must be a module that can be imported from here and its class"
+        raise Refusal(
+            "policy", "name", name, f"a class in a module that can be imported from here ({reason})"
         ) from None
     if not isinstance(kind, type):
-        raise refuse("policy", "name", name, "a class with init, choose and learn")
+        raise Refusal("policy", "name", name, "a class with init, choose and learn")
     return kind

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 
 from latentbandits import theory
-from latentbandits.advice.problem import CHAIN, Problem
+from latentbandits.advice.problem import Problem
 from latentbandits.presentation.numbers import percent, short
 from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.registry import HIDDEN_MARKOV
 
 WORLDS = 64
 FINGERPRINTS = 2000
@@ -40,7 +41,7 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
     >>> round(float(found.loc["switching rate", "median"]), 3), float(found.loc["staleness cap", "median"])
     (0.02, 35.0)
     """
-    if problem.kind != CHAIN:
+    if problem.kind != HIDDEN_MARKOV:
         return pd.DataFrame(columns=["low", "median", "high", "meaning"])
     worlds = worlds if problem.range("states").high <= 100 else min(worlds, 8)  # many states take long
     rows = [_of(problem, draw) for draw in range(worlds)]

@@ -1,46 +1,58 @@
-"""A problem in a TOML file: read strictly, with the line of every mistake; and an example that explains itself."""
+"""A problem in a TOML file: read strictly, with the line of every mistake; and an example with every word explained."""
 
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from latentbandits.advice.problem import Problem
+from latentbandits.advice.ranges import Range
+from latentbandits.advice.vocabulary import OWNER, WORDS, Word, refuse_unknown
 from latentbandits.files import write_whole
-from latentbandits.settings import Refusal, nearest, refuse
-from latentbandits.specs import policy
+from latentbandits.protocols import LARGEST_REWARD
+from latentbandits.settings import Refusal
+from latentbandits.worlds.registry import HIDDEN_MARKOV
 
-KEYS = tuple(Problem.__dataclass_fields__)
-
-EXAMPLE = """\
+_HEAD = """\
 # A problem, as `latentbandits compare`, `advise` and `tune` read it.
 # Every line may be left out: `compare` and `tune` then take the value shown, `advise` takes it as unknown.
 # What is not known exactly is a range: states = "3 to 20", dwell = "50 to 500".
 
-kind = "hidden-markov"     # or "seasons" (a calendar), "drift" (no regimes, means wander), "recorded" (a file)
-arms = 2                   # what you choose from
-states = 10                # hidden regimes
-dwell = 100                # rounds that a regime lasts on average
-# stickiness = 0.99        # instead of dwell: the probability that a regime lasts one more round
-# transition = [[0.99, 0.01], [0.02, 0.98]]   # instead of dwell: from each state (row) to each state
-
-means = "0 to 1"           # mean rewards are drawn from here, anew for every run
-# means = [[0.9, 0.1], [0.2, 0.6]]            # or they are known: a row per state, a column per arm
-# separation = 0.2         # the two states most alike are this far apart (drawn means only)
-rewards = "gaussian"       # or "bernoulli": 0 and 1, the means are probabilities
-noise = 0.01               # standard deviation of a reward (gaussian only)
-carryover = 0.0               # weight of the previous state in the expected reward
-# timescale = 500          # kind "drift": rounds after which a mean has changed a lot
-# file = "rewards.csv"     # kind "recorded": a column per arm, a line per round
-
-units = 1                  # groups that can be treated differently at the same time
-horizon = 10000            # rounds
-runs = 200                 # worlds, each played once by every policy
-seed = 0                   # names all randomness
-
-# a name of `latentbandits policies`, a name with settings, your own module:Class, or a file that `tune` wrote
-policies = ["state-library", "adasp-ucb", "adasp-ucb:staleness=12,min_gap=4", "glr-ucb", "sw-ucb", "ucb1"]
 """
+
+
+class Words(NamedTuple):
+    """The words of a file, and where they are."""
+
+    words: dict[str, Any]
+    where: Callable[[str], str]
+
+
+def example() -> str:
+    """Return a commented description of the default problem.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.file import example
+    >>> [line for line in example().splitlines() if line.startswith("states")]
+    ['states = 10               # hidden regimes']
+    """
+    return _HEAD + "\n".join(line for word in WORDS.values() for line in _lines(word)) + "\n"
+
+
+def _lines(word: Word) -> list[str]:
+    """Return the lines of one word: its default, and its other form if it has one; comments where the default problem has no such word."""
+    names = (
+        f" ({'; '.join(f'{name}: {summary}' for name, summary in word.rule.items())})" if word.type == "name" else ""
+    )
+    found = []
+    if word.default is not None:
+        silent = "" if HIDDEN_MARKOV in word.kinds else "# "
+        value = f'"{word.default}"' if isinstance(word.default, str | Range) else word.default
+        found.append(f"{silent}{word.name} = {value}")
+    if word.example:
+        found.append(f"# {word.name} = {word.example}")
+    return [f"{line:<26} # {word.help}{names}" for line in found]
 
 
 def write(path: Path, content: bytes, owner: str, option: str) -> None:
@@ -49,11 +61,11 @@ def write(path: Path, content: bytes, owner: str, option: str) -> None:
         write_whole(path, content)
     except OSError as problem:
         reason = (problem.strerror or type(problem).__name__).lower()
-        raise refuse(owner, option, str(path), f"a file that can be written ({reason})") from None
+        raise Refusal(owner, option, str(path), f"a file that can be written ({reason})") from None
 
 
-def read(path: str | Path, **changes: Any) -> Problem:
-    r"""Return what a file says, with some words changed, or refuse it with the line of the mistake.
+def read(path: str | Path) -> Words:
+    r"""Return the words of a file, or refuse it with the line of the mistake.
 
     Examples
     --------
@@ -64,42 +76,25 @@ def read(path: str | Path, **changes: Any) -> Problem:
     >>> _ = path.write_text('arms = 4\nstate = "3 to 20"\n')
     >>> read(path)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: ...world.toml, line 2: key is 'state' but must be one of kind, ... (did you mean states?)
+    latentbandits.settings.Refusal: ...world.toml, line 2: word is 'state' but must be one of kind, ... (did you mean states?)
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "not a text"
-        raise ValueError(f"problem: {path} cannot be read ({reason.lower()}) but must be a TOML file") from None
-    try:
         words = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise ValueError(f"{path}: {problem} but must be TOML, as `compare --write-example` writes it") from None
-    for key in words:
-        if key not in KEYS:
-            rule = f"one of {', '.join(KEYS)}{nearest(key, KEYS)}"
-            raise Refusal(f"{path}, line {line(text, key)}", "word", key, rule)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+        reason = getattr(problem, "strerror", None) or str(problem)
+        rule = f"a TOML file, as `compare --write-example` writes it ({reason[:1].lower()}{reason[1:]})"
+        raise Refusal(OWNER, "file", str(path), rule) from None
+
+    def where(word: str) -> str:
+        return f"{path}, line {line(text, word)}"
+
+    for word in words:
+        if word not in WORDS:
+            raise refuse_unknown(where(word), word)
     if isinstance(words.get("file"), str):  # beside the description
         words["file"] = str(Path(path).parent / words["file"])
-    try:
-        found = Problem(**words)
-        found = found.replace(**changes) if changes else found
-        for spec in found.policies or ():
-            check_spec(spec, found)
-    except Refusal as refusal:
-        if refusal.field in changes or refusal.field not in words:
-            raise
-        raise refusal.at(owner=f"{path}, line {line(text, refusal.field)}") from None
-    return found
-
-
-def check_spec(spec: str, problem: Problem) -> None:
-    """Refuse a policy that cannot be made for a problem, as a mistake in the list of policies."""
-    try:
-        if spec not in ("all", "paper"):  # groups, for advice
-            policy(spec, arms=problem.arms)
-    except ValueError as refusal:
-        raise Refusal("problem", "policies", spec, f"the spec of a policy ({refusal})") from None
+    return Words(words, where)
 
 
 def line(text: str, key: str) -> int:
@@ -114,3 +109,34 @@ def line(text: str, key: str) -> int:
     named = re.compile(rf"""[ \t]*(\[+[ \t]*)?["']?{re.escape(key)}["']?[ \t]*[=.\]]""")
     lines = enumerate(text.splitlines(), start=1)
     return next((number for number, content in lines if named.match(content)), 1)
+
+
+def numbers_of(path: str) -> list[list[float]]:
+    """Return the numbers of a file, separated by commas, line by line, or refuse it; a first line of names is left out."""
+    rule = "a column of numbers for each of at least two arms, separated by commas, and a line per round"
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = (getattr(problem, "strerror", None) or "not a text").lower()
+        raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
+    found: list[list[float]] = []
+    for number, content in enumerate(lines, start=1):
+        cells = [_number(cell) for cell in content.split(",")]
+        if not content.strip() or (number == 1 and not any(cell is not None for cell in cells)):
+            continue
+        row = [cell for cell in cells if cell is not None]
+        if len(row) < max(2, len(cells)) or (found and len(row) != len(found[0])):
+            raise Refusal(OWNER, "file", path, f"{rule} (line {number} is {content[:40]!r})")
+        found.append(row)
+    if not found:
+        raise Refusal(OWNER, "file", path, f"{rule} (it has no numbers)")
+    return found
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a cell holds, None if it holds none that can be a reward."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if abs(found) <= LARGEST_REWARD else None

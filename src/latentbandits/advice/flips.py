@@ -6,10 +6,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.advice.problem import CHAIN, DRIFT, QUANTITIES, RECORDED, SEASONS, Problem, Range
+from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import Race, p_value, race
+from latentbandits.advice.ranges import Range
+from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.presentation.progress import Report, Stages
 from latentbandits.simulation.batch import simulate
+from latentbandits.worlds.registry import DRIFT, RECORDED, SEASONS
+from latentbandits.worlds.registry import HIDDEN_MARKOV as CHAIN
 
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
 CHECK = 3_000_000
@@ -285,19 +289,19 @@ def grid(problem: Problem, quantity: str) -> list[float]:
     stretch = STRETCH_EXACT if low == high else STRETCH
     ends = max(least(quantity), low / stretch), max(high, min(MOST.get(quantity, math.inf), high * stretch))
     values = np.geomspace(*ends, points)
-    if QUANTITIES[quantity].integer:
+    if QUANTITIES[quantity].type == "integer":
         return [float(n) for n in np.unique(values.round())]
     return [float(value) for value in values]
 
 
 def least(quantity: str) -> float:
     """Return the least that a quantity can be moved to."""
-    return max(float(QUANTITIES[quantity].allowed.low), 1e-9)
+    return max(float(QUANTITIES[quantity].rule.low), 1e-9)
 
 
 def counts(quantity: str) -> bool:
     """Whether a quantity is a whole number."""
-    return quantity == "horizon" or QUANTITIES[quantity].integer
+    return quantity == "horizon" or QUANTITIES[quantity].type == "integer"
 
 
 def move(problem: Problem, quantity: str, value: float) -> Problem:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from latentbandits.advice.problem import parsed
+from latentbandits.advice.ranges import parsed
 from latentbandits.settings import (
     LARGEST,
     Above,
@@ -137,7 +137,7 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
     ['5 to 200', '2, 4, 8']
     >>> space(lb.policy("sw-ucb"), search={"windw": "5 to 200"})
     Traceback (most recent call last):
-    ValueError: tune: search is 'windw' but must be one of window, exploration (did you mean window?)
+    latentbandits.settings.Refusal: tune: search is 'windw' but must be one of window, exploration (did you mean window?)
     """
     settings = {field: value for field, value in describe(policy).items() if field not in FROM_PROBLEM}
     if search is not None:

@@ -5,7 +5,8 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from latentbandits.advice import explain, flips
-from latentbandits.advice.problem import Problem, Range
+from latentbandits.advice.problem import Problem
+from latentbandits.advice.ranges import Range
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
 from latentbandits.settings import describe

@@ -1,4 +1,4 @@
-"""The command ``latentbandits``: one file per subcommand, each of which imports what it needs when it runs."""
+"""The command ``latentbandits``: one file per subcommand, which imports what it needs when it runs."""
 
 import argparse
 import importlib
@@ -15,13 +15,13 @@ COMMANDS = {
     "demo": "compare all policies on the paper's default world, in under a minute",
     "experiments": "list the experiments: the paper's, and beyond it",
     "policies": "list the policies, or the settings of one",
-    "report": "draw the report anew from results, without simulating",
+    "report": "write the report again from results, without simulating",
     "reproduce": "run the experiments and write results and the report",
-    "trace": "show a policy at work on one run",
+    "trace": "plot a policy at work on one run",
     "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
 }
 
-# Long work that keeps what is finished
+# Commands that keep what is finished
 RESUMING = ("reproduce", "tune")
 RESUMED = "what is finished is kept: the same command goes on from there"
 
@@ -29,7 +29,7 @@ RESUMED = "what is finished is kept: the same command goes on from there"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; bad input ends in one sentence and exit code 2."""
     parser = argparse.ArgumentParser(
-        prog="latentbandits", description="Bandits for problems whose best arm flips with a regime that nobody can see."
+        prog="latentbandits", description="Bandits for problems whose best arm changes with a hidden regime."
     )
     parser.add_argument("--version", action="version", version=f"latentbandits {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, CompileError) as problem:
         print(problem, file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader, `head` say, has seen enough
+    except BrokenPipeError:  # the reader, `head` say, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

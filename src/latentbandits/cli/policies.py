@@ -5,27 +5,43 @@ import argparse
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("name", nargs="?", help="a policy whose settings to show")
+    parser.add_argument(
+        "spec",
+        nargs="?",
+        metavar="POLICY",
+        help="show the settings of NAME, NAME:KEY=VALUE,..., MODULE:CLASS or FILE.toml",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the settings."""
-    from latentbandits.policies.registry import REGISTRY, entry, policy
+    from latentbandits.policies.registry import REGISTRY
     from latentbandits.settings import describe
+    from latentbandits.specs import policy
 
-    if options.name is None:
+    if options.spec is None:
         width = max(map(len, REGISTRY))
         for name, row in REGISTRY.items():
             print(f"{name.ljust(width)}  {row.summary}")
         print("\nNext: `latentbandits policies NAME` shows the settings of one.")
         return 0
-    row = entry(options.name)
-    made = policy(options.name)
-    rules = type(made).rules
-    print(f"{row.label}: {row.summary}.\n")
+    made = policy(options.spec)
+    print(f"{title(options.spec, made)}\n")
     settings = {field: str(value) for field, value in describe(made).items()}
     widths = max(map(len, settings)), max(map(len, settings.values()))
+    rules = getattr(type(made), "rules", {})
     for field, value in settings.items():
-        allowed = "" if rules[field] is None else str(rules[field])
-        print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {allowed}".rstrip())
+        rule = "" if rules.get(field) is None else str(rules[field])
+        print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {rule}".rstrip())
     return 0
+
+
+def title(spec: str, made: object) -> str:
+    """Return what a policy is, in one line: the summary of a name, else the first line of the class's docstring."""
+    from latentbandits.policies.registry import REGISTRY
+    from latentbandits.specs import split
+
+    row = REGISTRY.get(split(spec)[0].lower())
+    if row is not None:
+        return f"{row.label}: {row.summary}."
+    return f"{type(made).__name__}: {(type(made).__doc__ or '').strip().partition(chr(10))[0]}"

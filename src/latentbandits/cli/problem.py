@@ -1,41 +1,33 @@
-"""The options that describe a problem, shared by `compare`, `advise` and `tune`; each has the name of the word that it sets."""
+"""The options that describe a problem, shared by the commands that need one; each has the name of the word that it sets."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
-# word -> what follows it, what it says
-WORDS = {
-    "kind": ("KIND", "hidden-markov, seasons, drift or recorded"),
-    "arms": ("N", "what you choose from"),
-    "states": ("N", "hidden regimes"),
-    "dwell": ("ROUNDS", "how long a regime lasts on average"),
-    "stickiness": ("P", "instead of --dwell: probability that a regime lasts one more round"),
-    "transition": ("ROWS", 'instead of --dwell: "0.99 0.01; 0.02 0.98", a row per state'),
-    "means": ("RANGE|ROWS", 'where means are drawn from, or "0.9 0.1; 0.2 0.6", a row per state'),
-    "separation": ("DISTANCE", "how far the two states most alike are apart"),
-    "rewards": ("KIND", "gaussian or bernoulli"),
-    "noise": ("SD", "standard deviation of a gaussian reward, of all units together"),
-    "carryover": ("WEIGHT", "weight of the previous state in the expected reward"),
-    "timescale": ("ROUNDS", "kind drift: how soon a mean has changed a lot"),
-    "file": ("CSV", "kind recorded: a column per arm, a line per round"),
-    "units": ("N", "groups that can be treated differently at once"),
-    "horizon": ("ROUNDS", "rounds played"),
-    "runs": ("N", "worlds, each played once by every policy"),
-    "seed": ("N", "names all randomness"),
-}
 
-
-def configure(parser: argparse.ArgumentParser, unsaid: str) -> None:
-    """Declare the options."""
+def configure(parser: argparse.ArgumentParser, left_out: str) -> None:
+    """Declare the options; `left_out` says what is taken for words that are left out."""
     parser.add_argument("problem", nargs="?", metavar="FILE", help="a TOML file that describes the problem")
     parser.add_argument(
         "--write-example", metavar="FILE", type=Path, help="write a commented description of a problem, and stop"
     )
-    group = parser.add_argument_group("the problem", f'Not known exactly? Give a range: --states "3 to 20". {unsaid}')
-    for word, (follows, says) in WORDS.items():
-        group.add_argument(f"--{word}", metavar=follows, help=says)
+    words(parser, left_out)
     parser.add_argument("--workers", type=int, metavar="N", help="threads (default: one per core)")
+
+
+def words(parser: argparse.ArgumentParser, left_out: str) -> None:
+    """Declare an option for every word."""
+    from latentbandits.advice.vocabulary import NAME, SPECS, WORDS
+
+    group = parser.add_argument_group("the problem", f'Not known exactly? Give a range: --states "3 to 20". {left_out}')
+    for word in WORDS.values():
+        if word.type != SPECS:  # has an option of its own, where a command takes several policies
+            names = (
+                f" ({'; '.join(f'{name}: {summary}' for name, summary in word.rule.items())})"
+                if word.type == NAME
+                else ""
+            )
+            group.add_argument(f"--{word.name}", metavar=word.metavar, help=f"{word.help}{names}")
 
 
 def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
@@ -49,37 +41,40 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
 
 
 def described(options: argparse.Namespace) -> Any:
-    """Return the problem that file and options describe; options go first, and `policies` is one of them where a command has it."""
+    """Return the problem that file and options describe; options override the file."""
     from latentbandits.advice.problem import as_problem
+    from latentbandits.advice.vocabulary import WORDS
 
-    words = {word: spoken(word, getattr(options, word)) for word in WORDS if getattr(options, word) is not None}
-    return as_problem(options.problem, **words, policies=getattr(options, "policies", None))
+    given = {word: getattr(options, word, None) for word in WORDS}
+    return as_problem(options.problem, **{word: parsed(word, text) for word, text in given.items() if text is not None})
 
 
-def spoken(word: str, text: str) -> Any:
-    """Return what an option says: a number, a range as it is, a matrix as rows, or the text itself.
+def parsed(word: str, text: Any) -> Any:
+    """Return the value of an option: a number, a range as it is, a matrix as rows, or the text itself.
 
     Examples
     --------
-    >>> from latentbandits.cli.problem import spoken
-    >>> spoken("states", "3 to 20"), spoken("noise", "0.3"), spoken("means", "0.9 0.1; 0.2 0.6")
+    >>> from latentbandits.cli.problem import parsed
+    >>> parsed("states", "3 to 20"), parsed("noise", "0.3"), parsed("means", "0.9 0.1; 0.2 0.6")
     ('3 to 20', 0.3, [[0.9, 0.1], [0.2, 0.6]])
     """
+    from latentbandits.advice.vocabulary import INTEGER, MATRIX, NUMBER, WORDS
     from latentbandits.specs import value
 
-    if word in ("transition", "means") and (";" in text or " to " not in text):
+    kind = WORDS[word].type
+    if kind == MATRIX and (";" in text or " to " not in text):
         return [[value(cell) for cell in row.split()] for row in text.replace(",", " ").split(";")]
-    return text if word in ("kind", "rewards", "file") else value(text)
+    return value(text) if kind in (INTEGER, NUMBER) else text
 
 
 def write_example(path: Path, next_step: str) -> int:
     """Write the example, unless something is there already."""
-    from latentbandits.advice.file import EXAMPLE
-    from latentbandits.settings import refuse
+    from latentbandits.advice.file import example
+    from latentbandits.settings import Refusal
 
     if path.exists():
-        raise refuse("problem", "--write-example", str(path), "a file that does not exist yet")
-    write(path, EXAMPLE.encode(), "problem", "--write-example")
+        raise Refusal("problem", "--write-example", str(path), "a file that does not exist yet")
+    write(path, example().encode(), "problem", "--write-example")
     print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `{next_step}`.")
     return 0
 
@@ -92,13 +87,13 @@ def write(path: Path, content: bytes, owner: str, option: str = "--out") -> None
 
 
 def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
-    """Return how a file's name ends, or refuse it; and refuse a folder that is not there before anything is computed."""
-    from latentbandits.settings import refuse
+    """Return the ending of a file's name, or refuse it; a folder that does not exist is refused before anything is computed."""
+    from latentbandits.settings import Refusal
 
     if path.suffix.lower() not in endings:
-        raise refuse(owner, option, str(path), "a file name that ends in " + " or ".join(endings))
+        raise Refusal(owner, option, str(path), "a file name that ends in " + " or ".join(endings))
     if not path.parent.is_dir() or path.is_dir():
-        raise refuse(owner, option, str(path), "a file in a folder that exists")
+        raise Refusal(owner, option, str(path), "a file in a folder that exists")
     return path.suffix.lower()[1:]
 
 
@@ -108,7 +103,7 @@ def python_lines(code: str) -> list[str]:
 
 
 def as_words(described: Any) -> dict[str, Any]:
-    """Return a problem as plain values, everything that it says or takes for granted.
+    """Return a problem as plain values: every word that it has, given or by default.
 
     Examples
     --------
@@ -117,20 +112,17 @@ def as_words(described: Any) -> dict[str, Any]:
     >>> {word: value for word, value in as_words(lb.Problem(states="3 to 20")).items() if word in ("states", "dwell", "noise")}
     {'states': '3 to 20', 'dwell': 100, 'noise': 0.01}
     """
-    import numpy as np
+    from latentbandits.advice.ranges import Range
+    from latentbandits.advice.vocabulary import SPECS, WORDS
 
-    from latentbandits.advice.problem import Range
-
-    found = {word: getattr(described, word) for word in WORDS}
+    found = {name: getattr(described, name) for name, word in WORDS.items() if word.type != SPECS}
     return {
-        word: str(value) if isinstance(value, Range) else np.asarray(value).tolist()
-        for word, value in found.items()
-        if value is not None
+        word: str(value) if isinstance(value, Range) else value for word, value in found.items() if value is not None
     }
 
 
 def as_options(described: Any) -> str:
-    """Return the options that describe a problem, such that all commands take it for the same.
+    """Return options that describe the same problem, whatever a command takes for words that are left out.
 
     Examples
     --------
@@ -141,11 +133,13 @@ def as_options(described: Any) -> str:
     """
     import shlex
 
-    usual = {"kind": "hidden-markov", "means": "0 to 1", "rewards": "gaussian", "carryover": 0}
-    usual |= {"units": 1, "horizon": 10_000, "runs": 200, "seed": 0}
+    from latentbandits.advice.vocabulary import WORDS
+
     options: list[str] = []
-    for word, value in as_words(described).items():
-        if usual.get(word) != value:
+    for name, value in as_words(described).items():
+        word = WORDS[name]
+        same = word.wide is None and name != "arms"  # all commands have the same default
+        if not (same and value == (word.default if isinstance(word.default, int | float) else str(word.default))):
             rows = "; ".join(" ".join(map(str, row)) for row in value) if isinstance(value, list) else str(value)
-            options += [f"--{word}", rows]
+            options += [f"--{name}", rows]
     return shlex.join(options)

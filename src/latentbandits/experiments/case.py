@@ -25,6 +25,7 @@ _ENGINE = (
     "policies/stories.py",
     "protocols.py",
     "random.py",
+    "rewards.py",
     "simulation/loop.py",
     "simulation/batch.py",
     "worlds",

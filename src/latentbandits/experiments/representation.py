@@ -384,7 +384,7 @@ class Representation(NamedTuple):
             raise refuse("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
         if self.decoded and self.statistic == HISTORY:
             raise refuse("Representation", "decoded", True, "False for the whole history")
-        if truth is None or truth.bernoulli or truth.carryover > 0:
+        if truth is None or truth.rewards != "gaussian" or truth.carryover > 0:
             raise refuse(
                 "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no carryover"
             )

@@ -7,7 +7,8 @@ import numpy as np
 
 from latentbandits.protocols import Choice, Policy, Realisation
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Vector, checked, refuse
+from latentbandits.rewards import NAMES, check_means, log_likelihood
+from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
 
 
 class Memory(NamedTuple):
@@ -38,8 +39,8 @@ class BayesFilter(NamedTuple):
         Distribution of the first state.
     noise : float or array (units,)
         Standard deviation of a unit's reward; unused when rewards are 0 or 1.
-    bernoulli : bool
-        Whether rewards are 0 or 1.
+    rewards : str
+        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
     units : int
         Units per round; all play the same arm.
 
@@ -57,7 +58,7 @@ class BayesFilter(NamedTuple):
     means: Annotated[Any, Vector(2)]
     start: Annotated[Any, Vector(1)]
     noise: Annotated[Any, Vector(1)] = 0.1
-    bernoulli: bool = False
+    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
     units: Annotated[int, AtLeast(1)] = 1
 
     @property
@@ -80,8 +81,7 @@ class BayesFilter(NamedTuple):
         noise = np.asarray(self.noise)
         if noise.size not in (1, self.units) or (noise <= 0).any():
             raise refuse("BayesFilter", "noise", noise.tolist(), f"one number above 0, or {self.units}, one per unit")
-        if self.bernoulli and ((means < 0) | (means > 1)).any():
-            raise refuse("BayesFilter", "means", means.tolist(), "probabilities from 0 to 1 when rewards are Bernoulli")
+        check_means("BayesFilter", "means", means, NAMES[self.rewards])
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -115,12 +115,7 @@ class BayesFilter(NamedTuple):
             fit = -np.inf if memory.belief[s] <= 0 else math.log(memory.belief[s])
             for unit in range(self.units):
                 mean = self.means[s, choice.arms[unit]]
-                if self.bernoulli:
-                    chance = mean if rewards[unit] > 0.5 else 1.0 - mean
-                    fit += math.log(chance) if chance > 0 else -np.inf
-                else:
-                    away = (rewards[unit] - mean) / self.noise[unit % len(self.noise)]
-                    fit -= 0.5 * away * away
+                fit += log_likelihood(self.rewards, rewards[unit], mean, self.noise[unit % len(self.noise)])
             memory.scratch[s] = fit
             highest = max(highest, fit)
         total = 0.0
@@ -158,10 +153,10 @@ class BayesLimit(NamedTuple):
         """Return the filter for this world."""
         if realisation.truth is None:
             raise ValueError("BayesLimit: the world has no hidden Markov chain but must be a HiddenMarkov world")
-        transition, means, start, noise, bernoulli, carryover = realisation.truth
+        transition, means, start, noise, rewards, carryover = realisation.truth
         if carryover > 0:
             transition, means, start = paired(transition, means, start, carryover)
-        return BayesFilter(transition, means, start, noise, bernoulli, self.units)
+        return BayesFilter(transition, means, start, noise, rewards, self.units)
 
 
 def paired(

@@ -226,7 +226,7 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    ValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
+    latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     row = entry(name)
     whole("policy", "arms", arms, least=2)

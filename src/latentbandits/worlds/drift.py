@@ -1,19 +1,20 @@
-"""A world without states: every arm's mean drifts smoothly."""
+"""A world without states: the mean of every arm drifts smoothly."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import erf, sqrt
+from typing import Annotated, Any
 
 import numpy as np
 
 from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Above, between, whole
-from latentbandits.worlds.rewards import check_noise, check_span, received, unit_scales
+from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
+from latentbandits.settings import Above, AtLeast, Interval, OneOf, checked
 
 _WAVES = 32
 
 
+@checked
 @dataclass(frozen=True)
 class Drift:
     """Means that wander through an interval as smooth random curves, uniform at any moment.
@@ -33,8 +34,8 @@ class Drift:
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
         Standard deviation for each unit; `noise` times the root of the number of units if not given.
-    rewards : {"gaussian", "bernoulli"}
-        Kind of rewards.
+    rewards : str
+        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
 
     Examples
     --------
@@ -44,18 +45,16 @@ class Drift:
     True
     """
 
-    arms: int = 2
-    timescale: float = 500.0
-    noise: float = 0.01
-    unit_noise: Sequence[float] | None = None
-    rewards: str = "gaussian"
-    span: Sequence[float] = (0.0, 1.0)
+    arms: Annotated[int, AtLeast(2)] = 2
+    timescale: Annotated[float, Above(0)] = 500.0
+    noise: Annotated[float, AtLeast(0)] = 0.01
+    unit_noise: Annotated[Any, UNIT_NOISE] = None
+    rewards: Annotated[str, OneOf(NAMES)] = "gaussian"
+    span: Annotated[tuple[float, float], Interval()] = (0.0, 1.0)
 
-    def __post_init__(self) -> None:
-        whole("Drift", "arms", self.arms, least=2)
-        between("Drift", "timescale", self.timescale, Above(0))
-        check_noise("Drift", self.rewards, self.noise, self.unit_noise)
-        check_span("Drift", self.span, self.rewards)
+    def check(self) -> None:
+        """Refuse means that the rewards cannot have."""
+        check_means("Drift", "span", self.span, self.rewards)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
@@ -71,5 +70,5 @@ class Drift:
             means[:, arm] = [0.5 * (1 + erf(x / sqrt(2))) for x in curve]
         means = self.span[0] + (self.span[1] - self.span[0]) * means
         scales = unit_scales("Drift", self.noise, self.unit_noise, units)
-        rewards = received(means, scales, self.rewards, seed, draw, repeat)
+        rewards = sampled(means, scales, self.rewards, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), np.full(horizon, -1), None)

@@ -1,17 +1,16 @@
 """The paper's world: a hidden Markov chain that changes the arms' mean rewards."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from latentbandits.compiled import fast
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, Stream, stream, uniform
-from latentbandits.settings import Above, Vector, Within, array, between, refuse, whole
-from latentbandits.worlds.rewards import check_noise, check_span, received, unit_scales
+from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
+from latentbandits.settings import Above, AtLeast, Interval, OneOf, Vector, Within, between, checked, refuse
 
 REVEALS = ("nothing", "state", "means")
 
@@ -38,7 +37,7 @@ def walk(
     for t in range(len(states)):
         before = state
         left = uniform(random) - transition[before, before]
-        if left >= 0:  # a jump; rounding may leave a crumb, which goes to the last possible state
+        if left >= 0:  # a jump; what rounding leaves goes to the last possible state
             for to in range(count):
                 if to != before and transition[before, to] > 0:
                     state = to
@@ -50,6 +49,7 @@ def walk(
             means[t, arm] = (1.0 - carryover) * matrix[state, arm] + carryover * matrix[before, arm]
 
 
+@checked
 @dataclass(frozen=True)
 class HiddenMarkov:
     """A chain of hidden states, each with its own mean reward per arm; it starts in its stationary distribution.
@@ -57,30 +57,32 @@ class HiddenMarkov:
     Parameters
     ----------
     states, arms : int, optional
-        Their numbers; 10 and 2 unless `means` or `transition` say otherwise.
+        Their numbers; 10 and 2 unless they follow from `means` or `transition`.
     stickiness : float, optional
         Probability to stay in a state; otherwise the chain jumps to any other state with equal probability; 0.99 if
-        neither this nor `transition` is given.
+        neither this nor `transition` nor `dwell` is given.
     transition : array (states, states), optional
         The whole transition matrix, instead of `stickiness`.
     means : array (states, arms), optional
-        Mean rewards; drawn uniformly from `span` for every draw of the world if not given.
+        Mean rewards; sampled uniformly from `span` for every draw of the world if not given.
     span : pair of float
-        Interval from which means are drawn uniformly, where they are drawn.
+        Interval from which means are sampled, if they are.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
         Standard deviation for each unit; `noise` times the root of the number of units if not given.
-    rewards : {"gaussian", "bernoulli"}
-        Kind of rewards.
+    rewards : str
+        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
     carryover : float
         Weight of the previous state in the expected reward (rho).
     separation : float, optional
-        Draw means whose two nearest states are exactly this far apart (joint separation Gamma_B).
+        Sample means whose two nearest states are exactly this far apart (joint separation Gamma_B).
     separated_arms : sequence of int
         The arms B over which `separation` is measured; empty for all.
     reveal : {"nothing", "state", "means"}
         What the observed context shows: nothing, the state as one-hot, or the expected rewards of the round.
+    dwell : float, optional
+        Instead of `stickiness`: rounds that a state lasts on average.
 
     Examples
     --------
@@ -91,77 +93,71 @@ class HiddenMarkov:
     ((1000, 2), (1000, 1, 2), 3)
     """
 
-    states: int = None  # type: ignore[assignment]
-    arms: int = None  # type: ignore[assignment]
-    stickiness: float = None  # type: ignore[assignment]
-    transition: Any = None
-    means: Any = None
-    noise: float = 0.01
-    unit_noise: Sequence[float] | None = None
-    rewards: str = "gaussian"
-    carryover: float = 0.0
-    separation: float | None = None
-    separated_arms: Sequence[int] = ()
-    reveal: str = "nothing"
-    span: Sequence[float] = (0.0, 1.0)
+    states: Annotated[int, AtLeast(1)] = None  # type: ignore[assignment]
+    arms: Annotated[int, AtLeast(2)] = None  # type: ignore[assignment]
+    stickiness: Annotated[float, Within(0, 1)] = None  # type: ignore[assignment]
+    transition: Annotated[Any, Vector(2)] = None
+    means: Annotated[Any, Vector(2)] = None
+    noise: Annotated[float, AtLeast(0)] = 0.01
+    unit_noise: Annotated[Any, UNIT_NOISE] = None
+    rewards: Annotated[str, OneOf(NAMES)] = "gaussian"
+    carryover: Annotated[float, Within(0, 1)] = 0.0
+    separation: Annotated[float | None, Above(0)] = None
+    separated_arms: Annotated[Any, Vector(1, whole=True)] = ()
+    reveal: Annotated[str, OneOf(REVEALS)] = "nothing"
+    span: Annotated[tuple[float, float], Interval()] = (0.0, 1.0)
+    dwell: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
-        if self.means is not None:
-            self._set("means", array("HiddenMarkov", "means", self.means, Vector(2)))
-        if self.transition is not None:
-            self._set("transition", array("HiddenMarkov", "transition", self.transition, Vector(2)))
+    def __post_init__(self, dwell: float | None) -> None:
+        if dwell is not None:
+            if self.stickiness is not None or self.transition is not None:
+                other = "transition" if self.stickiness is None else "stickiness"
+                raise refuse("HiddenMarkov", "dwell", dwell, f"left out when {other} is given")
+            self._set("stickiness", 1.0 - 1.0 / between("HiddenMarkov", "dwell", dwell, AtLeast(1)))
+
+    def check(self) -> None:
+        """Refuse what does not fit together; fill in what follows from the rest."""
         shaped = self.means if self.means is not None else self.transition
         if self.states is None:
             self._set("states", 10 if shaped is None else len(shaped))
         if self.arms is None:
             self._set("arms", 2 if self.means is None else self.means.shape[1])
-        whole("HiddenMarkov", "states", self.states, least=1)
-        whole("HiddenMarkov", "arms", self.arms, least=2)
         if self.stickiness is None:
             self._set("stickiness", 0.99)
         elif self.transition is not None:
-            raise refuse("HiddenMarkov", "stickiness", self.stickiness, "None when the transition matrix is given")
+            raise refuse("HiddenMarkov", "stickiness", self.stickiness, "left out when transition is given")
         self._check_chain()
         self._check_means()
-        check_noise("HiddenMarkov", self.rewards, self.noise, self.unit_noise)
-        check_span("HiddenMarkov", self.span, self.rewards)
-        if self.reveal not in REVEALS:
-            raise refuse("HiddenMarkov", "reveal", self.reveal, "one of " + ", ".join(REVEALS))
 
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
 
     def _check_chain(self) -> None:
-        for field in ("stickiness", "carryover"):
-            between("HiddenMarkov", field, getattr(self, field), Within(0, 1))
-        if self.transition is not None:
-            if self.transition.shape != (self.states, self.states):
-                wanted = f"shape ({self.states}, {self.states}), one row and column per state"
-                raise refuse("HiddenMarkov", "transition", f"of shape {self.transition.shape}", wanted)
-            for row, values in enumerate(self.transition):
-                if (values < 0).any() or abs(values.sum() - 1) > 1e-6:
-                    allowed = "probabilities that sum to one"
-                    raise refuse("HiddenMarkov", f"transition[{row}]", values.tolist(), allowed)
-            self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
+        if self.transition is None:
+            return
+        if self.transition.shape != (self.states, self.states):
+            rule = f"({self.states}, {self.states}), one row and column per state"
+            raise refuse("HiddenMarkov", "transition", self.transition.shape, rule, ".shape")
+        for row, values in enumerate(self.transition):
+            if (values < 0).any() or abs(values.sum() - 1) > 1e-6:
+                raise refuse("HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]")
+        self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
 
     def _check_means(self) -> None:
+        check_means("HiddenMarkov", "span", self.span, self.rewards)
         if self.means is not None:
             if self.means.shape != (self.states, self.arms):
-                wanted = f"shape ({self.states}, {self.arms}), one row per state and one column per arm"
-                raise refuse("HiddenMarkov", "means", f"of shape {self.means.shape}", wanted)
-            if self.rewards == "bernoulli" and ((self.means < 0) | (self.means > 1)).any():
-                raise refuse(
-                    "HiddenMarkov", "means", self.means.tolist(), "probabilities from 0 to 1 for bernoulli rewards"
-                )
+                rule = f"({self.states}, {self.arms}), one row per state and one column per arm"
+                raise refuse("HiddenMarkov", "means", self.means.shape, rule, ".shape")
+            check_means("HiddenMarkov", "means", self.means, self.rewards)
         if self.separation is not None:
             if self.means is not None:
-                raise refuse("HiddenMarkov", "separation", self.separation, "None when means are given")
-            between("HiddenMarkov", "separation", self.separation, Above(0))
-            whole("HiddenMarkov", "states", self.states, least=2)
-            known = [arm for arm in range(self.arms) if arm in self.separated_arms]
-            if len(known) != len(self.separated_arms):
-                allowed = f"different arms from 0 to {self.arms - 1}"
-                raise refuse("HiddenMarkov", "separated_arms", list(self.separated_arms), allowed)
+                raise refuse("HiddenMarkov", "separation", self.separation, "left out when means are given")
+            if self.states < 2:
+                raise refuse("HiddenMarkov", "states", self.states, "at least 2 when separation is given")
+        if len(self.separated_arms) != len({arm for arm in self.separated_arms.tolist() if 0 <= arm < self.arms}):
+            rule = f"different arms from 0 to {self.arms - 1}"
+            raise refuse("HiddenMarkov", "separated_arms", self.separated_arms, rule)
 
     @cached_property
     def chain(self) -> np.ndarray:
@@ -183,19 +179,19 @@ class HiddenMarkov:
         if self.means is not None:
             return self.means  # type: ignore[no-any-return]
         generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
-        drawn = generator.random((self.states, self.arms))
+        levels = generator.random((self.states, self.arms))
         width = self.span[1] - self.span[0]
         if self.separation is not None:
-            chosen = list(self.separated_arms) or list(range(self.arms))
-            drawn[:, chosen] = separated(generator, self.states, len(chosen), self.separation / width)
-        return self.span[0] + width * drawn
+            chosen = self.separated_arms.tolist() or list(range(self.arms))
+            levels[:, chosen] = separated(generator, self.states, len(chosen), self.separation / width)
+        return self.span[0] + width * levels
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         matrix, chain, start = self.matrix(seed, draw), self.chain, self.start
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         random = stream(seed, Purpose.PATH, draw, repeat)
-        fast(walk)(chain, start, matrix, float(self.carryover), random, states, means)
+        fast(walk)(chain, start, matrix, self.carryover, random, states, means)
         scales = unit_scales("HiddenMarkov", self.noise, self.unit_noise, units)
         context = np.zeros((horizon, 0))
         if self.reveal == "state":
@@ -204,11 +200,11 @@ class HiddenMarkov:
             context = means
         return Realisation(
             means,
-            received(means, scales, self.rewards, seed, draw, repeat),
+            sampled(means, scales, self.rewards, seed, draw, repeat),
             context,
             states,
             # a filter needs some noise
-            Truth(chain, matrix, start, np.maximum(scales, 1e-9), self.rewards == "bernoulli", float(self.carryover)),
+            Truth(chain, matrix, start, np.maximum(scales, 1e-9), self.rewards, self.carryover),
         )
 
 
@@ -228,16 +224,14 @@ def stationary(chain: np.ndarray) -> np.ndarray:
     found = np.maximum(found, 0.0)
     found /= found.sum()
     if np.abs(found @ chain - found).max() > 1e-6:
-        raise ValueError(
-            "HiddenMarkov: transition has no stationary distribution that could be found but must be an ergodic chain"
-        )
+        raise refuse("HiddenMarkov", "transition", chain, "an ergodic chain (no stationary distribution was found)")
     return found  # type: ignore[no-any-return]
 
 
 def separated(generator: np.random.Generator, states: int, arms: int, distance: float) -> np.ndarray:
-    """Draw mean rewards from the unit cube so that the two nearest states are exactly `distance` apart.
+    """Sample mean rewards from the unit cube so that the two nearest states are exactly `distance` apart.
 
-    States are drawn one by one and kept if no other is nearer than `distance`; the last is put at that distance from a random one.
+    States are sampled one by one and kept if no other is nearer than `distance`; the last is put at that distance from a random one.
 
     Examples
     --------
@@ -258,11 +252,11 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
             else:
                 point = generator.random(arms)
             inside = ((point >= 0) & (point <= 1)).all()
-            # the last state touches one other; a hair of slack for rounding
+            # the last state touches one other; some slack for rounding
             if inside and all(np.linalg.norm(point - other) >= distance * (1 - 1e-12) for other in points):
                 points.append(point)
             if len(points) == states:
                 return np.array(points)[generator.permutation(states)]
     raise refuse(
-        "HiddenMarkov", "separation", distance, f"less: no {states} states with {arms} arms so far apart were found"
+        "HiddenMarkov", "separation", distance, f"less: no {states} states with {arms} arms were found that far apart"
     )

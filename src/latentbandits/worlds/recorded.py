@@ -1,24 +1,25 @@
-"""A world that somebody recorded: the reward of every arm in every round."""
+"""A recorded world: the reward of every arm in every round."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from latentbandits.protocols import Realisation
-from latentbandits.settings import Vector, array, refuse
+from latentbandits.settings import Vector, array, checked, refuse
 
 
+@checked
 @dataclass(frozen=True)
 class Recorded:
-    """A table of rewards from the outside; regret is measured against `means`, or against the rewards themselves.
+    """Rewards that were recorded; regret is measured against `means`, or against the rewards themselves.
 
     Parameters
     ----------
     rewards : array (rounds, arms) or (rounds, units, arms)
         What each arm paid; without an axis for units all units receive the same.
     means : array (rounds, arms), optional
-        Expected rewards, where they are known.
+        Expected rewards, if they are known.
     context : array (rounds, covariates), optional
         What a policy may observe before it chooses.
 
@@ -31,10 +32,11 @@ class Recorded:
     """
 
     rewards: Any
-    means: Any = None
-    context: Any = None
+    means: Annotated[Any, Vector(2)] = None
+    context: Annotated[Any, Vector(2)] = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse arrays that do not fit each other; fill in what follows from the rewards."""
         try:
             axes = 3 if np.ndim(self.rewards) == 3 else 2
         except ValueError:
@@ -43,17 +45,13 @@ class Recorded:
         rewards = rewards[:, None, :] if axes == 2 else rewards
         rounds, units, arms = rewards.shape
         if rounds == 0 or units == 0 or arms < 2:
-            raise refuse("Recorded", "rewards", f"of shape {np.shape(self.rewards)}", "at least one round and two arms")
-        means = rewards.mean(axis=1) if self.means is None else array("Recorded", "means", self.means, Vector(2))
+            raise refuse("Recorded", "rewards", np.shape(self.rewards), "at least one round and two arms", ".shape")
+        means = rewards.mean(axis=1) if self.means is None else self.means
         if means.shape != (rounds, arms):
-            raise refuse(
-                "Recorded", "means", f"of shape {means.shape}", f"shape ({rounds}, {arms}), as the rewards have"
-            )
-        context = (
-            np.zeros((rounds, 0)) if self.context is None else array("Recorded", "context", self.context, Vector(2))
-        )
+            raise refuse("Recorded", "means", means.shape, f"({rounds}, {arms}), as for the rewards", ".shape")
+        context = np.zeros((rounds, 0)) if self.context is None else self.context
         if len(context) != rounds:
-            raise refuse("Recorded", "context", f"{len(context)} rows", f"{rounds}, one per round")
+            raise refuse("Recorded", "context", context.shape, f"({rounds}, columns), a row per round", ".shape")
         for field, value in (("rewards", rewards), ("means", means), ("context", context)):
             object.__setattr__(self, field, value)
 

@@ -1,75 +1,74 @@
-"""A world whose states come in a fixed order and last a fixed time."""
+"""A world whose states follow each other in a fixed order and last a fixed time."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Vector, array, refuse, whole
-from latentbandits.worlds.rewards import check_noise, check_span, received, unit_scales
+from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
+from latentbandits.settings import AtLeast, Interval, OneOf, Vector, checked, refuse
 
 
+@checked
 @dataclass(frozen=True)
 class Seasons:
-    """Seasons that follow each other like a calendar; the policy is not told the date.
+    """States that follow each other like the seasons of a calendar; a policy does not observe the date.
 
     Parameters
     ----------
-    seasons : int
-        Number of seasons.
+    states : int
+        Number of states (seasons).
     dwell : int
-        Rounds that a season lasts.
+        Rounds that a state lasts.
     arms : int
         Number of arms.
-    means : array (seasons, arms), optional
-        Mean rewards; drawn uniformly from `span` for every draw of the world if not given.
+    means : array (states, arms), optional
+        Mean rewards; sampled uniformly from `span` for every draw of the world if not given.
     span : pair of float
-        Interval from which means are drawn uniformly, where they are drawn.
+        Interval from which means are sampled, if they are.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional
         Standard deviation for each unit; `noise` times the root of the number of units if not given.
-    rewards : {"gaussian", "bernoulli"}
-        Kind of rewards.
+    rewards : str
+        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> realisation = lb.Seasons(seasons=4, dwell=3).realise(horizon=12, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.Seasons(states=4, dwell=3).realise(horizon=12, units=1, seed=0, draw=0, repeat=0)
     >>> int((np.diff(realisation.states) != 0).sum())
     4
     """
 
-    seasons: int = 4
-    dwell: int = 100
-    arms: int = 2
-    means: Any = None
-    noise: float = 0.01
-    unit_noise: Sequence[float] | None = None
-    rewards: str = "gaussian"
-    span: Sequence[float] = (0.0, 1.0)
+    states: Annotated[int, AtLeast(1)] = 4
+    dwell: Annotated[int, AtLeast(1)] = 100
+    arms: Annotated[int, AtLeast(2)] = 2
+    means: Annotated[Any, Vector(2)] = None
+    noise: Annotated[float, AtLeast(0)] = 0.01
+    unit_noise: Annotated[Any, UNIT_NOISE] = None
+    rewards: Annotated[str, OneOf(NAMES)] = "gaussian"
+    span: Annotated[tuple[float, float], Interval()] = (0.0, 1.0)
 
-    def __post_init__(self) -> None:
-        for field, least in (("seasons", 1), ("dwell", 1), ("arms", 2)):
-            whole("Seasons", field, getattr(self, field), least=least)
+    def check(self) -> None:
+        """Refuse means that do not fit the sizes or the rewards."""
         if self.means is not None:
-            means = array("Seasons", "means", self.means, Vector(2))
-            if means.shape != (self.seasons, self.arms):
-                raise refuse("Seasons", "means", f"of shape {means.shape}", f"shape ({self.seasons}, {self.arms})")
-            object.__setattr__(self, "means", means)
-        check_noise("Seasons", self.rewards, self.noise, self.unit_noise)
-        check_span("Seasons", self.span, self.rewards)
+            sizes = self.states, self.arms
+            if self.means.shape != sizes:
+                rule = f"{sizes}, one row per state and one column per arm"
+                raise refuse("Seasons", "means", self.means.shape, rule, ".shape")
+            check_means("Seasons", "means", self.means, self.rewards)
+        check_means("Seasons", "span", self.span, self.rewards)
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation, which begins on a random day; see `latentbandits.protocols.World`."""
-        drawn = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.seasons, self.arms))
-        matrix = self.span[0] + (self.span[1] - self.span[0]) * drawn if self.means is None else self.means
-        day = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(self.seasons * self.dwell)
-        states = (day + np.arange(horizon)) // self.dwell % self.seasons
+        levels = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.states, self.arms))
+        matrix = self.span[0] + (self.span[1] - self.span[0]) * levels if self.means is None else self.means
+        day = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(self.states * self.dwell)
+        states = (day + np.arange(horizon)) // self.dwell % self.states
         means = matrix[states]
         scales = unit_scales("Seasons", self.noise, self.unit_noise, units)
-        rewards = received(means, scales, self.rewards, seed, draw, repeat)
+        rewards = sampled(means, scales, self.rewards, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, None)

@@ -1,0 +1,40 @@
+"""The kinds of world that a problem can describe, by name."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_args
+
+from latentbandits.worlds.drift import Drift
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.recorded import Recorded
+from latentbandits.worlds.seasons import Seasons
+
+
+class Registration(NamedTuple):
+    """A kind of world: what makes it, and how it changes. A problem of this kind has the words that `make` takes as arguments."""
+
+    make: Any
+    summary: str
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names of the arguments."""
+        return tuple(inspect.signature(self.make).parameters)
+
+    def takes_integer(self, argument: str) -> bool:
+        """Whether an argument must be an integer."""
+        return get_args(inspect.signature(self.make).parameters[argument].annotation)[:1] == (int,)
+
+
+def recorded(file: Any) -> Recorded:
+    """Return the world of the rows of a file, a number per arm."""
+    return Recorded(file)
+
+
+HIDDEN_MARKOV, SEASONS, DRIFT, RECORDED = "hidden-markov", "seasons", "drift", "recorded"
+REGISTRY: Mapping[str, Registration] = {
+    HIDDEN_MARKOV: Registration(HiddenMarkov, "regimes change at random"),
+    SEASONS: Registration(Seasons, "regimes follow a calendar"),
+    DRIFT: Registration(Drift, "no regimes, means drift"),
+    RECORDED: Registration(recorded, "a file of recorded rewards"),
+}
