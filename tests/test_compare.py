@@ -1,5 +1,6 @@
-"""The ranking: its numbers are those of the runs, its intervals cover, and the command tells them."""
+"""The comparison: its numbers are those of the runs, its intervals cover, and the command prints them."""
 
+import base64
 import json
 import pickle
 import re
@@ -12,54 +13,121 @@ from matplotlib.figure import Figure
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.advice.compare import DEFAULT, Ranking, share
+from latentbandits.advice.compare import DEFAULT, Comparison, share
 
 SMALL = lb.Problem(states=3, dwell=50, noise=0.1, horizon=400, runs=12, seed=3)
 
 
 def test_numbers_are_those_of_the_runs() -> None:
-    ranking = lb.compare(SMALL, ["ucb1", "sw-ucb", "lc-ucb"])
+    comparison = lb.compare(SMALL, ["ucb1", "sw-ucb", "lc-ucb"])
     runs = lb.simulate(SMALL, ["ucb1", "sw-ucb", "lc-ucb", "bayes-limit"], horizon=400, draws=12, repeats=1, seed=3)
     regret = dict(zip(runs.labels, runs.regret, strict=True))
-    for name, row in ranking.iterrows():
+    for name, row in comparison.table.iterrows():
         assert row["regret"] == pytest.approx(regret[str(name)].mean())
         assert row["x_limit"] == pytest.approx(regret[str(name)].mean() / regret["bayes-limit"].mean())
         assert row["low"] < row["regret"] < row["high"]
-    first, second, third = ranking.ranked
-    assert ranking.loc[first, "beats_next"] == np.mean(regret[first] < regret[second])
-    assert ranking.loc[second, "beats_next"] == np.mean(regret[second] < regret[third])
-    assert np.isnan(ranking.loc[third, "beats_next"])
-    assert ranking.loc["bayes-limit", "rank"] == 0
-    assert [int(ranking.loc[name, "rank"]) for name in ranking.ranked] == [1, 2, 3]
-    assert list(ranking["regret"]) == sorted(ranking["regret"])
+    first, second, third = comparison.ranked
+    assert comparison.table.loc[first, "beats_next"] == np.mean(regret[first] < regret[second])
+    assert comparison.table.loc[second, "beats_next"] == np.mean(regret[second] < regret[third])
+    assert np.isnan(comparison.table.loc[third, "beats_next"])
+    assert comparison.table.loc["bayes-limit", "rank"] == 0
+    assert [int(comparison.table.loc[name, "rank"]) for name in comparison.ranked] == [1, 2, 3]
+    assert list(comparison.table["regret"]) == sorted(comparison.table["regret"])
 
 
-def test_it_is_a_data_frame_with_a_figure() -> None:
-    ranking = lb.compare(SMALL, ["ucb1", "sw-ucb:window=60", "sw-ucb"])
-    assert isinstance(ranking, pd.DataFrame)
-    for same in (ranking.copy(), pickle.loads(pickle.dumps(ranking))):
-        assert same.ranked == ranking.ranked
-        assert len(same.plot().axes[0].get_lines()) == 4
-    figure = ranking.plot()
+def test_it_has_a_table_and_a_figure() -> None:
+    comparison = lb.compare(SMALL, ["ucb1", "sw-ucb:window=60", "sw-ucb"])
+    assert type(comparison.table) is pd.DataFrame
+    same = pickle.loads(pickle.dumps(comparison))
+    assert same.ranked == comparison.ranked
+    assert same.text() == comparison.text()
+    assert repr(comparison) == f"<Comparison: {comparison.ranked[0]} is first of 3, 12 runs of 400 rounds>"
+    figure = comparison.figure()
     assert isinstance(figure, Figure)
     axes = figure.axes[0]
     assert axes.get_xlabel() == "round"
     assert "regret" in axes.get_ylabel()
-    for name, line in zip([*ranking.ranked, "bayes-limit"], axes.get_lines(), strict=True):
-        assert line.get_ydata()[-1] == pytest.approx(ranking.loc[name, "regret"])  # type: ignore[index]
+    for name, line in zip([*comparison.ranked, "bayes-limit"], axes.get_lines(), strict=True):
+        assert line.get_ydata()[-1] == pytest.approx(comparison.table.loc[name, "regret"])  # type: ignore[index]
     assert len(axes.collections) == 4  # a band each
     looks = {(line.get_color(), str(line.get_linestyle()), str(line.get_marker())) for line in axes.get_lines()}
     assert len(looks) == 4  # no two look alike, not even of one policy
 
 
+def test_a_notebook_shows_headline_table_and_figure() -> None:
+    comparison = lb.compare(SMALL, ["ucb1", "sw-ucb:window=60"])
+    shown = comparison._repr_html_()
+    assert comparison.headline in shown
+    assert shown.count("<tr>") == 1 + len(comparison.table)
+    regret = float(comparison.table.loc["ucb1", "regret"])
+    assert f"<td>{regret:.2f}</td>" in shown
+    svg = re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', shown)
+    assert svg is not None
+    assert b"<svg" in base64.b64decode(svg[1])
+
+
+def test_the_suffix_decides_what_is_saved(tmp_path: Path) -> None:
+    comparison = lb.compare(SMALL, ["ucb1", "ts"])
+    comparison.save(tmp_path / "c.csv")
+    table = pd.read_csv(tmp_path / "c.csv", index_col="policy")
+    pd.testing.assert_frame_equal(table, comparison.table, rtol=1e-12)
+    comparison.save(str(tmp_path / "c.JSON"))
+    assert json.loads((tmp_path / "c.JSON").read_text()) == comparison.values()
+    for suffix, begin in ((".svg", b"<?xml"), (".png", b"\x89PNG"), (".pdf", b"%PDF")):
+        comparison.save(tmp_path / f"c{suffix}")
+        assert (tmp_path / f"c{suffix}").read_bytes().startswith(begin)
+    for wrong in ("c.html", "c", "c.txt"):
+        with pytest.raises(ValueError, match=r"compare: path is .* but must be a file name that ends in \.csv or"):
+            comparison.save(tmp_path / wrong)
+        assert not (tmp_path / wrong).exists()
+
+
+def test_progress_is_in_rounds() -> None:
+    seen: list[tuple[int, int]] = []
+    lb.compare(SMALL, ["ucb1", "ts"], progress=lambda done, total: seen.append((done, total)))
+    total = 3 * 12 * 400  # with the limit
+    assert seen[-1] == (total, total)
+    assert seen == sorted(seen)
+    assert {whole for _, whole in seen} == {total}
+
+
+def test_a_problem_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = []
+    check = lb.Problem.__post_init__
+
+    def counting(problem: lb.Problem) -> None:
+        built.append(problem)
+        check(problem)
+
+    monkeypatch.setattr(lb.Problem, "__post_init__", counting)
+    path = tmp_path / "w.toml"
+    path.write_text("states = 3\nhorizon = 100\nruns = 8\n")
+    lb.compare(path, ["ucb1"])
+    assert len(built) == 1
+    problem = built.pop()
+    lb.compare(problem, ["ucb1"])
+    assert built == []
+    lb.advise(problem, ["ucb1", "ts"], sweep=False)
+    assert len(built) == 1  # the wide ranges of what was left out
+    built.clear()
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["compare", "--horizon", "100", "--runs", "4", "--policies", "ucb1"]) == 0
+    assert len(built) == 1
+
+
 def test_the_python_that_is_printed_does_the_same() -> None:
-    ranking = lb.compare(SMALL.replace(noise="0.1 to 0.2"), ["ucb1", "sw-ucb:window=60"])
-    place: dict[str, object] = {}
-    code = ranking.python().replace("print(ranking.text())", "").replace("ranking.plot().savefig('compare.svg')", "")
-    exec(code, place)
-    again = place["ranking"]
-    assert isinstance(again, Ranking)
-    pd.testing.assert_frame_equal(pd.DataFrame(ranking), pd.DataFrame(again))
+    comparison = lb.compare(SMALL.replace(noise="0.1 to 0.2"), ["ucb1", "sw-ucb:window=60"])
+    again = executed(comparison)
+    assert isinstance(again, Comparison)
+    pd.testing.assert_frame_equal(comparison.table, again.table)
+
+
+def executed(comparison: Comparison) -> Comparison:
+    """Run the Python that a comparison prints, but for the printing and saving."""
+    place: dict[str, Comparison] = {}
+    code = comparison.python().replace("print(comparison.text())", "").replace("comparison.save('compare.svg')", "")
+    exec(code, {}, place)
+    return place["comparison"]
 
 
 def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
@@ -75,20 +143,20 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
         lb.compare(world, ["ucb1", "ts"], horizon=400, runs=12, seed=3),
         lb.compare(world, {"ucb1": lb.policy("ucb1"), "ts": "ts"}, horizon=400, runs=12, seed=3),
     ):
-        pd.testing.assert_frame_equal(pd.DataFrame(given), pd.DataFrame(expected))
+        pd.testing.assert_frame_equal(given.table, expected.table)
     assert list(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) != []
     assert len(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) == len(DEFAULT)
-    with pytest.raises(ValueError, match="world is 7 but must be"):
+    with pytest.raises(ValueError, match="problem is 7 but must be"):
         lb.compare(7)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="key is 'sates'"):
+    with pytest.raises(ValueError, match="word is 'sates'"):
         lb.compare({"sates": 3})
 
 
 def test_units_of_the_problem_are_a_limit() -> None:
     with pytest.raises(ValueError, match="units of adarp-ucb is 2 but must be at most the problem's 1"):
         lb.compare(SMALL, ["adarp-ucb"])
-    ranking = lb.compare(SMALL, ["adarp-ucb", "ucb1"], units=2)
-    assert ranking.loc["adarp-ucb", "units"] == 2
+    comparison = lb.compare(SMALL, ["adarp-ucb", "ucb1"], units=2)
+    assert comparison.table.loc["adarp-ucb", "units"] == 2
     with pytest.raises(ValueError, match="must be at most the problem's 1"):
         lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], units=1)
     assert lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], runs=2, horizon=50).ranked == ["adarp-ucb"]
@@ -105,9 +173,9 @@ def test_intervals_cover() -> None:
     for seed in range(200):
         one = lb.compare(problem, names, seed=1000 + seed)
         for name in names:
-            row = one.loc[name]
-            inside["regret"].append(row["low"] <= truth.loc[name, "regret"] <= row["high"])
-            inside["limit"].append(row["x_low"] <= truth.loc[name, "x_limit"] <= row["x_high"])
+            row = one.table.loc[name]
+            inside["regret"].append(row["low"] <= truth.table.loc[name, "regret"] <= row["high"])
+            inside["limit"].append(row["x_low"] <= truth.table.loc[name, "x_limit"] <= row["x_high"])
         _, low, high = one.difference(order[0], order[2])
         inside["difference"].append(low <= truth.difference(order[0], order[2])[0] <= high)
         for (i, j), share_won in wins.items():
@@ -120,9 +188,9 @@ def test_intervals_cover() -> None:
         assert least <= np.mean(hits) <= 0.985, kind
 
 
-def truth_share(ranking: Ranking, one: int, other: int) -> float:
-    regret = dict(zip(ranking.results.labels, ranking.results.regret, strict=True))
-    return float(np.mean(regret[ranking.ranked[one]] < regret[ranking.ranked[other]]))
+def truth_share(comparison: Comparison, one: int, other: int) -> float:
+    regret = dict(zip(comparison.results.labels, comparison.results.regret, strict=True))
+    return float(np.mean(regret[comparison.ranked[one]] < regret[comparison.ranked[other]]))
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -130,7 +198,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return capsys.readouterr().out
 
 
-def test_the_command_tells_it_all(
+def test_the_command_prints_it_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -156,10 +224,10 @@ def test_json_has_the_same_numbers(
     monkeypatch.chdir(tmp_path)
     said = run(capsys, "--runs", "5", "--horizon", "200", "--policies", "ucb1", "ts", "--json")
     found = json.loads(said)
-    ranking = lb.compare(lb.Problem(runs=5, horizon=200), ["ucb1", "ts"])
-    assert [row["policy"] for row in found["policies"]] == list(ranking.index)
+    comparison = lb.compare(lb.Problem(runs=5, horizon=200), ["ucb1", "ts"])
+    assert [row["policy"] for row in found["policies"]] == list(comparison.table.index)
     for row in found["policies"]:
-        assert row["regret"] == pytest.approx(ranking.loc[row["policy"], "regret"], rel=1e-12)
+        assert row["regret"] == pytest.approx(comparison.table.loc[row["policy"], "regret"], rel=1e-12)
         assert row["regret_over_time"][-1] == pytest.approx(row["regret"])
         assert len(row["regret_over_time"]) == len(found["rounds"])
     assert found["rounds"][-1] == 200
@@ -167,16 +235,16 @@ def test_json_has_the_same_numbers(
 
 
 def test_ties_share_a_rank() -> None:
-    ranking = lb.compare(lb.Problem(means=[[0.5, 0.5], [0.5, 0.5]], runs=4, horizon=50), ["ucb1", "ts", "random"])
-    assert ranking["rank"].tolist().count(1) == 3
-    assert "did exactly the same" in ranking.text()
+    comparison = lb.compare(lb.Problem(means=[[0.5, 0.5], [0.5, 0.5]], runs=4, horizon=50), ["ucb1", "ts", "random"])
+    assert comparison.table["rank"].tolist().count(1) == 3
+    assert "did exactly the same" in comparison.text()
 
 
 def test_one_recorded_world_has_no_interval(tmp_path: Path) -> None:
     (tmp_path / "r.csv").write_text("\n".join(f"{i % 7},{i % 5}" for i in range(60)))
-    ranking = lb.compare({"kind": "recorded", "file": str(tmp_path / "r.csv"), "runs": 5}, ["ucb1", "ts"])
-    assert ranking[["low", "high"]].isna().all().all()
-    assert "on this one world" in ranking.text()
+    comparison = lb.compare({"kind": "recorded", "file": str(tmp_path / "r.csv"), "runs": 5}, ["ucb1", "ts"])
+    assert comparison.table[["low", "high"]].isna().all().all()
+    assert "on this one world" in comparison.text()
     with pytest.raises(ValueError, match="advise: kind is 'recorded' but must be a problem whose worlds differ"):
         lb.advise({"kind": "recorded", "file": str(tmp_path / "r.csv")})
 
@@ -210,9 +278,7 @@ def test_arrays_become_rows() -> None:
 
 def test_objects_are_spelled_out_in_the_python() -> None:
     problem = lb.Problem(runs=2, horizon=50)
-    ranking = lb.compare(problem, {"mine": lb.policy("sw-ucb", window=30), "ts": "ts"})
-    place: dict[str, object] = {}
-    exec(ranking.python().replace("print(ranking.text())", "").replace("ranking.plot()", "0 and ranking.plot()"), place)
-    pd.testing.assert_frame_equal(pd.DataFrame(ranking), pd.DataFrame(place["ranking"]))
+    comparison = lb.compare(problem, {"mine": lb.policy("sw-ucb", window=30), "ts": "ts"})
+    pd.testing.assert_frame_equal(comparison.table, executed(comparison).table)
     with pytest.raises(ValueError, match="label is 'bayes-limit'"):
         lb.compare(problem, {"bayes-limit": "ucb1"})

@@ -30,7 +30,7 @@ from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Stages
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import describe, refuse, whole
-from latentbandits.simulation.batch import enlist, labelled, simulate
+from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import interval
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def advise(
     if always_the_same(problem, problem.seed):
         raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = candidates(problem, policies)
-    made = enlist(specs, problem)
+    made = as_policies(specs, problem)
     for label, one in made.items():
         check_units(label, one, problem.units)
         if isinstance(one, Oracle) or label == LIMIT:
@@ -244,7 +244,9 @@ def advise(
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
         swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
-        search = flips.FlipSearch(problem, chosen.winner, lambda there: enlist(swept, there), workers, stages.next())
+        search = flips.FlipSearch(
+            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next()
+        )
         sweeps, other_kinds = search.run()
     stages.close()
     return Advice(
@@ -363,9 +365,9 @@ def measure(
     shown = {label: specs[label] for label in chosen}
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
     shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
-    made = enlist(shown, problem)
+    made = as_policies(shown, problem)
     if has_limit(problem):
-        made |= enlist([LIMIT], problem)
+        made |= as_policies([LIMIT], problem)
     results = simulate(
         problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, first=HELD_OUT, bins=BINS,
         workers=workers, progress=progress,

@@ -14,7 +14,7 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse
-from latentbandits.simulation.batch import enlist, labelled, simulate
+from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 
 if TYPE_CHECKING:
@@ -151,11 +151,11 @@ def compare(
     specs = labelled(policies if policies is not None else described.policies or defaults(described))
     if specs.get(LIMIT, LIMIT) != LIMIT:
         raise refuse("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
-    made = enlist(specs, described)
+    made = as_policies(specs, described)
     for label, one in made.items():
         check_units(label, one, described.units)
     if LIMIT not in made and has_limit(described):
-        made |= enlist([LIMIT], described)
+        made |= as_policies([LIMIT], described)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
         workers=workers, progress=progress,

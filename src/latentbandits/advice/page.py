@@ -7,7 +7,7 @@ import pandas as pd
 from latentbandits.advice import explain, figures
 from latentbandits.advice.text import flip_lines, remarks, settings_line, verdict
 from latentbandits.presentation import html
-from latentbandits.presentation.html import Row, tag
+from latentbandits.presentation.html import Cell, Row, tag
 from latentbandits.presentation.numbers import figure, multiple, percent, short, span
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def costs(advice: "Advice") -> html.Html:
         if name in advice.costs.index:
             cost = advice.costs.loc[name]
             more = [figure(cost["more"]), span(cost["low"], cost["high"]), f"{percent(cost['beaten'])} of worlds"]
-        cells = [
-            str(name),
+        cells: list[str | Cell] = [
+            Cell(str(name), "name"),
             figure(row["regret"]),
             span(row["low"], row["high"]),
             multiple(row["x_limit"]) if row["x_limit"] == row["x_limit"] else "",

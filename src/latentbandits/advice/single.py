@@ -6,7 +6,7 @@ from latentbandits import specs
 from latentbandits.advice.compare import check_units
 from latentbandits.advice.problem import as_problem
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import enlist
+from latentbandits.simulation.batch import as_policies
 
 
 class Single(NamedTuple):
@@ -42,7 +42,7 @@ def single(owner: str, problem: Any, policy: Any, **words: Any) -> Single:
     try:
         described = as_problem(problem, **words)
         spec = specs.shown_as(policy)
-        made = enlist({spec: policy}, described)[spec]
+        made = as_policies({spec: policy}, described)[spec]
         check_units(spec, made, described.units)
         return Single(described, spec, specs.name_of(policy), made)
     except Refusal as refusal:

@@ -16,7 +16,7 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.protocols import World
 from latentbandits.settings import describe, refuse, whole
-from latentbandits.simulation.batch import enlist, simulate
+from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, floa
     made: dict[str, Any] = dict(zip(labels, (task.policy, task.policy._replace(**changes)), strict=False))
     given = {label: specs.spec_of(one, task.name) for label, one in made.items()}
     if has_limit(task.problem):
-        made |= enlist([LIMIT], task.problem)
+        made |= as_policies([LIMIT], task.problem)
     results = simulate(
         task.problem, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers
     )  # fmt: skip

@@ -6,7 +6,7 @@ import argparse
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "--runs", type=int, default=32, help="worlds, each played once by every policy (default: %(default)s)"
+        "--draws", type=int, default=32, help="sampled reward matrices (default: %(default)s; the paper has 128)"
     )
     parser.add_argument("--horizon", type=int, default=20_000, help="rounds per run (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="names all randomness (default: %(default)s)")
@@ -14,14 +14,48 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate and print the table."""
-    from latentbandits.advice.compare import compare
-    from latentbandits.advice.problem import Problem
-    from latentbandits.policies.registry import REGISTRY
+    from latentbandits.policies.groups import LIMIT
+    from latentbandits.policies.registry import REGISTRY, policy
+    from latentbandits.presentation.numbers import aligned, figure, multiple, percent, span
     from latentbandits.presentation.progress import Progress
+    from latentbandits.simulation.batch import simulate
+    from latentbandits.worlds.hidden_markov import HiddenMarkov
 
-    problem = Problem(units=2, runs=options.runs, horizon=options.horizon, seed=options.seed)
-    comparison = compare(problem, list(REGISTRY), progress=Progress("first use compiles for some seconds;"))
-    print(comparison.text())
+    world = HiddenMarkov()
+    results = simulate(
+        world,
+        list(REGISTRY),
+        horizon=options.horizon,
+        draws=options.draws,
+        repeats=1,
+        seed=options.seed,
+        progress=Progress("first use compiles for some seconds;"),
+    )
+    print(
+        f"{options.draws} worlds with {world.states} hidden states and {world.arms} arms, {options.horizon:,} rounds each."
+    )
+    rows = results.summary()
+    limit = next(row.regret for row in rows if row.label == LIMIT)
+    print(
+        aligned(
+            ["policy", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "units"],
+            [
+                [
+                    row.label,
+                    figure(row.regret),
+                    span(row.low, row.high) if options.draws > 1 else "-",
+                    multiple(row.regret / limit) if limit else "-",
+                    percent(row.optimal, digits=1),
+                    figure(row.probes) if row.probes else "-",
+                    str(policy(row.label).units),
+                ]
+                for row in rows
+            ],
+        )
+    )
+    print(
+        "Regret per unit against an oracle that sees the state; the limit is a Bayes filter that is given all but the state."
+    )
     print(
         "Next: `latentbandits policies state-library` shows the settings of a policy; the README shows one in your own program."
     )

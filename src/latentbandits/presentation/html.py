@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.palette import saved
 
-# Wide tables and figures scroll inside of their own box, so that the page itself never scrolls sideways
+# Wide tables and figures scroll inside their own box, so the page itself never scrolls sideways
 STYLE = """
 :root { color-scheme: light; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto; padding: 1rem; color: #1a1a1a; background: #fff; }
@@ -22,8 +22,10 @@ figure { margin: 1.5rem 0; } figure img { display: block; max-width: 100%; min-w
 figcaption { color: #555; font-size: .9rem; margin-top: .25rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; font-size: .85rem; }
 th, td { padding: .25rem .5rem; text-align: right; vertical-align: top; border-bottom: 1px solid #eee; }
-th.text, td.text { text-align: left; } th:first-child, td:first-child { padding-left: .25rem; }
-table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; } .wide small { white-space: nowrap; }
+td { white-space: nowrap; } th.text, td.text { text-align: left; white-space: normal; } td.name { white-space: nowrap; }
+td.text:not(:first-child) { min-width: 12rem; }
+table.wide { font-size: .72rem; } table.wide td, table.wide th { padding: .2rem .35rem; white-space: normal; }
+.wide small { white-space: nowrap; }
 .best { background: #d6e6f2; font-weight: 600; } small { color: #666; display: block; }
 .holds { color: #00694c; } .not { color: #a33c00; } .tied { color: #6b5500; }
 table.claims { table-layout: fixed; width: 100%; min-width: 44rem; }
@@ -140,12 +142,12 @@ def frame(data: pd.DataFrame) -> Html:
 
 
 def image(content: bytes, alt: str, kind: str = "svg+xml") -> Html:
-    """Return an image whose content is inside of the page."""
+    """Return an image with its content inside the page."""
     return Html(f'<img alt="{html.escape(alt)}" src="data:image/{kind};base64,{base64.b64encode(content).decode()}">')
 
 
 def figure(content: Figure | bytes, caption: str) -> Html:
-    """Return a figure with its caption inside of the page; `content` is a matplotlib figure or the bytes of an SVG file."""
+    """Return a figure with its caption, inside the page; `content` is a matplotlib figure or the bytes of an SVG file."""
     svg = saved(content, "svg") if isinstance(content, Figure) else content
     return tag("figure", tag("div", image(svg, caption), classes="scroll"), tag("figcaption", caption))
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 Report = Callable[[int, int], None]  # called with the rounds done and in all
+STEADY = 0.1  # before this part is done, most of the time may have gone into compiling
 EVERY = 20.0  # seconds between two lines where nobody watches
 
 
@@ -23,8 +24,9 @@ class Progress:
             return
         self._shown = now
         spent = now - self._begin
-        left = spent * (total - done) / max(done, 1)
-        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s  {left:4.0f} s left"
+        line = f"{self._title}  {done / total:4.0%}  {done / spent / 1e6:5.1f} M rounds/s"
+        if done >= STEADY * total:
+            line += f"  {spent * (total - done) / done:4.0f} s left"
         if self._watched:
             sys.stderr.write("\r\x1b[K" + ("" if done == total else line))
         else:

@@ -83,7 +83,7 @@ def simulate(
     """
     if not isinstance(world, World) or isinstance(world, type):
         raise refuse("simulate", "world", world, "a world, such as HiddenMarkov()")
-    contestants = enlist(policies, world)
+    contestants = as_policies(policies, world)
     if horizon is None:
         horizon = getattr(world, "rounds", 20_000)
     horizon, draws, repeats, bins, workers = (
@@ -153,7 +153,7 @@ def labelled(policies: Any) -> dict[str, Any]:
     return named
 
 
-def enlist(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
+def as_policies(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
     """Return labelled policies that fit the world, or refuse."""
     named = labelled(policies)
     if not named:
