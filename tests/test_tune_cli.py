@@ -1,3 +1,5 @@
+import argparse
+import inspect
 import json
 import os
 import re
@@ -10,6 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice import study
+from latentbandits.cli.tune import configure
 from tests.tuning import tune_flip
 
 SIZES = ["--means", "0.9 0.1; 0.1 0.9", "--noise", "0.1", "--horizon", "900", "--runs", "40", "--trials", "8"]
@@ -66,6 +69,12 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
     assert found["gain"] == tuning.gain
     assert found["settings"] == tuning.settings
     assert [trial["discount"] for trial in found["trials"]] == tuning.table["discount"].tolist()
+
+
+def test_the_command_has_the_defaults_of_the_function() -> None:
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    assert parser.get_default("trials") == inspect.signature(lb.tune).parameters["trials"].default
 
 
 @pytest.mark.parametrize(
