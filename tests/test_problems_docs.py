@@ -22,7 +22,7 @@ from latentbandits.advice import explain, flips
 from latentbandits.advice.advise import CLOSE, FINALISTS
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import HOPELESS, MANY, RISK
-from latentbandits.advice.tune import FEWEST
+from latentbandits.advice.study import FEWEST_WORLDS
 from latentbandits.advice.vocabulary import table
 
 ROOT = Path(__file__).parent.parent
@@ -215,7 +215,7 @@ def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
         f"{flips.STRETCH_EXACT:g} times, if it was exact",
         f"{flips.CHECKED} fresh worlds must confirm it: at least {flips.WORTH:.0%} less regret, at a level of {flips.LEVEL:.0%}",
         f"theory for {explain.WORLDS} worlds",
-        f"({FEWEST} at least)",
+        f"({FEWEST_WORLDS} at least)",
     ):
         assert said.replace("%", " %") in said_there, said
     assert set(explain.MEANING) <= set(re.findall(r"^\| ([\w /]+) \|", text("README"), re.MULTILINE))

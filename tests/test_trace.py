@@ -120,7 +120,7 @@ def test_it_saves_what_the_suffix_says(tmp_path: Path) -> None:
         ({"policy": 7}, "trace: policies"),
         ({"policy": "rp-ucb"}, "trace: units of rp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("ucb1", arms=3)}, "trace: policies.*arms is 3 but must be the world's 2"),
-        ({"problem": 3}, "problem: problem is 3 but must be"),
+        ({"problem": 3}, "problem: description is 3 but must be"),
         ({"problem": lb.Problem(arms=51)}, "trace: arms is 51 but must be at most 50"),
         ({"start": 0}, "trace: start is 0 but must be an integer at least 1"),
         ({"start": 10_001}, "trace: start is 10001 but must be at most 10000, the horizon"),

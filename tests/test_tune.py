@@ -1,6 +1,8 @@
+import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,41 @@ def test_where_nothing_is_better_the_defaults_are_written(tmp_path: Path) -> Non
     tuning.figure()
 
 
+def test_a_file_has_the_whole_policy(tmp_path: Path) -> None:
+    # A file from before a setting existed plays as it did then, whatever the preset of the name is now
+    path = tmp_path / "tuned.toml"
+    tuning = lb.tune(FLIP, "adasp-ucb:learn_noise=false", search={"margin": [0.05, 0.1]}, trials=2, horizon=200)
+    tuning.save(path)
+    assert set(tomllib.loads(path.read_text())["settings"]) == set(describe(tuning.policy)) - {"arms"}
+    path.write_text(path.read_text().replace("learn_noise = false\n", ""))
+    assert lb.policy("adasp-ucb").learn_noise
+    assert lb.policy(str(path)) == tuning.policy
+    assert not lb.policy(str(path)).learn_noise
+    assert lb.policy(str(path), learn_noise=True).learn_noise
+
+
+def test_it_saves_what_the_suffix_says(tmp_path: Path) -> None:
+    tuning = tune_flip(trials=2)
+    for suffix, begin in (
+        (".toml", b"# d-ucb:discount=0.9, tuned by"),
+        (".csv", b"trial,outcome,discount,"),
+        (".svg", b"<?xml"),
+    ):
+        tuning.save(tmp_path / f"tuned{suffix}")
+        assert (tmp_path / f"tuned{suffix}").read_bytes().startswith(begin)
+    tuning.save(tmp_path / "tuned.json")
+    assert json.loads((tmp_path / "tuned.json").read_text()) == json.loads(json.dumps(tuning.values()))
+    assert tuning.headline.replace("'", "&#x27;") in tuning._repr_html_()
+    with pytest.raises(ValueError, match=r"^tune: path is .* must be a file name that ends in \.toml or"):
+        tuning.save(tmp_path / "tuned.yaml")
+
+
+def test_progress_counts_trials_and_the_held_out_worlds() -> None:
+    steps: list[tuple[int, int]] = []
+    tune_flip(trials=3, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+
+
 def test_pruning_saves_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     played = record_simulations(monkeypatch)
     long = FLIP.replace(horizon=2700)
@@ -169,9 +206,9 @@ def test_the_figure_shows_search_and_verdict() -> None:
         ({"policy": 7}, "tune: policies"),
         ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
-        ({"problem": lb.Recorded(np.eye(2))}, r"tune: problem is Recorded\(.*must be one whose draws differ"),
+        ({"problem": lb.Recorded(np.eye(2))}, r"tune: problem is .*Recorded\(.*must be one whose draws differ"),
         ({"problem": "nowhere.toml"}, "problem: file is 'nowhere.toml' but must be a TOML file"),
-        ({"problem": 3}, "problem: problem is 3"),
+        ({"problem": 3}, "problem: description is 3"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(options: dict[str, Any], said: str, tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import argparse
+import inspect
 import json
 import os
 import re
@@ -10,6 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice import study
+from latentbandits.cli.tune import configure
 from tests.tuning import tune_flip
 
 SIZES = ["--means", "0.9 0.1; 0.1 0.9", "--noise", "0.1", "--horizon", "900", "--runs", "40", "--trials", "8"]
@@ -68,6 +71,12 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
     assert [trial["discount"] for trial in found["trials"]] == tuning.table["discount"].tolist()
 
 
+def test_the_command_has_the_defaults_of_the_function() -> None:
+    parser = argparse.ArgumentParser()
+    configure(parser)
+    assert parser.get_default("trials") == inspect.signature(lb.tune).parameters["trials"].default
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -79,7 +88,7 @@ def test_the_command_speaks_json(here: Path, capsys: pytest.CaptureFixture[str])
         (["tune", "d-ucb", "--workers", "0"], "workers is 0"),
         (["tune", "d-ucb", "--runs", "1"], "runs is 1"),
         (["tune", "d-ucb", "--noise", "-1"], "noise is -1"),
-        (["tune", "d-ucb", "none.toml"], "none.toml cannot be read"),
+        (["tune", "d-ucb", "none.toml"], "file is 'none.toml' but must be a TOML file"),
         (["tune", "d-ucb", "--search", "discont=0.9 to 0.99"], "did you mean discount"),
         (["tune", "d-ucb", "--search", "discount"], "--search: setting is 'discount' but must be KEY=VALUE"),
         (["tune", "d-ucb", "--search", "discount=0.9,0.99", "discount=0.5,0.6"], "each setting once"),

@@ -1,6 +1,6 @@
 import os
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
 import optuna
 import pytest
@@ -8,7 +8,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.advice.space import Axis, space
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.settings import describe
+from latentbandits.settings import AtLeast, Step, Untuned, Vector, When, checked, describe
 from tests.tuning import FLIP
 
 
@@ -56,6 +56,36 @@ def test_the_usual_space_has_what_changes_behaviour_and_nothing_else() -> None:
     )
     with pytest.raises(ValueError, match="or name some of discount, exploration to search"):
         space(lb.policy("d-ucb"), {"discount": 0.9, "exploration": 1})
+
+
+def test_a_setting_that_another_one_replaces_is_not_searched() -> None:
+    replaced = [axis.setting for axis in space(lb.policy("adasp-ucb", hazard=[0.1, 0.5]))]
+    assert replaced == ["exploration", "regularization", "residual_threshold", "residual_floor", "margin", "min_gap"]
+    (axis,) = space(lb.policy("adasp-ucb", hazard=[0.1, 0.5]), search={"staleness": "5 to 200"})  # on request, it is
+    assert axis.setting == "staleness"
+
+
+def test_a_policy_of_a_user_declares_what_can_be_tuned() -> None:
+    @checked
+    class Marked(NamedTuple):
+        arms: Annotated[int, AtLeast(2)]
+        units: Annotated[int, AtLeast(1)] = 1
+        size: Annotated[int, AtLeast(2), Untuned()] = 32
+        prior: Annotated[float, Untuned()] = 0.5
+        alert: bool = False
+        limit: Annotated[float, AtLeast(0), When("alert")] = 2.0
+        ladder: Annotated[tuple[float, ...], Vector(1)] = ()
+        rung: Annotated[int, AtLeast(1), When("alert", off="ladder"), Step(5)] = 10
+
+    assert [axis.setting for axis in space(Marked(2, alert=True))] == ["limit", "rung"]
+    assert [axis.setting for axis in space(Marked(2, alert=True, ladder=(1.0,)))] == ["limit"]
+    assert space(Marked(2, alert=True))[1] == Axis("rung", 10, 5, 80, step=5)
+    with pytest.raises(ValueError, match="or name some of size, prior, alert, limit, ladder, rung to search"):
+        space(Marked(2))
+    with pytest.raises(ValueError, match="Marked: size is 1 but must be an integer at least 2"):  # rules still hold
+        Marked(2, size=1)
+    with pytest.raises(ValueError, match="Marked: prior is 'much' but must be a finite number"):
+        Marked(2, prior="much")  # type: ignore[arg-type]
 
 
 def test_a_discount_is_searched_by_its_distance_from_one() -> None:

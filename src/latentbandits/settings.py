@@ -207,12 +207,12 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
 
 
 class Field(NamedTuple):
-    """What a field may hold: its plain type, its rule (None for none), its markers, and whether it may be None (if that is its default)."""
+    """What a field may hold: its plain type, its rule (None for none), whether it may be None (if that is its default), and its markers."""
 
     kind: Any
     rule: Any
-    markers: tuple[Any, ...]
     optional: bool
+    markers: tuple[Any, ...]
 
 
 def _fields(cls: Any) -> dict[str, Field]:
@@ -228,7 +228,7 @@ def _fields(cls: Any) -> dict[str, Field]:
         rule = next((one for one in beside if not isinstance(one, MARKERS)), None)
         markers = tuple(one for one in beside if isinstance(one, MARKERS))
         kinds = [kind for kind in get_args(plain) if kind is not NoneType]
-        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, markers, default is None)
+        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, default is None, markers)
     return found
 
 

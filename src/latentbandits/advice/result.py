@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice import file
-from latentbandits.advice.problem import Problem, Range
+from latentbandits.advice.problem import Problem
+from latentbandits.advice.ranges import Range
 from latentbandits.settings import refuse
 
 if TYPE_CHECKING:

@@ -180,7 +180,7 @@ def trace(
     >>> import latentbandits as lb
     >>> trace = lb.trace(lb.Problem(units=2, seed=6), "rp-ucb", start=21, rounds=20)
     >>> trace.text()
-    'RP-UCB in rounds 21 to 40, 2 arms, 10 hidden states; a best arm in 95.0 %, 2 probes, regret 0.17 per unit.'
+    'RP-UCB in rounds 21 to 40, 2 arms, 10 hidden states; a best arm in 90.0 %, 2 probes, regret 0.21 per unit.'
     >>> trace.table.columns.tolist()
     ['state', 'best', 'unit 0', 'unit 1', 'probe', 'regret']
     """
