@@ -1,0 +1,34 @@
+"""Write the folder of results that every later version must open: ``python -m tests.golden_results``."""
+
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from latentbandits.experiments.case import Case
+from latentbandits.experiments.registry import experiment
+from latentbandits.experiments.reproduce import reproduce
+
+FOLDER = Path(__file__).parent / "golden" / "results"
+NAME = "many-arms"  # the smallest
+CELL = FOLDER / "cells" / "first.npz"
+
+
+def first() -> tuple[Case, str]:
+    """Return the case and the label of the cell that is kept."""
+    case = experiment(NAME).cases(True)[0]
+    return case, next(iter(case.policies))
+
+
+def write() -> None:
+    """Run the experiment, and keep its table, its description and one cell."""
+    case, label = first()
+    CELL.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as made:
+        reproduce([NAME], Path(made), quick=True)
+        for suffix in ("parquet", "json"):
+            shutil.copy(Path(made) / f"{NAME}.{suffix}", FOLDER)
+        shutil.copy(Path(made) / "cells" / f"{case.keys[label]}.npz", CELL)
+
+
+if __name__ == "__main__":
+    write()
