@@ -17,8 +17,7 @@ from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid
 from latentbandits.advice.problem import Range
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.words import unconfirmed
-from latentbandits.experiments.paper.worlds import published
-from latentbandits.policies.groups import SINGLE_UNIT, TWO_UNIT
+from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT, published
 from latentbandits.policies.registry import RECORDS, REGISTRY
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}

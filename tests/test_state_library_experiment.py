@@ -189,7 +189,7 @@ def test_the_section_says_it_all(tmp_path: Path) -> None:
     assert said.count('<a href="#state-library/') == len(claims) == 10
     plain = re.sub(r"base64,[^\"]*", "", said)
     assert "Where it still loses" in plain
-    assert '<td class="text">drift</td><td class="text">M-UCB</td><td>5.075</td>' in plain
+    assert '<td class="text">drift</td><td>M-UCB</td><td>5.075</td>' in plain
     assert not re.search(r"\bnan\b", plain)
     table = table2_tables.tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
     assert "StateLibrary, two units" in table.split("Policies that the paper does not have")[1]

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments.paper.worlds import rows
-from latentbandits.policies.groups import LIMIT, SINGLE_UNIT
+from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, rows
 from latentbandits.simulation.results import interval
 
 pytestmark = pytest.mark.slow

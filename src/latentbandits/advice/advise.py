@@ -21,7 +21,7 @@ from latentbandits.advice.compare import (
 )
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, chance, race
-from latentbandits.policies.groups import LIMIT, SINGLE_UNIT, TWO_UNIT
+from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
 from latentbandits.policies.registry import RECORDS, REGISTRY
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole

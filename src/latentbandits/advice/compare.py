@@ -9,7 +9,7 @@ import pandas as pd
 
 from latentbandits.advice import file
 from latentbandits.advice.problem import Problem
-from latentbandits.policies.groups import LIMIT
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse, whole
 from latentbandits.simulation.batch import enlist, labelled, simulate

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from latentbandits.policies.groups import LIMIT
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.presentation.numbers import figure as said
 from latentbandits.presentation.palette import BLACK, GREY, RED, drawing, label, style
 from latentbandits.simulation.results import Results, interval, ratio

@@ -27,7 +27,7 @@ from latentbandits.advice.compare import (
 )
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.space import Axis, space
-from latentbandits.policies.groups import LIMIT
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.policies.registry import policy as named
 from latentbandits.presentation.numbers import figure

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from latentbandits.advice import explain, flips
 from latentbandits.advice.problem import Problem, Range
-from latentbandits.policies.groups import LIMIT
+from latentbandits.experiments.paper.worlds import LIMIT
 from latentbandits.presentation.numbers import aligned, figure, percent, short
 from latentbandits.settings import describe
 

@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import Callable
 
+Report = Callable[[int, int], None]  # called with the rounds done and in all
+STEADY = 0.1  # before this part is done, most of the time may have gone into compiling
 EVERY = 15.0  # seconds between two lines off a terminal
 
 
@@ -17,7 +19,7 @@ def wipe() -> None:
 class Progress:
     """How far, how fast and how long still: one line that changes on a terminal, a new line now and then elsewhere.
 
-    As a context manager it wipes the line in the end, whatever happens.
+    As a context manager it wipes the line in the end, also after an error or an interrupt.
 
     Parameters
     ----------
@@ -53,8 +55,8 @@ class Progress:
         count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)
         if total is None:
             return f"{self._title}  {count:.0f} {unit} in {spent:.0f} s"
-        left = spent * (total - done) / max(done, 1)
-        return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s  {left:4.0f} s left"
+        left = f"  {spent * (total - done) / done:4.0f} s left" if done >= STEADY * total else ""
+        return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s{left}"
 
     def close(self) -> None:
         """Wipe the line."""
@@ -65,9 +67,6 @@ class Progress:
 
     def __exit__(self, *problem: object) -> None:
         self.close()
-
-
-Report = Callable[[int, int], None]
 
 
 class Stages:

@@ -134,7 +134,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
             ),
             _warning([name for name, hasty in quick.items() if hasty], len(quick)),
             tag("p", where),
-            html.table(["experiment", "size", "million rounds", "seconds"], lines, text=(0, 1)),
+            html.table(["experiment", "size", "million rounds", "seconds"], lines),
         ]
     )
 
