@@ -1,11 +1,13 @@
 """Every score, on tables made by hand: each claim comes out as each of the verdicts that it can have."""
 
+import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from latentbandits import experiments as package
 from latentbandits.experiments import ablation, example, misspecification, sensitivity
 from latentbandits.experiments.claims import (
     FAILS,
@@ -180,4 +182,8 @@ def test_experiments_of_the_paper_are_all_here() -> None:
     """Scores of the other experiments are tested beside them."""
     elsewhere = {"decomposition", "theory", "ladder", "state-library"}
     assert set(SCORES) | elsewhere == set(IDS)
+    assert [one.id for one in experiments()] == list(IDS)
+    shared = {"paper", "fit"}
+    packages = {module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg}
+    assert packages - shared == {name.replace("-", "_") for name in IDS}
     assert set(TITLES) == set(rows())

@@ -22,10 +22,10 @@ def test_every_sentence_stands_in_the_docs_with_its_verdicts() -> None:
 
 def test_the_docs_have_every_claim_once_and_agree_with_themselves() -> None:
     words = "|".join(VERDICTS)
-    told = dict(re.findall(rf"^\| `([\w./-]+)`: .* \| ({words}) \| [^|]*(?:\\\|[^|]*)* \|$", PAGE, re.MULTILINE))
-    assert {name.split("/")[0] for name in told} == set(IDS)
+    judged = dict(re.findall(rf"^\| `([\w./-]+)`: .* \| ({words}) \| [^|]*(?:\\\|[^|]*)* \|$", PAGE, re.MULTILINE))
+    assert {name.split("/")[0] for name in judged} == set(IDS)
     beside = re.findall(r"\| `([\w./-]+)`(?: \(our \w+\))? \| ([\w ]+) \|$", PAGE, re.MULTILINE)
     assert beside
-    assert all(told[name] == verdict for name, verdict in beside)
+    assert all(judged[name] == verdict for name, verdict in beside)
     for count, part in re.findall(r"^Of (\d+): (.*)\.$", PAGE, re.MULTILINE):
         assert sum(map(int, re.findall(r"(\d+) ", part))) == int(count)

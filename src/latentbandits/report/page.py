@@ -106,8 +106,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
         run = manifest["experiments"].get(name, {})
         lines.append(
             [
-                tag("a", name, href=f"#{name}"),
-                experiment(name).summary,
+                Html(tag("a", name, href=f"#{name}") + tag("small", experiment(name).summary)),
                 "quick" if hasty else "full",
                 f"{run['rounds'] / 1e6:,.0f}" if run else "?",
                 f"{run['seconds']:.1f}" if run else "?",
@@ -135,7 +134,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
             ),
             _warning([name for name, hasty in quick.items() if hasty], len(quick)),
             tag("p", where),
-            html.table(["experiment", "what", "size", "million rounds", "seconds"], lines, text=range(3)),
+            html.table(["experiment", "size", "million rounds", "seconds"], lines),
         ]
     )
 

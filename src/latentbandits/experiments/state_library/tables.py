@@ -54,7 +54,7 @@ def _lost(results: pd.DataFrame) -> str:
         "95 % interval of the paired difference excludes zero."
     )
     heads = ["case", "better", "regret", "than", "regret", "difference", "sure"]
-    return head + tag("p", words) + table(heads, lines, text=(0, 1, 3, 6))
+    return head + tag("p", words) + table(heads, lines)
 
 
 def _multiples(results: pd.DataFrame) -> str:

@@ -184,12 +184,13 @@ def _intervals(results: pd.DataFrame) -> Iterator[Claim]:
         for tau in INTERVALS
         if tau == best or order(results, "randomized", f"tau|{tau}", f"tau|{best}", among).word != ABOVE
     ]
+    tied = [tau for tau in likely if tau != best]
     inside = [tau for tau in likely if paper / 2 <= tau <= 2 * paper]
     yield Claim(
         "theory/best-interval",
         "The best interval is of the order of tau* = sqrt(probe cost / (largest gap x switching rate)): within a factor of two",
         f"tau* = {paper:.1f}",
-        f"best simulated interval {best}" + (f", tied with {likely}" if len(likely) > 1 else ""),
+        f"best simulated interval {best}" + (f", tied with {', '.join(map(str, tied))}" if tied else ""),
         HOLDS if inside == likely else TIED if inside else FAILS,
         "the paper leaves the constant open; two is ours",
         PAPER,
