@@ -14,18 +14,12 @@ from latentbandits import cli, theory
 from latentbandits.advice.advise import HELD_OUT, candidates, looks
 from latentbandits.advice.explain import quantities
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid
-from latentbandits.advice.ranges import Range
 from latentbandits.advice.race import RISK, Race, race
-<<<<<<< HEAD
+from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed
 from latentbandits.experiments.paper.worlds import published
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
-=======
-from latentbandits.advice.words import unconfirmed
-from latentbandits.experiments.paper.worlds import SINGLE_UNIT, TWO_UNIT, published
-from latentbandits.policies.registry import RECORDS, REGISTRY
->>>>>>> c2
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
 # regime -> what differs from the default, row of the paper's main table, and who may play

@@ -14,14 +14,9 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-<<<<<<< HEAD
 from latentbandits.experiments.claims import HOLDS, TIED, all_of, compared
 from latentbandits.experiments.paper.worlds import rows
 from latentbandits.policies.groups import LIMIT, SINGLE_UNIT
-=======
-from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, rows
-from latentbandits.simulation.results import interval
->>>>>>> c2
 
 pytestmark = pytest.mark.slow
 

@@ -22,19 +22,12 @@ from latentbandits.advice.compare import (
     rank,
     wins,
 )
-<<<<<<< HEAD
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.race import RISK, Race, p_value, race
 from latentbandits.advice.result import Result, problem_values, records
 from latentbandits.policies.groups import AB_TEST, CLASSIC, CONTROL, LIMIT, ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Stages
-=======
-from latentbandits.advice.problem import Problem
-from latentbandits.advice.race import RISK, Race, chance, race
-from latentbandits.experiments.paper.worlds import LIMIT, SINGLE_UNIT, TWO_UNIT
-from latentbandits.policies.registry import RECORDS, REGISTRY
->>>>>>> c2
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import describe, refuse, whole
 from latentbandits.simulation.batch import as_policies, labelled, simulate

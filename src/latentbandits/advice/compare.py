@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
-<<<<<<< HEAD
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.result import Result, problem_values, records
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import counted
-=======
-from latentbandits.advice import file
-from latentbandits.advice.problem import Problem
-from latentbandits.experiments.paper.worlds import LIMIT
->>>>>>> c2
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import refuse
 from latentbandits.simulation.batch import as_policies, labelled, simulate

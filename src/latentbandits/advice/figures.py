@@ -8,13 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-<<<<<<< HEAD
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import figure as number
-=======
-from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.presentation.numbers import figure as said
->>>>>>> c2
 from latentbandits.presentation.palette import BLACK, GREY, RED, drawing, label, style
 from latentbandits.simulation.results import Results, interval, ratio
 

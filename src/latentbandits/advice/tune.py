@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from latentbandits import __version__, specs
 from latentbandits.advice.compare import BINS, Comparison, always_the_same, has_limit, problem_source, rank
 from latentbandits.advice.problem import Problem
-<<<<<<< HEAD
 from latentbandits.advice.result import FIGURES, Result, records
 from latentbandits.advice.single import single
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
-=======
-from latentbandits.advice.space import Axis, space
-from latentbandits.experiments.paper.worlds import LIMIT
-from latentbandits.policies.registry import REGISTRY
-from latentbandits.policies.registry import policy as named
-from latentbandits.presentation.numbers import figure
->>>>>>> c2
 from latentbandits.protocols import World
 from latentbandits.settings import describe, refuse, whole
 from latentbandits.simulation.batch import as_policies, simulate

@@ -5,10 +5,6 @@ import time
 from collections.abc import Callable
 
 Report = Callable[[int, int], None]  # called with the rounds done and in all
-<<<<<<< HEAD
-=======
-STEADY = 0.1  # before this part is done, most of the time may have gone into compiling
->>>>>>> c2
 EVERY = 15.0  # seconds between two lines off a terminal
 STEADY = 0.1  # before this share is done, most of the time may have gone into compiling
 
@@ -59,11 +55,7 @@ class Progress:
         count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)
         if total is None:
             return f"{self._title}  {count:.0f} {unit} in {spent:.0f} s"
-<<<<<<< HEAD
         left = f"  {spent * (total - done) / done:4.0f} s left" if done >= STEADY * total > 0 else ""
-=======
-        left = f"  {spent * (total - done) / done:4.0f} s left" if done >= STEADY * total else ""
->>>>>>> c2
         return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s{left}"
 
     def close(self) -> None:
