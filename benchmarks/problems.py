@@ -4,7 +4,7 @@ import latentbandits as lb
 from benchmarks.figures import Figure, say, seconds
 from latentbandits.advice.advise import candidates
 from latentbandits.advice.compare import DEFAULT
-from latentbandits.experiments.paper.worlds import LIMIT
+from latentbandits.policies.groups import LIMIT
 
 ROUNDS, RUNS = 10_000, 200
 

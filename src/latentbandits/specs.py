@@ -248,7 +248,7 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     if ":" in found["policy"]:
         return _make(found["policy"], found["arms"], given)
     # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
-    return registry.entry(found["policy"]).make(arms=whole("policy", "arms", found["arms"], least=2), **given)
+    return registry.registration(found["policy"]).make(arms=whole("policy", "arms", found["arms"], least=2), **given)
 
 
 def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
