@@ -272,7 +272,7 @@ class NaiveDiscountedUCB:
 
 
 class NaiveSlidingWindowUCB:
-    """Garivier & Moulines (2011), with a window that is searched anew in every round."""
+    """Garivier & Moulines (2011), with a window that is searched again in every round."""
 
     def __init__(self, draws: Draws, arms: int, units: int, window: int, exploration: float) -> None:
         self.arms, self.units, self.exploration = arms, units, exploration
@@ -327,7 +327,7 @@ class NaiveUniform:
 
 
 class NaiveScript:
-    """A given arm for every round, which is all there is to an oracle that knows its arms beforehand."""
+    """A given arm for every round, which is all there is to an oracle whose arms are given."""
 
     def __init__(self, units: int, script: Iterable[int]) -> None:
         self.units, self.remaining = units, iter(script)

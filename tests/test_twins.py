@@ -154,9 +154,9 @@ def test_library_interpreted(case: int) -> None:
 
 @pytest.mark.parametrize("scale", [1e-3, 1e6])
 def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
-    """Rewards that wander off make the range grow, and all is told anew."""
-    table = lb.HiddenMarkov(stickiness=0.95).realise(horizon=600, units=1, seed=3, draw=0, repeat=0)
-    rewards = scale * (table.rewards * np.linspace(1, 9, 600)[:, None, None] - 5)
+    """Rewards that wander off make the range grow, and all is learned again."""
+    realisation = lb.HiddenMarkov(stickiness=0.95).realise(horizon=600, units=1, seed=3, draw=0, repeat=0)
+    rewards = scale * (realisation.rewards * np.linspace(1, 9, 600)[:, None, None] - 5)
     recorded(lb.StateLibrary(arms=2), rewards)
 
 
@@ -169,8 +169,8 @@ def test_every_reason_occurs_somewhere_in_the_comparison() -> None:
 def test_best_single_arm_without_a_chain_is_best_over_the_table() -> None:
     policy = lb.BestSingleArm(arms=4)
     for draw in range(5):
-        table = lb.Drift(arms=4).realise(horizon=500, units=1, seed=0, draw=draw, repeat=0)
-        assert_same(record_one(policy, table, stream(0)), play(twin_of(policy, table, 0), table))
+        realisation = lb.Drift(arms=4).realise(horizon=500, units=1, seed=0, draw=draw, repeat=0)
+        assert_same(record_one(policy, realisation, stream(0)), play(twin_of(policy, realisation, 0), realisation))
 
 
 def test_best_single_arm_of_a_chain_that_prefers_some_states() -> None:
@@ -197,14 +197,14 @@ def test_filter_agrees_with_a_sum_over_all_paths(case: str, units: int) -> None:
     world = TINY[case] if case == "cycle" else {"states": 3, "stickiness": 0.6, **TINY[case]}
     policy = lb.BayesLimit(arms=3, units=units)
     for seed in range(4):
-        table = realise(policy, world, rounds=6, seed=seed)
-        assert table.truth is not None
-        arms, _ = record_one(policy, table, stream(seed))
-        rewards = np.take_along_axis(table.rewards, arms[:, :, None], axis=2)[:, :, 0]
-        twin = naive_filter.NaiveFilter(*naive_filter.pairs_of(table.truth), units=units)
+        realisation = realise(policy, world, rounds=6, seed=seed)
+        assert realisation.truth is not None
+        arms, _ = record_one(policy, realisation, stream(seed))
+        rewards = np.take_along_axis(realisation.rewards, arms[:, :, None], axis=2)[:, :, 0]
+        twin = naive_filter.NaiveFilter(*naive_filter.pairs_of(realisation.truth), units=units)
         for t in range(6):
             expected = naive_filter.expected_by_paths(
-                *naive_filter.pairs_of(table.truth), arms[:t].tolist(), rewards[:t].tolist()
+                *naive_filter.pairs_of(realisation.truth), arms[:t].tolist(), rewards[:t].tolist()
             )
             assert arms[t].tolist() == [int(np.argmax(expected))] * units
             assert twin.expected() == pytest.approx(expected, abs=1e-12)
@@ -259,7 +259,7 @@ def test_a_surprise_brings_the_next_probe_forward() -> None:
     assert why.tolist() == [SCHEDULED, 0, 0, SCHEDULED + RESIDUAL, 0, 0, SCHEDULED, 0]
 
 
-def test_late_rewards_of_an_older_probe_surprise_nobody() -> None:
+def test_late_rewards_of_an_older_probe_are_no_surprise() -> None:
     agent = lb.Agent(lb.ProbeCommit(arms=2, units=2, interval=3, surprise=0.1))
     agent.tell(agent.ask(), [0.2, 0.9])
     late, in_time = agent.ask(), agent.ask()

@@ -75,27 +75,27 @@ def stationary(transition: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.matrix_power(transition, 2**20)[0])
 
 
-def twin_of(policy: Any, table: Realisation, seed: int) -> naive.Twin:
+def twin_of(policy: Any, realisation: Realisation, seed: int) -> naive.Twin:
     if type(policy) in TWINS:
         return TWINS[type(policy)](StreamDraws(seed), **lb.describe(policy))
     if isinstance(policy, lb.StateOracle):
-        return naive.NaiveScript(policy.units, [int(np.argmax(means)) for means in table.means])
+        return naive.NaiveScript(policy.units, [int(np.argmax(means)) for means in realisation.means])
     if isinstance(policy, lb.BestSingleArm):
-        average = table.means.mean(axis=0)
-        if table.truth is not None:
-            average = stationary(table.truth.transition) @ table.truth.means
+        average = realisation.means.mean(axis=0)
+        if realisation.truth is not None:
+            average = stationary(realisation.truth.transition) @ realisation.truth.means
         return naive.NaiveScript(policy.units, itertools.repeat(int(np.argmax(average))))
     if isinstance(policy, lb.ProbeCommit):
         return naive.NaiveProbeCommit(**lb.describe(policy))
     assert isinstance(policy, lb.BayesLimit)
-    assert table.truth is not None
-    return naive_filter.NaiveFilter(*naive_filter.pairs_of(table.truth), units=policy.units)
+    assert realisation.truth is not None
+    return naive_filter.NaiveFilter(*naive_filter.pairs_of(realisation.truth), units=policy.units)
 
 
-def play(twin: naive.Twin, table: Realisation) -> Played:
-    """Play a twin on a table, and return its arms and reasons as `record_one` returns those of a policy."""
+def play(twin: naive.Twin, realisation: Realisation) -> Played:
+    """Play a twin on a realisation, and return its arms and reasons as `record_one` returns those of a policy."""
     played, reasons = [], []
-    for context, rewards in zip(table.context, table.rewards, strict=True):
+    for context, rewards in zip(realisation.context, realisation.rewards, strict=True):
         arms = twin.choose(context)
         twin.learn(arms, [float(rewards[unit, arm]) for unit, arm in enumerate(arms)])
         played.append(arms)
@@ -113,25 +113,25 @@ def assert_same(one: Played, other: Played) -> None:
 
 
 def assert_like_twin(policy: Any, world: Settings, seed: int, rounds: int = ROUNDS) -> Played:
-    table = realise(policy, world, rounds, seed)
-    fast = record_one(policy, table, stream(seed))
-    assert_same(fast, play(twin_of(policy, table, seed), table))
+    realisation = realise(policy, world, rounds, seed)
+    fast = record_one(policy, realisation, stream(seed))
+    assert_same(fast, play(twin_of(policy, realisation, seed), realisation))
     return fast
 
 
 def assert_compiles_alike(policy: Any, world: Settings, seed: int) -> None:
-    table = realise(policy, world, INTERPRETED_ROUNDS, seed)
+    realisation = realise(policy, world, INTERPRETED_ROUNDS, seed)
     assert_same(
-        record_one(policy, table, stream(seed), interpreted=False),
-        record_one(policy, table, stream(seed), interpreted=True),
+        record_one(policy, realisation, stream(seed), interpreted=False),
+        record_one(policy, realisation, stream(seed), interpreted=True),
     )
 
 
 def recorded(policy: Any, rewards: Any, context: Any = None) -> Played:
     world = lb.Recorded(rewards, context=context)
-    table = world.realise(horizon=len(rewards), units=policy.units, seed=0, draw=0, repeat=0)
-    played = record_one(policy, table, stream(0))
-    assert_same(played, play(twin_of(policy, table, 0), table))
+    realisation = world.realise(horizon=len(rewards), units=policy.units, seed=0, draw=0, repeat=0)
+    played = record_one(policy, realisation, stream(0))
+    assert_same(played, play(twin_of(policy, realisation, 0), realisation))
     return played
 
 
