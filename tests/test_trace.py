@@ -369,7 +369,7 @@ def test_every_setting_is_explained_with_its_value(name: str) -> None:
     assert explained == set(true)
 
 
-DRAWN = {"stories.svg"}  # by hand
+DRAWN = {"particles.svg"}  # by hand
 COMMAND = re.compile(r"^\$ latentbandits (trace .+) --out docs/policies/([\w-]+\.svg)\n.+?: (.+)$", re.MULTILINE)
 
 
