@@ -4,15 +4,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
+
+Scalars = record(arm=int)  # the arm it stays with
 
 
 class Memory(NamedTuple):
     """What it remembers. Arrays only: they are changed in place, saved and restored."""
 
-    arm: np.ndarray  # the arm it stays with
+    scalars: np.ndarray
     usual: np.ndarray  # running mean reward of each arm
 
 
@@ -39,12 +41,12 @@ class WinStayLoseShift(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round; the only place that allocates."""
-        return Memory(np.zeros(1, np.int64), np.zeros(self.arms))
+        return Memory(np.zeros(1, Scalars), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Write one arm per unit into the choice."""
         for unit in range(self.units):
-            choice.arms[unit] = memory.arm[0]
+            choice.arms[unit] = memory.scalars[0].arm
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per unit. The choice may be an old one: rewards can come late."""
@@ -53,5 +55,5 @@ class WinStayLoseShift(NamedTuple):
         for unit in range(self.units):
             reward += rewards[unit] / self.units
         if reward < memory.usual[arm] - self.tolerance:
-            memory.arm[0] = (arm + 1) % self.arms
+            memory.scalars[0].arm = (arm + 1) % self.arms
         memory.usual[arm] += self.rate * (reward - memory.usual[arm])

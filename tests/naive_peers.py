@@ -20,7 +20,7 @@ class Hypothesis(TypedDict):
 
 
 class NaiveChangePointThompson:
-    """Mellor & Shapiro (2013), Global-STS, over at most so many run lengths (Adams & MacKay 2007)."""
+    """Mellor & Shapiro (2013), Global-STS, over a limited number of run lengths (Adams & MacKay 2007)."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Restarting:
 
 
 class NaiveGLRUCB(Restarting):
-    """Besson, Kaufmann, Maillard & Seznec (2022) with global restarts; the test knows all rewards, but tries some splits only."""
+    """Besson, Kaufmann, Maillard & Seznec (2022) with global restarts; the test has all rewards, but tries some splits only."""
 
     def __init__(
         self,

@@ -59,32 +59,17 @@ class Modest(NamedTuple):
         memory.counts[choice.arms[0]] += 1
 
 
-class AllocatesToChoose(NamedTuple):
-    arms: int = 2
-    units: int = 1
-    init = Modest.init
-    learn = Modest.learn
-
+class AllocatesToChoose(Modest):
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = np.argmax(memory.counts + 0.0)
 
 
-class AllocatesToLearn(NamedTuple):
-    arms: int = 2
-    units: int = 1
-    init = Modest.init
-    choose = Modest.choose
-
+class AllocatesToLearn(Modest):
     def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
         memory.counts[choice.arms[0]] += np.ones(3).sum()
 
 
-class NeverLearns(NamedTuple):
-    arms: int = 2
-    units: int = 1
-    init = Modest.init
-    choose = Modest.choose
-
+class NeverLearns(Modest):
     def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
         pass
 

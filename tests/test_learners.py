@@ -1,4 +1,4 @@
-"""Bounds on learners against brute force and against simulation, and the policy that the second one is about."""
+"""Bounds on learners against brute force and against simulation, and the policy of the second one."""
 
 import math
 from typing import Any
@@ -64,11 +64,11 @@ def test_plays_are_those_against_the_worst_estimates(alpha: float, penalty: floa
         assert np.delete(counts, best).tolist() == np.delete(most, best).tolist()
 
 
-def table_learner(table: Realisation, alpha: float, penalty: float) -> list[int]:
-    """Play a table of shrunken means with confidence widths: what LinUCB on a one-hot state is."""
+def means_learner(realisation: Realisation, alpha: float, penalty: float) -> list[int]:
+    """Play shrunken means with confidence widths: what LinUCB on a one-hot state is."""
     counts, sums = np.zeros(MEANS.shape), np.zeros(MEANS.shape)
     played = []
-    for state, rewards in zip(table.states, table.rewards[:, 0], strict=True):
+    for state, rewards in zip(realisation.states, realisation.rewards[:, 0], strict=True):
         index = sums[state] / (counts[state] + penalty) + alpha / np.sqrt(counts[state] + penalty)
         arm = int(index.argmax())
         counts[state, arm] += 1
@@ -79,10 +79,10 @@ def table_learner(table: Realisation, alpha: float, penalty: float) -> list[int]
 
 def test_linucb_on_a_one_hot_state_is_a_table() -> None:
     world = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=0.2, reveal="state")
-    table = world.realise(1500, 1, seed=1, draw=0, repeat=0)
+    realisation = world.realise(1500, 1, seed=1, draw=0, repeat=0)
     policy = lb.TraceLearner(3, lag="none", covariates=3, exploration=0.6, regularization=0.5)
-    arms, _ = record_one(policy, table, stream(0))
-    assert arms[:, 0].tolist() == table_learner(table, 0.6, 0.5)
+    arms, _ = record_one(policy, realisation, stream(0))
+    assert arms[:, 0].tolist() == means_learner(realisation, 0.6, 0.5)
 
 
 @pytest.mark.parametrize("horizon", [20, 300, 3000])
@@ -147,7 +147,7 @@ def test_arms_that_tie_are_never_told_apart() -> None:
 
 
 def test_learning_alone_costs_no_more_than_its_part() -> None:
-    """With one state nothing drifts and nothing is decoded wrongly, and the errors of the table are known exactly."""
+    """With one state nothing drifts and nothing is decoded wrongly, and the errors of the means are known exactly."""
     sigma, gap, tau, rounds = 0.5, 0.3, 5, 500
     world = lb.HiddenMarkov(means=[[0.3, 0.6]], transition=[[1.0]], noise=sigma / math.sqrt(2))
     policy = DecodeCommit(2, 2, tau, [[0.3, 0.6]])
@@ -173,13 +173,13 @@ def test_decoded_bound_lies_above_simulation(sigma: float, tau: int) -> None:
 # --- the policy ---
 
 
-def naive_play(table: Realisation, policy: DecodeCommit) -> tuple[list[list[int]], list[int]]:
+def naive_play(realisation: Realisation, policy: DecodeCommit) -> tuple[list[list[int]], list[int]]:
     """Play as the policy should, from lists of all probes."""
     prints = np.asarray(policy.fingerprints)
     chosen = np.asarray(policy.decoding).tolist() or list(range(policy.arms))
     probes: list[tuple[int, np.ndarray]] = []
     arms, why = [], []
-    for t, rewards in enumerate(table.rewards):
+    for t, rewards in enumerate(realisation.rewards):
         if t % policy.interval == 0:
             seen = np.array([rewards[arm, arm] for arm in range(policy.arms)])
             probes.append((int(((prints - seen[chosen]) ** 2).sum(axis=1).argmin()), seen))
@@ -202,9 +202,9 @@ POLICIES: dict[str, Any] = {
 @pytest.mark.parametrize("noise", [0.01, 0.3])
 def test_it_plays_like_its_twin(name: str, noise: float) -> None:
     policy = POLICIES[name]
-    table = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=noise).realise(1500, policy.units, 1, 0, 0)
-    arms, why = record_one(policy, table, stream(0))
-    assert (arms.tolist(), why.tolist()) == naive_play(table, policy)
+    realisation = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=noise).realise(1500, policy.units, 1, 0, 0)
+    arms, why = record_one(policy, realisation, stream(0))
+    assert (arms.tolist(), why.tolist()) == naive_play(realisation, policy)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -20,12 +20,12 @@ def steady(means: tuple[float, float], rounds: int, noise: float, seed: int, uni
 
 
 def restarts(name: str, rewards: np.ndarray, **settings: Any) -> list[int]:
-    """Return the rounds in which a policy starts anew when it plays on these rewards."""
+    """Return the rounds in which a policy restarts when it plays on these rewards."""
     agent = Agent(lb.policy(name, units=rewards.shape[1], **settings), seed=1)
     found, before = [], 0
-    for t, told in enumerate(rewards):
+    for t, paid in enumerate(rewards):
         decision = agent.ask()
-        agent.tell(decision, told[range(len(told)), list(decision.arms)])
+        agent.tell(decision, paid[range(len(paid)), list(decision.arms)])
         now = int(agent.memory.counts.sum())
         if now <= before:
             found.append(t)
@@ -55,19 +55,19 @@ def test_a_change_is_found_quickly(name: str, units: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_new_best_arm_is_played_soon(name: str) -> None:
     swapped = np.concatenate([steady((0.3, 0.6), 300, 0.02, 1), steady((0.6, 0.3), 300, 0.02, 2)])
-    table = lb.Recorded(swapped).realise(600, 1, seed=0, draw=0, repeat=0)
-    arms, _ = record_one(lb.policy(name), table, stream(0))
+    realisation = lb.Recorded(swapped).realise(600, 1, seed=0, draw=0, repeat=0)
+    arms, _ = record_one(lb.policy(name), realisation, stream(0))
     assert (arms[50:300] == 1).mean() > 0.95
     assert (arms[320:] == 0).mean() > 0.95
 
 
 def test_a_restart_of_one_arm_keeps_the_others() -> None:
     """Arm 1 drops in round 301: what is left are the nine rounds since, and the one that arm 0 had before."""
-    told = np.concatenate([steady((0.3, 0.6), 300, 0.02, 0), steady((0.3, 0.1), 10, 0.02, 0)])
+    paid = np.concatenate([steady((0.3, 0.6), 300, 0.02, 0), steady((0.3, 0.1), 10, 0.02, 0)])
     kept = {}
     for together in (False, True):
         agent = Agent(lb.CUSUMUCB(arms=2, together=together, forced=0.0, noise=0.02), seed=1)
-        for rewards in told:
+        for rewards in paid:
             decision = agent.ask()
             agent.tell(decision, rewards[0, decision.arm])
         kept[together] = int(agent.memory.counts.sum())
@@ -77,8 +77,8 @@ def test_a_restart_of_one_arm_keeps_the_others() -> None:
 @pytest.mark.parametrize(("stay", "rate"), [(0.8, 0.2), (0.98, 0.02), (1.0, 0.0)])
 def test_hazard_is_learned(stay: float, rate: float) -> None:
     agent = Agent(lb.ChangePointThompson(arms=2, hazard=0.0), seed=1)
-    table = lb.HiddenMarkov(stickiness=stay).realise(4000, 1, seed=3, draw=0, repeat=0)
-    for rewards in table.rewards:
+    realisation = lb.HiddenMarkov(stickiness=stay).realise(4000, 1, seed=3, draw=0, repeat=0)
+    for rewards in realisation.rewards:
         decision = agent.ask()
         agent.tell(decision, rewards[0, decision.arm])
     assert agent.memory.scalars[0].hazard == pytest.approx(rate, rel=0.2, abs=0.001)

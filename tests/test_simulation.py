@@ -52,9 +52,9 @@ def test_regret_and_frequency_are_what_the_arms_say() -> None:
         policy = lb.policy(name)
         for run in range(6):
             draw, repeat = divmod(run, 2)
-            table = lb.HiddenMarkov().realise(500, policy.units, 3, draw, repeat)
-            arms, why = record_one(policy, table, stream(3, Purpose.POLICY, draw, repeat))
-            gaps = table.means.max(axis=1)[:, None] - np.take_along_axis(table.means, arms, axis=1)
+            realisation = lb.HiddenMarkov().realise(500, policy.units, 3, draw, repeat)
+            arms, why = record_one(policy, realisation, stream(3, Purpose.POLICY, draw, repeat))
+            gaps = realisation.means.max(axis=1)[:, None] - np.take_along_axis(realisation.means, arms, axis=1)
             assert results.regret[i, run] == pytest.approx(gaps.mean(axis=1).sum())
             assert results.optimal[i, run] == pytest.approx((gaps == 0).mean())
             edges = results.edges
@@ -124,7 +124,7 @@ def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"policies": ["ucb"]}, "policy: name is 'ucb'"),
         ({"policies": [3]}, "must be a policy or the name of one"),
         ({"policies": [lb.UCB1(3)]}, "arms is 3 but must be the world's 2"),
-        ({"policies": ["ucb1", "ucb1"]}, "must be each once"),
+        ({"policies": ["ucb1", "ucb1"]}, "must be given once"),
         (
             {"policies": [lb.TraceLearner(2, covariates=3)]},
             "covariates is 3 but must be 0, or the 0 that the world reveals",
@@ -133,7 +133,10 @@ def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"world": lb.HiddenMarkov}, "must be a world, such as HiddenMarkov"),
         ({"policies": None}, "policies is None but must be policies or names"),
         ({"draws": 2**40}, "draws is 1099511627776"),
-        ({"world": lb.Drift(), "policies": ["bayes-limit"]}, "the world has no hidden Markov chain"),
+        (
+            {"world": lb.Drift(), "policies": ["bayes-limit"]},
+            "truth of the world is None but must be a hidden Markov chain",
+        ),
     ],
 )
 def test_bad_simulations_are_refused(change: dict[str, Any], sentence: str) -> None:
@@ -152,21 +155,21 @@ class Broken(NamedTuple):
     def init(self) -> Any:
         return Rounds(np.zeros(1, np.int64))
 
-    def choose(self, state: Any, context: np.ndarray, random: np.ndarray, choice: lb.Choice) -> None:
-        state.round[0] += 1
-        choice.arms[0] = 0 if state.round[0] < 4 else self.wrong
+    def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: lb.Choice) -> None:
+        memory.rounds[0] += 1
+        choice.arms[0] = 0 if memory.rounds[0] < 4 else self.wrong
 
-    def learn(self, state: Any, choice: lb.Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Any, choice: lb.Choice, rewards: np.ndarray) -> None:
         pass
 
 
 class Rounds(NamedTuple):
-    round: np.ndarray
+    rounds: np.ndarray
 
 
 @pytest.mark.parametrize("wrong", [-(10**9), -1, 2, 10**9])
 def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
-    with pytest.raises(ValueError, match="Broken: choice is 'no arm in round 3' but must be arms from 0 to 1"):
+    with pytest.raises(ValueError, match="Broken: choice in round 3 is 'no arm' but must be arms from 0 to 1"):
         lb.simulate(lb.HiddenMarkov(), Broken(wrong=wrong), **SMALL)
     agent = lb.Agent(Broken(wrong=wrong))
     for _ in range(3):
@@ -189,20 +192,26 @@ class Liar:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda table: table._replace(rewards=table.rewards[:3]),
-        lambda table: table._replace(means=table.means[:3]),
-        lambda table: table._replace(means=np.tile(table.means, 2)),
-        lambda table: table._replace(rewards=table.rewards[:, 0]),
-        lambda table: table._replace(rewards=np.where(table.rewards > 0.5, np.nan, table.rewards)),
+        lambda realisation: realisation._replace(rewards=realisation.rewards[:3]),
+        lambda realisation: realisation._replace(means=realisation.means[:3]),
+        lambda realisation: realisation._replace(means=np.tile(realisation.means, 2)),
+        lambda realisation: realisation._replace(rewards=realisation.rewards[:, 0]),
+        lambda realisation: realisation._replace(
+            rewards=np.where(realisation.rewards > 0.5, np.nan, realisation.rewards)
+        ),
     ],
 )
 def test_worlds_that_break_their_promise_are_refused(change: Callable[[Realisation], Realisation]) -> None:
-    with pytest.raises(ValueError, match=r"world: (rewards|means) is .* but must be (shape|finite)"):
+    with pytest.raises(ValueError, match=r"world: (shape of )?(rewards|means) is .* but must be (\(|finite)"):
         lb.simulate(Liar(change), ["ucb1"], **SMALL)
 
 
 def test_an_odd_layout_is_no_lie() -> None:
-    turned = Liar(lambda table: table._replace(means=np.asfortranarray(table.means), rewards=table.rewards.tolist()))
+    turned = Liar(
+        lambda realisation: realisation._replace(
+            means=np.asfortranarray(realisation.means), rewards=realisation.rewards.tolist()
+        )
+    )
     straight = lb.simulate(lb.HiddenMarkov(), ["adasp-ucb"], **SMALL)
     np.testing.assert_array_equal(lb.simulate(turned, ["adasp-ucb"], **SMALL).regret, straight.regret)
 
@@ -223,10 +232,10 @@ def test_a_record_is_played_to_its_end_by_default() -> None:
 
 
 @pytest.mark.skipif(
-    not Path("/proc/self/status").exists(), reason="the system does not tell the peak of a process alone"
+    not Path("/proc/self/status").exists(), reason="the system does not report the peak of a process alone"
 )
 def test_memory_stays_small() -> None:
-    """640 runs of 20,000 rounds: all tables at once would take 1.2 GB; the whole process stays below 1 GB."""
+    """640 runs of 20,000 rounds: all realisations at once would take 1.2 GB; the whole process stays below 1 GB."""
     script = (
         "import latentbandits as lb;"
         "lb.simulate(lb.HiddenMarkov(), ['random', 'ucb1', 'adarp-ucb']);"

@@ -167,17 +167,15 @@ class Agent:
     def _received(self, rewards: Any) -> list[float]:
         """Return one finite reward per unit, or refuse."""
         size = f"of size at most {LARGEST_REWARD:g}"
-        allowed = (
-            f"a finite number {size}" if self._units == 1 else f"{self._units} finite numbers {size}, one per unit"
-        )
+        rule = f"a finite number {size}" if self._units == 1 else f"{self._units} finite numbers {size}, one per unit"
         try:
             values = np.asarray(rewards)
         except ValueError:
-            raise refuse("Agent", "rewards", rewards, allowed) from None
+            raise refuse("Agent", "rewards", rewards, rule) from None
         values = values.reshape(1) if values.ndim == 0 else values
         known = values.dtype.kind in "biuf" and values.shape == (self._units,)
         if not known or not (np.abs(values.astype(np.float64)) <= LARGEST_REWARD).all():
-            raise refuse("Agent", "rewards", rewards, allowed)
+            raise refuse("Agent", "rewards", rewards, rule)
         return [float(value) for value in values]
 
     def forget(self, decision: Decision | int) -> None:

@@ -62,7 +62,7 @@ def kernel(function: Function) -> Function:
 
 
 def _register() -> None:
-    """Tell numba how to compile policies' methods (once) and all functions marked since the last call."""
+    """Register with numba how to compile policies' methods (once) and all functions marked since the last call."""
     from numba.core.types import BaseNamedTuple
     from numba.extending import overload, overload_method
 
@@ -101,7 +101,7 @@ def _sources() -> dict[str, tuple[int, int, int]]:
     return found
 
 
-# Functions are compiled as they were when they were imported, whatever has become of their files since
+# Functions are compiled as they were when they were imported, even if their files have been edited since
 _IMPORTED = _sources()
 
 

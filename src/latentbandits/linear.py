@@ -1,8 +1,8 @@
 """Ridge regression per arm by rank-one updates, in a form that cannot lose its sign.
 
 The inverse of ``regularization * I + sum of w x x'`` is kept as ``U D U'`` with U unit upper triangular and D a positive diagonal
-(Bierman 1976, the UD filter). Each update multiplies every entry of D by a ratio of two positive sums, so the inverse stays positive
-definite whatever the scale of the features and however collinear they are: no refresh, no second matrix, and half of the work of
+(Bierman 1976, the UD filter). Each update multiplies every element of D by a ratio of two positive sums, so the inverse stays positive
+definite at any scale of the features and however collinear they are: no refresh, no second matrix, and half of the work of
 Sherman and Morrison's formula. ``factor[arm, j, i]`` holds column j of U for i < j, and D on the diagonal.
 """
 
@@ -79,7 +79,7 @@ def update(
 
 
 def inverse_matrix(factor: np.ndarray, arm: int) -> np.ndarray:
-    """Return the full inverse matrix of one arm, for people who want to look at it.
+    """Return the full inverse matrix of one arm, for inspection.
 
     Examples
     --------

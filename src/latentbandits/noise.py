@@ -2,7 +2,7 @@
 
 Two rewards of one arm in a row differ by noise alone, unless the state changed in between. So differences are a mixture: half-normal
 with scale ``sqrt(2) * noise``, and a rare rest of any size, modelled as uniform. Their sizes are counted in bins of 10 % around the first
-one that was not zero: a fixed memory, whatever the number of rounds and the scale of the rewards. With few pairs the noise follows from
+one that was not zero: a memory of fixed size for any number of rounds and any scale of rewards. With few pairs the noise follows from
 the lower quartile, which the rest hardly touches; with many, a few steps of expectation-maximisation separate the two parts.
 """
 

@@ -69,7 +69,7 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    arms : int array, one entry per unit
+    arms : int array, one arm per unit
     features : float array as long as the policy's ``width``
     note : int array; ``note[WHY]`` is 0 when the policy exploits, else the sum of the reasons to probe
     """
@@ -90,7 +90,7 @@ class Policy(Protocol):
     """A NamedTuple of settings, at least ``arms`` and ``units``, with three methods that compile.
 
     A policy whose choices carry features has a property ``width``, their number; one that reads observed covariates has a field
-    ``covariates``, their number.
+    ``covariates``, their number. One whose memory has fields that need not be saved names them in ``scratch``, a tuple.
     """
 
     @property

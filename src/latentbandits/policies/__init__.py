@@ -1,1 +1,1 @@
-"""One file per policy or family, and the table of their names."""
+"""One file per policy or family, and the registry of their names."""

@@ -157,7 +157,7 @@ class BayesLimit(NamedTuple):
     def informed(self, realisation: Realisation) -> Policy:
         """Return the filter for this world."""
         if realisation.truth is None:
-            raise ValueError("BayesLimit: the world has no hidden Markov chain but must be a HiddenMarkov world")
+            raise refuse("BayesLimit", "truth of the world", None, "a hidden Markov chain, as HiddenMarkov worlds have")
         transition, means, start, noise, bernoulli, carryover = realisation.truth
         if carryover > 0:
             transition, means, start = paired(transition, means, start, carryover)

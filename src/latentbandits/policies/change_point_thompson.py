@@ -25,7 +25,7 @@ Scalars = record(
 
 
 class Memory(NamedTuple):
-    """Hypotheses about the last change, each with its weight and the rewards since; and what is known of noise and hazard."""
+    """Hypotheses about the last change, each with its weight and the rewards since; and the learned noise and hazard."""
 
     weights: np.ndarray  # of each hypothesis
     counts: np.ndarray  # rounds since its change, per hypothesis and arm

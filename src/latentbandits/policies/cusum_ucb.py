@@ -13,7 +13,7 @@ from latentbandits.settings import Above, AtLeast, Within, checked
 
 
 class Memory(NamedTuple):
-    """Rewards since the restart and the two cumulative sums, per arm; and what is known of the noise."""
+    """Rewards since the restart and the two cumulative sums, per arm; and the learned noise."""
 
     counts: np.ndarray
     sums: np.ndarray

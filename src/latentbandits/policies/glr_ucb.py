@@ -16,7 +16,7 @@ Scalars = record(rounds=int)  # since the restart
 
 
 class Memory(NamedTuple):
-    """Rewards since the restart, in all and at some moments in between; and what is known of the noise."""
+    """Rewards since the restart, in all and at some moments in between; and the learned noise."""
 
     counts: np.ndarray  # per arm
     sums: np.ndarray

@@ -15,7 +15,7 @@ Scalars = record(rounds=int)  # since the restart
 
 
 class Memory(NamedTuple):
-    """Rewards since the restart and each arm's newest ones as a ring; and what is known of the noise."""
+    """Rewards since the restart and each arm's newest ones as a ring; and the learned noise."""
 
     counts: np.ndarray
     sums: np.ndarray

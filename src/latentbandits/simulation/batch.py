@@ -147,7 +147,7 @@ def labelled(policies: Any) -> dict[str, Any]:
         label = given if isinstance(given, str) else type(given).__name__
         if label in named:
             raise refuse(
-                "simulate", "policies", label, "each once; give a mapping from labels to tell two of a kind apart"
+                "simulate", "policies", label, "given once; use a mapping from labels for two policies of one kind"
             )
         named[label] = given
     return named
@@ -178,7 +178,7 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
     parts = {name: np.ascontiguousarray(getattr(realisation, name), dtype=np.float64) for name in shapes}
     for name, part in parts.items():
         if part.shape != shapes[name]:
-            raise refuse("world", name, f"of shape {part.shape}", f"shape {shapes[name]}")
+            raise refuse("world", f"shape of {name}", part.shape, shapes[name])
         if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # NaN fails too
             raise refuse("world", name, "not finite or too large", f"finite numbers of size at most {LARGEST_REWARD:g}")
     return Realisation(parts["means"], parts["rewards"], parts["context"], realisation.states, realisation.truth)
@@ -196,7 +196,7 @@ def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.n
 def _refuse_wrong(policy: Any, wrong: int) -> None:
     """Refuse a policy that chose no arm in some round."""
     if wrong >= 0:
-        raise refuse(type(policy).__name__, "choice", f"no arm in round {wrong}", f"arms from 0 to {policy.arms - 1}")
+        raise refuse(type(policy).__name__, f"choice in round {wrong}", "no arm", f"arms from 0 to {policy.arms - 1}")
 
 
 class Player:
@@ -274,7 +274,7 @@ def follow_one(
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
     if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
         wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
-        raise refuse("follow_one", "played", f"of shape {seen.shape}", wanted)
+        raise refuse("follow_one", "played", seen.tolist(), wanted)
     arms = np.zeros_like(seen)
     run = plain(follow) if interpreted else fast(follow, chosen)
     _refuse_wrong(chosen, run(chosen, Choice.blank(chosen), realisation.rewards, context, random, seen, arms))

@@ -1,0 +1,73 @@
+"""A saved agent of every policy that an agent can play, and what it chose next: files that must always open.
+
+``python -m tests.fixtures`` writes those that are missing, ``python -m tests.fixtures --all`` all of them again.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import latentbandits as lb
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Oracle, Policy
+
+FOLDER = Path(__file__).parent / "golden" / "agents"
+CHOICES = FOLDER / "choices.json"
+ROUNDS, MORE = 300, 100
+
+
+def policies() -> dict[str, Policy]:
+    """Return the registered policies for three arms, small where they can be, and those that take the world as settings."""
+    small = {"state-library": {"states": 8}}
+    made = {name: lb.policy(name, arms=3, **small.get(name, {})) for name in REGISTRY}
+    made["bayes-filter"] = lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.5, 0.8], [0.7, 0.5, 0.1]], [0.5, 0.5])
+    made["scripted"] = lb.Scripted(arms=3, script=[0, 2, 1, 1])
+    return {name: policy for name, policy in made.items() if not isinstance(policy, Oracle)}
+
+
+def rewards(decision: lb.Decision) -> list[float]:
+    """Return rewards that depend on the decision alone: two states take turns, with a little noise."""
+    state, t = decision.id // 40 % 2, decision.id
+    return [
+        (0.2, 0.5, 0.8)[arm if state else 2 - arm] + 0.01 * ((7 * t + 3 * unit + arm) % 11 - 5)
+        for unit, arm in enumerate(decision.arms)
+    ]
+
+
+def played(agent: lb.Agent, rounds: int) -> Iterator[tuple[int, ...]]:
+    """Let an agent play on; the rewards of every fifth decision arrive one round late."""
+    late: list[lb.Decision] = []
+    for _ in range(rounds):
+        decision = agent.ask()
+        for waiting in late:
+            agent.tell(waiting, rewards(waiting))
+        late = [decision] if decision.id % 5 == 0 else []
+        if not late:
+            agent.tell(decision, rewards(decision))
+        yield decision.arms
+
+
+def write(name: str, policy: Policy) -> list[tuple[int, ...]]:
+    """Write one fixture, saved while a decision is open, and return what the agent chose after it."""
+    agent = lb.Agent(policy, seed=len(name))
+    list(played(agent, ROUNDS))
+    agent.ask()
+    agent.save(FOLDER / f"{name}.agent")
+    return list(played(agent, MORE))
+
+
+def main() -> None:
+    """Write fixtures."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    chosen = {} if "--all" in sys.argv[1:] or not CHOICES.exists() else json.loads(CHOICES.read_text())
+    for name, policy in policies().items():
+        if name not in chosen:
+            chosen[name] = " ".join("".join(map(str, arms)) for arms in write(name, policy))
+            print(f"wrote {name}")
+    rows = ",\n".join(f'"{name}": {json.dumps(chosen[name])}' for name in sorted(chosen))
+    CHOICES.write_text("{\n" + rows + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()

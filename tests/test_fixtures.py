@@ -1,0 +1,24 @@
+"""Files that were saved once open for good, and the agents in them go on as they did then."""
+
+import json
+import os
+
+import pytest
+
+import latentbandits as lb
+from tests.fixtures import CHOICES, FOLDER, MORE, played, policies
+
+CHOSEN: dict[str, str] = json.loads(CHOICES.read_text())
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_saved_agent_goes_on_with_the_recorded_choices(name: str) -> None:
+    agent = lb.Agent.load(FOLDER / f"{name}.agent")
+    assert len(agent.open) == 1
+    assert " ".join("".join(map(str, arms)) for arms in played(agent, MORE)) == CHOSEN[name]
+
+
+def test_every_policy_has_a_fixture() -> None:
+    """`python -m tests.fixtures` writes those that are missing."""
+    assert set(CHOSEN) == set(policies())
+    assert {file.removesuffix(".agent") for file in os.listdir(FOLDER) if file.endswith(".agent")} == set(CHOSEN)

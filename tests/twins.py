@@ -1,0 +1,141 @@
+"""Helpers of the tests that compare policies with their slow twins (naive.py, naive_filter.py, naive_peers.py, naive_library.py)."""
+
+import itertools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.protocols import (
+    REASONS,
+    Realisation,
+)
+from latentbandits.random import below, normal, stream, uniform
+from latentbandits.simulation.batch import record_one
+from tests import naive, naive_filter, naive_library, naive_peers
+
+ROUNDS = 3000
+INTERPRETED_ROUNDS = 400
+
+Settings = Mapping[str, Any]
+Played = tuple[np.ndarray, np.ndarray]
+
+# With rewards of 0 and 1 two indices of a linear learner can tie in exact arithmetic for reasons that no floating-point
+# code can see, and rounding decides. So linear learners meet Gaussian worlds only; the others, whose sums of 0 and 1
+# are exact, meet both.
+GAUSSIAN: Mapping[str, Settings] = {"default": {}, "noisy": {"noise": 0.5}, "switching": {"stickiness": 0.5}}
+WORLDS: Mapping[str, Settings] = {**GAUSSIAN, "bernoulli": {"rewards": "bernoulli"}}
+
+TWINS: Mapping[type, Callable[..., naive.Twin]] = {
+    lb.TraceLearner: naive.NaiveTraces,
+    lb.UCB1: naive.NaiveUCB1,
+    lb.EpsilonGreedy: naive.NaiveEpsilonGreedy,
+    lb.ABTest: naive.NaiveABTest,
+    lb.ThompsonSampling: naive.NaiveThompson,
+    lb.DiscountedUCB: naive.NaiveDiscountedUCB,
+    lb.SlidingWindowUCB: naive.NaiveSlidingWindowUCB,
+    lb.EXP3: naive.NaiveEXP3,
+    lb.UniformRandom: naive.NaiveUniform,
+    lb.ChangePointThompson: naive_peers.NaiveChangePointThompson,
+    lb.GLRUCB: naive_peers.NaiveGLRUCB,
+    lb.CUSUMUCB: naive_peers.NaiveCUSUMUCB,
+    lb.MonitoredUCB: naive_peers.NaiveMonitoredUCB,
+    lb.StateLibrary: naive_library.NaiveLibrary,
+}
+
+
+class StreamDraws:
+    """The draws of a stream, for a twin that must receive the same ones as its policy."""
+
+    def __init__(self, seed: int) -> None:
+        self.stream = stream(seed)
+
+    def uniform(self) -> float:
+        with np.errstate(all="ignore"):  # the generator's arithmetic wraps around by design
+            return float(uniform(self.stream))
+
+    def normal(self) -> float:
+        with np.errstate(all="ignore"):
+            return float(normal(self.stream))
+
+    def below(self, n: int) -> int:
+        with np.errstate(all="ignore"):
+            return int(below(self.stream, n))
+
+
+def realise(policy: Any, world: Settings, rounds: int, seed: int) -> Realisation:
+    return lb.HiddenMarkov(arms=policy.arms, **world).realise(
+        horizon=rounds, units=policy.units, seed=seed, draw=seed, repeat=0
+    )
+
+
+def stationary(transition: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.matrix_power(transition, 2**20)[0])
+
+
+def twin_of(policy: Any, realisation: Realisation, seed: int) -> naive.Twin:
+    if type(policy) in TWINS:
+        return TWINS[type(policy)](StreamDraws(seed), **lb.describe(policy))
+    if isinstance(policy, lb.StateOracle):
+        return naive.NaiveScript(policy.units, [int(np.argmax(means)) for means in realisation.means])
+    if isinstance(policy, lb.BestSingleArm):
+        average = realisation.means.mean(axis=0)
+        if realisation.truth is not None:
+            average = stationary(realisation.truth.transition) @ realisation.truth.means
+        return naive.NaiveScript(policy.units, itertools.repeat(int(np.argmax(average))))
+    if isinstance(policy, lb.ProbeCommit):
+        return naive.NaiveProbeCommit(**lb.describe(policy))
+    assert isinstance(policy, lb.BayesLimit)
+    assert realisation.truth is not None
+    return naive_filter.NaiveFilter(*naive_filter.pairs_of(realisation.truth), units=policy.units)
+
+
+def play(twin: naive.Twin, realisation: Realisation) -> Played:
+    """Play a twin on a realisation, and return its arms and reasons as `record_one` returns those of a policy."""
+    played, reasons = [], []
+    for context, rewards in zip(realisation.context, realisation.rewards, strict=True):
+        arms = twin.choose(context)
+        twin.learn(arms, [float(rewards[unit, arm]) for unit, arm in enumerate(arms)])
+        played.append(arms)
+        why: frozenset[str] = getattr(twin, "why", frozenset())
+        reasons.append(sum(code for code, name in REASONS.items() if name in why))
+    return np.array(played), np.array(reasons)
+
+
+def assert_same(one: Played, other: Played) -> None:
+    differs = np.flatnonzero((one[0] != other[0]).any(axis=1) | (one[1] != other[1]))
+    if len(differs):
+        t = differs[0]
+        plays = [f"arms {arms[t].tolist()} for the reasons {reasons[t]}" for arms, reasons in (one, other)]
+        pytest.fail(f"first of {len(differs)} differences in round {t + 1}: {plays[0]}, but {plays[1]}")
+
+
+def assert_like_twin(policy: Any, world: Settings, seed: int, rounds: int = ROUNDS) -> Played:
+    realisation = realise(policy, world, rounds, seed)
+    fast = record_one(policy, realisation, stream(seed))
+    assert_same(fast, play(twin_of(policy, realisation, seed), realisation))
+    return fast
+
+
+def assert_compiles_alike(policy: Any, world: Settings, seed: int) -> None:
+    realisation = realise(policy, world, INTERPRETED_ROUNDS, seed)
+    assert_same(
+        record_one(policy, realisation, stream(seed), interpreted=False),
+        record_one(policy, realisation, stream(seed), interpreted=True),
+    )
+
+
+def recorded(policy: Any, rewards: Any, context: Any = None) -> Played:
+    world = lb.Recorded(rewards, context=context)
+    realisation = world.realise(horizon=len(rewards), units=policy.units, seed=0, draw=0, repeat=0)
+    played = record_one(policy, realisation, stream(0))
+    assert_same(played, play(twin_of(policy, realisation, 0), realisation))
+    return played
+
+
+def forced(played: Played) -> dict[int, tuple[list[int], int]]:
+    """Return arms and reasons of the probe rounds, by round (from 1)."""
+    arms, why = played
+    return {int(t) + 1: (arms[t].tolist(), int(why[t])) for t in np.flatnonzero(why)}
