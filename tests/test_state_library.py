@@ -275,7 +275,7 @@ def test_belief_of_a_world_of_two_states(units: int) -> None:
 
 
 def test_policies_without_a_belief_say_so() -> None:
-    with pytest.raises(AttributeError, match="must be one that does, such as StateLibrary"):
+    with pytest.raises(AttributeError, match="must be one that has, such as StateLibrary"):
         _ = Agent("ucb1").belief
     assert not hasattr(Agent("ucb1"), "belief")
 

@@ -149,8 +149,6 @@ class StateLibrary(NamedTuple):
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
     patience: Annotated[int, AtLeast(1)] = 150
 
-    scratch = ("value", "upper", "parent", "to", "chance", "slot", "heavy", "first_branch")
-
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
         if self.high < self.low:
@@ -166,6 +164,11 @@ class StateLibrary(NamedTuple):
     def width(self) -> int:
         """A uniform number for the pruning, and every arm's value by the library alone."""
         return 1 + self.arms
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Fields of the memory that are written in every round before they are read."""
+        return ("value", "upper", "parent", "to", "chance", "slot", "heavy", "first_branch")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
