@@ -106,9 +106,9 @@ def test_a_frozen_dataclass_is_checked_too() -> None:
         ({"sise": 1}, "Box: setting is 'sise' but must be one of size, corner (did you mean size?)"),
     ):
         with pytest.raises(Refusal, match=re.escape(sentence)):
-            Box(**settings)  # type: ignore[arg-type]
+            Box(**settings)
         with pytest.raises(Refusal, match=re.escape(sentence)):
-            replace(Box(), **settings) if "sise" not in settings else Box(**settings)  # type: ignore[arg-type]
+            replace(Box(), **settings) if "sise" not in settings else Box(**settings)
 
 
 def test_a_refusal_is_put_into_words_once() -> None:
