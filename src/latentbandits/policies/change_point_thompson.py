@@ -5,10 +5,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.markers import Untuned
 from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, normal, uniform
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
+from latentbandits.settings import Above, AtLeast, Within, checked
 
 # Before anything is known there is one change in a hundred rounds, and that counts as much as a hundred rounds.
 _CHANGES, _ROUNDS = 1.0, 100.0

@@ -6,10 +6,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
+from latentbandits.markers import Untuned
 from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
+from latentbandits.settings import Above, AtLeast, Within, checked
 
 
 class Memory(NamedTuple):

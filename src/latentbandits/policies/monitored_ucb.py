@@ -5,10 +5,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.markers import Step, Untuned
 from latentbandits.noise import BINS, TALLIES, first_noise, mean_of_round
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Step, Untuned, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Within, checked, refuse
 
 
 class Memory(NamedTuple):

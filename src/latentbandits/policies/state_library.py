@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
+from latentbandits.markers import Untuned
 from latentbandits.noise import BINS, TALLIES, count_pair, estimate
 from latentbandits.policies import lag_table
 from latentbandits.policies.stories import (
@@ -41,7 +42,7 @@ from latentbandits.policies.stories import (
 )
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Within, checked, refuse
 
 _NOISE_SHARE, _NOISE_PAIRS = (
     0.1,
