@@ -20,7 +20,7 @@ def measure() -> list[Figure]:
     compared = seconds(lambda: lb.compare(problem))
     alone = seconds(lambda: lb.simulate(problem, [*DEFAULT, LIMIT], horizon=ROUNDS, draws=RUNS, repeats=1))
     noisy = seconds(lambda: lb.compare(problem.replace(noise=0.5)))
-    advised = seconds(lambda: lb.advise().page())
+    advised = seconds(lambda: lb.advise(lb.Problem()).page())
     size = f"six policies and the limit, {ROUNDS:,} rounds x {RUNS} runs"
     return [
         Figure("compare_seconds", compared, "< 10", f"lb.compare: {size}, the default world"),

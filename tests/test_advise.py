@@ -18,7 +18,7 @@ from latentbandits.advice.problem import Range
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.text import unconfirmed
 from latentbandits.experiments.paper.worlds import published
-from latentbandits.policies.groups import ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
@@ -48,6 +48,15 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
     assert advice.winner == "state-library"
     assert advice.policy == lb.policy("state-library")
     assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_UNIT, *ORACLES, "random", "ab-test"}
+
+
+def test_groups_are_the_columns_of_the_papers_table() -> None:
+    columns = [name for name in published()["default"] if name not in ORACLES]
+    assert list(SINGLE_UNIT) == [name for name in columns if lb.policy(name).units == 1]
+    assert list(TWO_UNIT) == [name for name in columns if lb.policy(name).units == 2]
+    assert all(lb.policy(name).gated for name in ADAPTIVE)
+    assert {*ADAPTIVE, *BASELINES, *PEERS, *STATED, *ORACLES} <= set(REGISTRY)
+    assert not set(BASELINES) & {*ADAPTIVE, *PEERS}
 
 
 def test_candidates_are_what_the_deployment_permits() -> None:

@@ -216,12 +216,9 @@ def plan(problem: Problem, count: int) -> dict[str, list[int]]:
     for quantity in movable(problem):
         values = grid(problem, quantity)
         horizons = [round(value) if quantity == "horizon" else problem.horizon for value in values]
-        twice = [horizons[i] for i in within(values, span(problem, quantity))]  # on the way down and on the way up
-        found[quantity] = [
-            *(count * LOOKS[-1] * horizon for horizon in horizons),
-            *(2 * CHECKED * horizon for horizon in (*horizons, *twice)),
-            *[2 * NARROWED * problem.horizon] * (2 * HALVINGS),
-        ]
+        tests = len(values) + len(within(values, span(problem, quantity))) + 2 * HALVINGS  # on the way down and up
+        races = [count * LOOKS[-1] * horizon for horizon in horizons]
+        found[quantity] = [*races, *[2 * CHECKED * problem.horizon] * tests]
     for words in OTHER_KINDS if problem.kind == CHAIN else ():
         found[words] = [count * LOOKS[-1] * problem.horizon, 2 * CHECKED * problem.horizon]
     return found
