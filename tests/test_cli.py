@@ -30,8 +30,24 @@ def test_policies_lists_all_and_shows_one(capsys: pytest.CaptureFixture[str]) ->
         assert re.search(r"^arms +2 ", capsys.readouterr().out, re.MULTILINE)
 
 
+def test_policies_takes_a_spec(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["policies", "sw-ucb:window=300"]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith("SW-UCB: ")
+    assert re.search(r"^window +300 +at least 2$", found, re.MULTILINE)
+    assert cli.main(["policies", "latentbandits.policies.ucb1:UCB1:exploration=0.5"]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith("UCB1: ")
+    assert re.search(r"^exploration +0.5 ", found, re.MULTILINE)
+
+
 def test_bad_input_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments in (["policies", "ucb2"], ["demo", "--draws", "0"], ["demo", "--seed", "-1"]):
+    for arguments in (
+        ["policies", "ucb2"],
+        ["policies", "ucb1:explore=1"],
+        ["demo", "--draws", "0"],
+        ["demo", "--seed", "-1"],
+    ):
         assert cli.main(arguments) == 2
         said = capsys.readouterr().err.strip()
         assert "must be" in said

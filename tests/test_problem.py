@@ -152,7 +152,7 @@ BAD = {
     "means=[[0.1, float('nan')], [0.3, 0.4]]": "finite numbers of size at most",
     "kind='seasons', rewards='bernoulli', means=[[0.1, 1.5], [0.3, 0.4]]": "finite numbers from 0 to 1 for bernoulli",
     "kind='drift', means=[[0.1, 0.5], [0.3, 0.4]]": "a range for kind drift",
-    "policies=[]": "policies is [] but must be a list of names in quotes",
+    "policies=[]": "policies is [] but must be a list of texts in quotes",
 }
 
 
@@ -170,7 +170,7 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
     assert as_problem(path) == Problem()
     # every word that is commented out can be used
     for name, word in WORDS.items():
-        found = re.findall(rf"^(?:# )?{name} = (.*?) +# ", example(), re.MULTILINE)
+        found = re.findall(rf"^(?:# )?{name} = (.*?)(?: +# .*)?$", example(), re.MULTILINE)
         assert found, name
         for value in found:
             assert word.accept(tomllib.loads(f"value = {value}")["value"]) is not None
@@ -247,8 +247,8 @@ def test_a_problem_does_not_change() -> None:
         ("arms = \n", "at line 1"),
         ("arms = 2\narms = 3\n", "at line 2"),
         ('arms = 2\npolicies = ["ucb1:explration=2"]\n', "line 2: .*did you mean exploration"),
-        ("policies = 3\n", "line 1: policies is 3 but must be a list of names in quotes"),
-        ("policies = []\n", "line 1: policies is \\[\\] but must be a list of names in quotes"),
+        ("policies = 3\n", "line 1: policies is 3 but must be a list of texts in quotes"),
+        ("policies = []\n", "line 1: policies is \\[\\] but must be a list of texts in quotes"),
     ],
 )
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:

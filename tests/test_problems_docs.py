@@ -1,4 +1,7 @@
-"""The pages of docs/problems hold what was really printed and drawn; ``python -m tests.test_problems_docs [PAGE]...`` writes it anew."""
+"""The pages of docs/problems hold what was printed and plotted; ``python -m tests.test_problems_docs [PAGE]...`` writes them again.
+
+``python -m tests.test_problems_docs words`` writes the table of words only.
+"""
 
 import contextlib
 import io
@@ -17,10 +20,10 @@ import pytest
 from latentbandits import cli
 from latentbandits.advice import explain, flips
 from latentbandits.advice.advise import CLOSE, FINALISTS
-from latentbandits.advice.file import KEYS, read
-from latentbandits.advice.problem import PLAIN, QUANTITIES, SIZES
+from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import HOPELESS, MANY, RISK
 from latentbandits.advice.study import FEWEST_WORLDS
+from latentbandits.advice.vocabulary import table
 
 ROOT = Path(__file__).parent.parent
 HOME = ROOT / "docs" / "problems"
@@ -32,6 +35,8 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 IMAGE = re.compile(r"!\[[^\]]+\]\(([^)]+)\)")
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 PROMPT = "$ "
+# The table of words
+WORDS = re.compile(r"^\| word \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
 
 
 class Step(NamedTuple):
@@ -65,7 +70,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def split(block: str) -> list[Step]:
-    """Return the commands of a console block; what stands before the first is none, and is refused."""
+    """Return the commands of a console block, which begins with one."""
     before, *parts = re.split(rf"^{re.escape(PROMPT)}", block, flags=re.MULTILINE)
     assert not before, f"a console block begins with a command, not with {before!r}"
     return [Step(command, said) for command, _, said in (part.partition("\n") for part in parts)]
@@ -85,7 +90,7 @@ def numbers(said: str) -> set[str]:
 
 @contextlib.contextmanager
 def folder(path: Path) -> Iterator[None]:
-    """Work in a folder that holds the descriptions, and a policy of one's own."""
+    """Work in a folder that holds the descriptions and a policy of user code."""
     for file in (*HOME.glob("*.toml"), SKELETON):
         shutil.copy(file, path)
     searched = list(sys.path)
@@ -115,7 +120,7 @@ def check(chosen: list[Step], path: Path) -> None:
 
 
 def same(one: bytes, other: bytes) -> bool:
-    """Whether two figures are the same; another release of matplotlib draws the same a little differently."""
+    """Whether two figures are the same; another release of matplotlib renders it a little differently."""
     made_by = [re.search(rb"Matplotlib v[\d.]+", figure) for figure in (one, other)]
     releases = [found.group() for found in made_by if found is not None]
     assert len(releases) == 2
@@ -123,13 +128,13 @@ def same(one: bytes, other: bytes) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_say_what_compare_prints_and_draws(page: str, tmp_path: Path) -> None:
+def test_pages_say_what_compare_prints_and_plots(page: str, tmp_path: Path) -> None:
     check([step for step in steps(page) if not step.slow], tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
-def test_pages_say_what_all_their_commands_print_and_draw(page: str, tmp_path: Path) -> None:
+def test_pages_say_what_all_their_commands_print_and_plot(page: str, tmp_path: Path) -> None:
     check(steps(page), tmp_path)
 
 
@@ -173,13 +178,12 @@ def test_no_block_is_left_out(page: str) -> None:
 @pytest.mark.parametrize("page", STORIES)
 def test_a_story_has_its_description_its_commands_and_its_figure(page: str) -> None:
     assert len(blocks(page, "toml")) == 1
-    assert read(HOME / f"{page}.toml").vague
-    told = steps(page)
-    assert {"compare", "advise"} <= {step.words[1] for step in told}
-    drawn = [name for step in told for name in step.figures]
+    assert as_problem(HOME / f"{page}.toml").vague
+    found = steps(page)
+    assert {"compare", "advise"} <= {step.words[1] for step in found}
     shown = IMAGE.findall(text(page))
     assert shown
-    assert set(shown) <= set(drawn)
+    assert set(shown) <= {name for step in found for name in step.figures}
 
 
 @pytest.mark.parametrize("page", STORIES)
@@ -198,27 +202,12 @@ def test_every_file_is_used() -> None:
         assert f"({page}.md)" in text("README")
 
 
-def table() -> dict[str, list[str]]:
-    """Return the lines of the README's table of words."""
-    lines = [line.strip("|").split("|") for line in text("README").splitlines() if line.startswith("| `")]
-    return {cells[0].strip().strip("`"): [cell.strip() for cell in cells[1:]] for cells in lines}
-
-
-def test_the_table_explains_every_word() -> None:
-    assert set(KEYS) <= set(table())
-    for word, quantity in QUANTITIES.items():
-        _, _, usual, wide, kinds = table()[word]
-        assert usual == ("-" if quantity.usual is None else f"{quantity.usual:g}"), word
-        assert wide == (usual if quantity.wide is None else f'"{quantity.wide}"'), word
-        assert set(kinds.split(", ")) == set(quantity.kinds), word
-    for word, homes in PLAIN.items():
-        assert table()[word][4] == "all" or set(table()[word][4].split(", ")) == set(homes), word
-    for word, size in SIZES.items():
-        assert table()[word][2].startswith(f"{size:,}"), word
+def test_the_table_of_words_is_that_of_the_code() -> None:
+    assert WORDS.findall(text("README")) == [table()]
 
 
 def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
-    told = " ".join(text("README").split())
+    said_there = " ".join(text("README").split())
     for said in (
         f"a level of {RISK:.0%}, all looks",
         f"before {MANY} worlds only those leave that have {HOPELESS:g} times",
@@ -228,7 +217,7 @@ def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
         f"theory for {explain.WORLDS} worlds",
         f"({FEWEST_WORLDS} at least)",
     ):
-        assert said.replace("%", " %") in told, said
+        assert said.replace("%", " %") in said_there, said
     assert set(explain.MEANING) <= set(re.findall(r"^\| ([\w /]+) \|", text("README"), re.MULTILINE))
 
 
@@ -239,7 +228,7 @@ def test_links_lead_somewhere() -> None:
 
 
 def rewrite(page: str) -> None:
-    """Run all commands of a page and write what they print and draw into the documents."""
+    """Run all commands of a page and write what they print and plot into the documents."""
     shown = {name for other in PAGES for name in IMAGE.findall(text(other))}
 
     def renewed(found: re.Match[str]) -> str:
@@ -263,5 +252,7 @@ def rewrite(page: str) -> None:
 
 
 if __name__ == "__main__":
+    (HOME / "README.md").write_text(WORDS.sub(lambda _: table(), text("README")))
     for named in sys.argv[1:] or PAGES:
-        rewrite(named)
+        if named != "words":
+            rewrite(named)

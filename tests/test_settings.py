@@ -1,11 +1,14 @@
+import pickle
 import re
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
 import numpy as np
 import pytest
 
 import latentbandits as lb
 from latentbandits.policies.registry import CLASSES, REGISTRY
+from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1 but must be an integer at least 2"),
@@ -72,11 +75,57 @@ def test_one_policy_has_one_type_of_each_field() -> None:
     assert lb.TraceLearner(2, lag=3).lag == lb.TraceLearner(2, lag="slopes").lag
 
 
+def test_policies_with_equal_settings_are_equal() -> None:
+    for name in REGISTRY:
+        one, other = lb.policy(name, arms=3), lb.policy(name, arms=3)
+        assert one == other
+        assert not one != other  # noqa: SIM202
+        assert hash(one) == hash(other)
+        assert one != lb.policy(name, arms=4)
+        assert one != tuple(one)
+    probing = lb.policy("adasp-ucb", arms=3, probe_set=[0, 2])
+    assert probing == lb.policy("adasp-ucb:probe_set=0,2", arms=3) != lb.policy("adasp-ucb", arms=3)
+
+
+def test_a_frozen_dataclass_is_checked_too() -> None:
+    @checked
+    @dataclass(frozen=True)
+    class Box:
+        size: Annotated[float, AtLeast(1)] = 1.0
+        corner: Annotated[Any, Vector(1)] = None
+
+        def check(self) -> None:
+            if self.corner is not None and len(self.corner) != 2:
+                raise Refusal("Box", "corner", self.corner, "two numbers")
+
+    assert Box(2).size == 2.0
+    assert Box(corner=[1, 2]) == Box(corner=(1.0, 2.0)) != Box()
+    for settings, sentence in (
+        ({"size": 0}, "Box: size is 0 but must be a finite number at least 1"),
+        ({"corner": [1, 2, 3]}, "Box: corner is [1.0, 2.0, 3.0] but must be two numbers"),
+        ({"sise": 1}, "Box: setting is 'sise' but must be one of size, corner (did you mean size?)"),
+    ):
+        with pytest.raises(Refusal, match=re.escape(sentence)):
+            Box(**settings)
+        with pytest.raises(Refusal, match=re.escape(sentence)):
+            replace(Box(), **settings) if "sise" not in settings else Box(**settings)
+
+
+def test_a_refusal_is_put_into_words_once() -> None:
+    refusal = Refusal("HiddenMarkov", "means", np.array([[0.5, np.nan]]), AtLeast(0), "[0]")
+    assert str(refusal) == "HiddenMarkov: means[0] is [[0.5, NaN]] but must be at least 0"
+    moved = refusal.at(owner="world.toml, line 3", field="span", value=np.float64(2), part="")
+    assert str(moved) == "world.toml, line 3: span is 2.0 but must be at least 0"
+    assert refusal.owner == "HiddenMarkov"
+    assert len(str(Refusal("a", "b", "x" * 500, "c"))) < 110
+    assert str(pickle.loads(pickle.dumps(refusal))) == str(refusal)
+
+
 def test_names_and_settings_round_trip() -> None:
     for name in REGISTRY:
         made = lb.policy(name, arms=3)
         again = type(made)(**lb.describe(made))
-        assert lb.describe(again) == lb.describe(made)
+        assert again == made
         assert repr(again) == repr(made)
 
 

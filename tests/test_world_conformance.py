@@ -1,4 +1,4 @@
-"""Every world of the package goes through the suite that strangers inherit."""
+"""Every world of the package passes the suite that user code inherits."""
 
 from typing import Any
 
@@ -7,10 +7,13 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.testing import WorldChecks
+from latentbandits.worlds.registry import RECORDED, REGISTRY
 
 CYCLE = np.roll(np.eye(3), 1, axis=1) * 0.1 + np.eye(3) * 0.9
+# Every kind with its defaults, and some special cases
 WORLDS: dict[str, Any] = {
-    "default": lb.HiddenMarkov(),
+    **{kind: row.make() for kind, row in REGISTRY.items() if kind != RECORDED},
+    RECORDED: lb.Recorded(np.random.default_rng(0).random((300, 2))),
     "one state": lb.HiddenMarkov(states=1),
     "cyclic chain": lb.HiddenMarkov(transition=CYCLE, arms=4),
     "given means": lb.HiddenMarkov(means=[[0.1, 0.9], [0.8, 0.2]], stickiness=0.5),
@@ -20,9 +23,8 @@ WORLDS: dict[str, Any] = {
     "state revealed": lb.HiddenMarkov(reveal="state"),
     "means revealed": lb.HiddenMarkov(reveal="means", carryover=0.5),
     "unequal units": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
-    "drift": lb.Drift(arms=3),
-    "seasons": lb.Seasons(rewards="bernoulli"),
-    "recorded": lb.Recorded(np.random.default_rng(0).random((300, 2))),
+    "three arms": lb.Drift(arms=3),
+    "bernoulli seasons": lb.Seasons(rewards="bernoulli"),
 }
 
 

@@ -6,8 +6,10 @@ import pytest
 from scipy import stats
 
 import latentbandits as lb
+from latentbandits import rewards
 from latentbandits.protocols import Realisation
 from latentbandits.worlds.hidden_markov import stationary
+from latentbandits.worlds.registry import REGISTRY
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.HiddenMarkov, {"states": 0}, "states is 0 but must be an integer at least 1"),
@@ -38,7 +40,11 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {"transition": np.eye(2), "stickiness": 0.9},
         "stickiness is 0.9 but must be left out when transition",
     ),
-    (lb.HiddenMarkov, {"unit_noise": -0.1}, "unit_noise is -0.1 but must be a 1-axis array of finite numbers at least 0"),
+    (
+        lb.HiddenMarkov,
+        {"unit_noise": -0.1},
+        "unit_noise is -0.1 but must be a 1-axis array of finite numbers at least 0",
+    ),
     (lb.HiddenMarkov, {"noise": 10**400}, "must be a finite number at least 0"),
     (
         lb.HiddenMarkov,
@@ -54,6 +60,32 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         "separation is 0.1 but must be left out when means are given",
     ),
     (lb.HiddenMarkov, {"reveal": "all"}, "reveal is 'all' but must be one of nothing, state, means"),
+    (
+        lb.Seasons,
+        {"states": 1, "means": [[0.2, 1.5]], "rewards": "bernoulli"},
+        "Seasons: means is [[0.2, 1.5]] but must be finite numbers from 0 to 1 for bernoulli rewards",
+    ),
+    (
+        lb.Seasons,
+        {"span": (0, 2), "rewards": "bernoulli"},
+        "Seasons: span is (0.0, 2.0) but must be finite numbers from 0",
+    ),
+    (
+        lb.Drift,
+        {"span": (0, 1.5), "rewards": "bernoulli"},
+        "Drift: span is (0.0, 1.5) but must be finite numbers from 0",
+    ),
+    (lb.HiddenMarkov, {"span": (1, 1)}, "HiddenMarkov: span is (1, 1) but must be two finite numbers, the lower first"),
+    (lb.Drift, {"span": 3}, "Drift: span is 3 but must be two finite numbers, the lower first"),
+    (lb.Seasons, {"states": 2.5}, "Seasons: states is 2.5 but must be an integer at least 1"),
+    (lb.Drift, {"timescle": 3}, "Drift: setting is 'timescle' but must be one of arms, timescale,"),
+    (lb.HiddenMarkov, {"dwell": 0.5}, "HiddenMarkov: dwell is 0.5 but must be a finite number at least 1"),
+    (lb.HiddenMarkov, {"dwell": 5, "stickiness": 0.9}, "dwell is 5 but must be left out when stickiness is given"),
+    (
+        lb.HiddenMarkov,
+        {"dwell": 5, "transition": np.eye(2)},
+        "dwell is 5 but must be left out when transition is given",
+    ),
     (lb.Drift, {"timescale": 0}, "timescale is 0 but must be a finite number above 0"),
     (lb.Seasons, {"dwell": 0}, "dwell is 0 but must be an integer at least 1"),
     (lb.Recorded, {"rewards": [[1], [2]]}, "at least one round and two arms"),
@@ -62,13 +94,17 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {"rewards": [[1, 2]], "means": [[1, 2], [3, 4]]},
         "means.shape is (2, 2) but must be (1, 2)",
     ),
-    (lb.Recorded, {"rewards": [[1, 2]], "context": [[1], [3]]}, "context.shape is (2, 1) but must be (1, columns), a row per round"),
+    (
+        lb.Recorded,
+        {"rewards": [[1, 2]], "context": [[1], [3]]},
+        "context.shape is (2, 1) but must be (1, columns), a row per round",
+    ),
 ]
 
 
 def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0) -> Realisation:
-    table: Realisation = world.realise(horizon, units, seed=5, draw=draw, repeat=0)
-    return table
+    made: Realisation = world.realise(horizon, units, seed=5, draw=draw, repeat=0)
+    return made
 
 
 @pytest.mark.parametrize(("kind", "options", "sentence"), BAD)
@@ -85,9 +121,7 @@ def test_what_cannot_be_realised_is_refused() -> None:
         realise(lb.Recorded(np.zeros((5, 2, 2))), horizon=3, units=3)
     with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
-    with pytest.raises(
-        ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"
-    ):
+    with pytest.raises(ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"):
         realise(lb.HiddenMarkov(unit_noise=(0.1,)), units=2)
 
 
@@ -119,9 +153,9 @@ def test_stationary_of_odd_chains() -> None:
 
 
 def test_gaussian_noise_per_unit() -> None:
-    table = realise(lb.HiddenMarkov(noise=0.2), units=2)
-    noise = table.rewards - table.means[:, None, :]
-    np.testing.assert_allclose(noise[:, :, 0], noise[:, :, 1], atol=1e-12)  # one draw per unit, whatever the arm
+    found = realise(lb.HiddenMarkov(noise=0.2), units=2)
+    noise = found.rewards - found.means[:, None, :]
+    np.testing.assert_allclose(noise[:, :, 0], noise[:, :, 1], atol=1e-12)  # one number per unit, shared by the arms
     for unit in range(2):  # two units share the traffic: twice the variance each, as in the paper
         assert stats.kstest(noise[:, unit, 0] / (0.2 * np.sqrt(2)), "norm").pvalue > 1e-4
     assert abs(np.corrcoef(noise[:, 0, 0], noise[:, 1, 0])[0, 1]) < 0.03
@@ -131,18 +165,50 @@ def test_gaussian_noise_per_unit() -> None:
 
 
 def test_bernoulli_rewards() -> None:
-    table = realise(lb.HiddenMarkov(means=[[0.2, 0.9]], rewards="bernoulli"))
-    assert set(np.unique(table.rewards)) == {0.0, 1.0}
-    np.testing.assert_allclose(table.rewards[:, 0].mean(axis=0), [0.2, 0.9], atol=0.02)
+    found = realise(lb.HiddenMarkov(means=[[0.2, 0.9]], rewards="bernoulli"))
+    assert set(np.unique(found.rewards)) == {0.0, 1.0}
+    np.testing.assert_allclose(found.rewards[:, 0].mean(axis=0), [0.2, 0.9], atol=0.02)
 
 
-def test_memory_mixes_the_previous_state() -> None:
+@pytest.mark.parametrize("name", rewards.NAMES)
+def test_every_distribution_has_its_mean_its_variance_and_its_likelihood(name: str) -> None:
+    grid = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    means = np.tile(grid, (40_000, 1))
+    made = rewards.sampled(means, np.array([0.2]), name, seed=3, draw=0, repeat=0)[:, 0]
+    np.testing.assert_allclose(made.mean(axis=0), grid, atol=0.015)
+    np.testing.assert_allclose(made.var(axis=0), rewards.DISTRIBUTIONS[name].variance(grid, 0.2), rtol=0.05)
+    for arm, mean in enumerate(grid):  # the true mean is the likeliest
+        seen = made[:4000, arm].tolist()
+        fits = [
+            sum(rewards.log_likelihood(rewards.NAMES.index(name), one, other, 0.2) for one in seen) for other in grid
+        ]
+        assert grid[int(np.argmax(fits))] == mean
+
+
+@pytest.mark.parametrize("kind", REGISTRY)
+def test_every_kind_checks_its_arguments_and_can_be_compared(kind: str) -> None:
+    make = REGISTRY[kind].make
+    given: Any = {"file": np.eye(3)} if kind == "recorded" else {}
+    one, other = make(**given), make(**given)
+    assert one == other
+    assert len({one, other}) == 1
+    assert type(one).rules
+    if kind != "recorded":
+        assert make(noise=0.3) != one
+        assert type(make(noise=1).noise) is float
+
+
+def test_dwell_is_another_word_for_stickiness() -> None:
+    assert lb.HiddenMarkov(dwell=50) == lb.HiddenMarkov(stickiness=0.98)
+
+
+def test_carryover_mixes_the_previous_state() -> None:
     world = lb.HiddenMarkov(means=[[0.0, 1.0], [1.0, 0.0]], stickiness=0.5, carryover=0.25)
-    table = realise(world, horizon=1000)
-    mixed = 0.75 * world.means[table.states[1:]] + 0.25 * world.means[table.states[:-1]]
-    np.testing.assert_allclose(table.means[1:], mixed)
-    assert table.truth is not None
-    assert table.truth.carryover == 0.25
+    found = realise(world, horizon=1000)
+    mixed = 0.75 * world.means[found.states[1:]] + 0.25 * world.means[found.states[:-1]]
+    np.testing.assert_allclose(found.means[1:], mixed)
+    assert found.truth is not None
+    assert found.truth.carryover == 0.25
 
 
 @pytest.mark.parametrize(("states", "arms", "distance"), [(2, 2, 0.9), (10, 2, 0.2), (10, 2, 0.05), (5, 4, 0.5)])
@@ -165,20 +231,20 @@ def test_a_single_precision_matrix_will_do() -> None:
     np.testing.assert_allclose(lb.HiddenMarkov(transition=chain).chain.sum(axis=1), 1, atol=1e-15)
 
 
-def test_memory_with_many_states_is_cheap() -> None:
+def test_carryover_with_many_states_is_cheap() -> None:
     """The chain of pairs, which has states^2 states, is built only for the oracle that needs it."""
     assert realise(lb.HiddenMarkov(states=300, carryover=0.3), horizon=10).means.shape == (10, 2)
 
 
 def test_uniform_means_are_uniform_and_differ_between_draws() -> None:
-    drawn = np.array([lb.HiddenMarkov().matrix(seed=1, draw=d) for d in range(200)])
-    assert stats.kstest(drawn.ravel(), "uniform").pvalue > 1e-4
-    assert len(np.unique(drawn)) == drawn.size
+    sampled = np.array([lb.HiddenMarkov().matrix(seed=1, draw=d) for d in range(200)])
+    assert stats.kstest(sampled.ravel(), "uniform").pvalue > 1e-4
+    assert len(np.unique(sampled)) == sampled.size
 
 
 def test_what_is_revealed() -> None:
-    table = realise(lb.HiddenMarkov(states=4, reveal="state"), horizon=100)
-    np.testing.assert_array_equal(table.context.argmax(axis=1), table.states)
+    found = realise(lb.HiddenMarkov(states=4, reveal="state"), horizon=100)
+    np.testing.assert_array_equal(found.context.argmax(axis=1), found.states)
     shown = realise(lb.HiddenMarkov(states=4, reveal="means", carryover=0.5), horizon=100)
     np.testing.assert_array_equal(shown.context, shown.means)
 
@@ -191,14 +257,14 @@ def test_drift_is_smooth_and_uniform() -> None:
 
 
 def test_seasons_return_in_order() -> None:
-    table = realise(lb.Seasons(states=3, dwell=7), horizon=210)
-    np.testing.assert_array_equal(table.states[21:], table.states[:-21])
-    assert set(np.diff(table.states).tolist()) == {0, 1, -2}
+    found = realise(lb.Seasons(states=3, dwell=7), horizon=210)
+    np.testing.assert_array_equal(found.states[21:], found.states[:-21])
+    assert set(np.diff(found.states).tolist()) == {0, 1, -2}
 
 
 def test_a_record_is_played_as_it_is() -> None:
     record = np.random.default_rng(0).random((30, 3))
-    table = realise(lb.Recorded(record, context=np.arange(30.0)[:, None]), horizon=20, units=2)
-    np.testing.assert_array_equal(table.rewards[:, 0], record[:20])
-    np.testing.assert_array_equal(table.rewards[:, 1], record[:20])
-    np.testing.assert_array_equal(table.context[:, 0], np.arange(20))
+    found = realise(lb.Recorded(record, context=np.arange(30.0)[:, None]), horizon=20, units=2)
+    np.testing.assert_array_equal(found.rewards[:, 0], record[:20])
+    np.testing.assert_array_equal(found.rewards[:, 1], record[:20])
+    np.testing.assert_array_equal(found.context[:, 0], np.arange(20))

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import OWNER, WORDS, Word, refuse_unknown
+from latentbandits.advice.vocabulary import WORDS, refuse_unknown
+from latentbandits.advice.word import OWNER, Word
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal
 from latentbandits.worlds.registry import HIDDEN_MARKOV
 
+WIDTH = 26  # of a line before its comment
 _HEAD = """\
 # A problem, as `latentbandits compare`, `advise` and `tune` read it.
 # Every line may be left out: `compare` and `tune` then take the value shown, `advise` takes it as unknown.
 # What is not known exactly is a range: states = "3 to 20", dwell = "50 to 500".
-
 """
 
 
@@ -35,16 +36,13 @@ def example() -> str:
     --------
     >>> from latentbandits.advice.file import example
     >>> [line for line in example().splitlines() if line.startswith("states")]
-    ['states = 10               # hidden regimes']
+    ['states = 10                # number of hidden regimes (states)']
     """
     return _HEAD + "\n".join(line for word in WORDS.values() for line in _lines(word)) + "\n"
 
 
 def _lines(word: Word) -> list[str]:
-    """Return the lines of one word: its default, and its other form if it has one; comments where the default problem has no such word."""
-    names = (
-        f" ({'; '.join(f'{name}: {summary}' for name, summary in word.rule.items())})" if word.type == "name" else ""
-    )
+    """Return the lines of one word: its meaning, its default and its other form; a word that the default problem lacks is a comment."""
     found = []
     if word.default is not None:
         silent = "" if HIDDEN_MARKOV in word.kinds else "# "
@@ -52,7 +50,10 @@ def _lines(word: Word) -> list[str]:
         found.append(f"{silent}{word.name} = {value}")
     if word.example:
         found.append(f"# {word.name} = {word.example}")
-    return [f"{line:<26} # {word.help}{names}" for line in found]
+    choices = f" ({word.choices()})" if word.choices() else ""
+    if len(found) == 1 and len(found[0]) < WIDTH and not choices:
+        return [f"{found[0]:<{WIDTH}} # {word.help}"]
+    return ["", f"# {word.help}{choices}", *found]
 
 
 def write(path: Path, content: bytes, owner: str, option: str) -> None:

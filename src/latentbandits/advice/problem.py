@@ -12,7 +12,8 @@ import numpy as np
 
 from latentbandits.advice import file
 from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import MATRIX, OWNER, QUANTITIES, WORDS, refuse_unknown, words_of
+from latentbandits.advice.vocabulary import QUANTITIES, WORDS, documented, refuse_unknown, words_of
+from latentbandits.advice.word import MATRIX, OWNER
 from latentbandits.protocols import Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.rewards import DISTRIBUTIONS
@@ -196,9 +197,7 @@ class Problem:
             raise refusal.at(owner=OWNER, field="means" if refusal.field == "span" else refusal.field) from None
 
 
-Problem.__doc__ = (Problem.__doc__ or "").replace(
-    "[words]", "\n    ".join(f"{word.name}\n        {word.help.capitalize()}." for word in WORDS.values())
-)
+Problem.__doc__ = (Problem.__doc__ or "").replace("[words]", documented().replace("\n", "\n    "))
 
 
 def _accepted(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,171 +1,19 @@
 """The words that describe a problem: one table, from which follow the checks, the options, the TOML example, the docs and the sweeps.
 
-A new word is a row of `WORDS` and an argument of the world that has it.
+A new word is a row of `_WORDS` and an argument of the world that has it.
 """
 
 import functools
-import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from latentbandits.advice.ranges import Range, parsed
-from latentbandits.protocols import LARGEST_REWARD
+from latentbandits.advice.ranges import Range
+from latentbandits.advice.word import COMPLEMENT, INTEGER, LINEAR, MATRIX, NAME, NUMBER, PATH, SPECS, Word
 from latentbandits.rewards import DISTRIBUTIONS
-from latentbandits.settings import Above, AtLeast, Refusal, Within, finite, nearest, whole
+from latentbandits.settings import Above, AtLeast, Refusal, Within, nearest
 from latentbandits.worlds.registry import HIDDEN_MARKOV, REGISTRY
 
-OWNER = "problem"
-INTEGER, NUMBER, NAME, MATRIX, PATH, SPECS = "integer", "number", "name", "matrix", "path", "specs"
-LOG, LINEAR, COMPLEMENT = "log", "linear", "complement"
-LOWER_FIRST = 'a range with the lower end first, such as "{}"'
-
-
-class Word(NamedTuple):
-    """A word of a problem.
-
-    Attributes
-    ----------
-    name : the word; also the option and the key in a file
-    type : INTEGER, NUMBER, NAME, MATRIX, PATH or SPECS
-    help : what it means
-    metavar : what follows the option
-    rule : the rule for a number, or for both ends of a range; for a name, the names with what they mean
-    default : what `compare` and `tune` take if it is left out
-    wide : the range that `advise` takes if it is left out; None for the default
-    ranged : whether it may be a range
-    scale : of sampling from a range: LOG, LINEAR, or COMPLEMENT for the logarithm of 1 less the number
-    scaled : whether the wide range is in units of the spread of the means
-    group : words of a group replace each other
-    sizes : for a matrix, the words that follow from its shape
-    world : whether it is an argument of worlds; only kinds of world that take it have the word
-    label : of an axis, with the unit
-    note : what else the docs say about the default
-    example : a value as TOML, for a word without a default or with two forms
-    """
-
-    name: str
-    type: str
-    help: str
-    metavar: str
-    rule: Any = None
-    default: Any = None
-    wide: Range | None = None
-    ranged: bool = False
-    scale: str = LOG
-    scaled: bool = False
-    group: str = ""
-    sizes: tuple[str, ...] = ()
-    world: bool = True
-    label: str = ""
-    note: str = ""
-    example: str = ""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kinds of world that have it."""
-        return tuple(kind for kind, row in REGISTRY.items() if not self.world or _argument(self.name) in row.arguments)
-
-    @property
-    def must_be(self) -> str:
-        """What it must be, in words."""
-        if self.type == NAME:
-            return "one of " + ", ".join(self.rule)
-        if self.type in (INTEGER, NUMBER):
-            plain = f"{'an integer' if self.type == INTEGER else 'a finite number'} {self.rule}"
-            return f'{plain}, or a range "LOW to HIGH"' if self.ranged else plain
-        return str(self.rule)
-
-    def accept(self, value: Any) -> Any:
-        """Return a value in its plain form, or refuse it."""
-        if self.type == NAME:
-            if value not in self.rule:
-                raise self.refusal(value, self.must_be + nearest(str(value), self.rule))
-            return value
-        if self.type in (INTEGER, NUMBER):
-            return self._quantity(value) if self.ranged else self._count(value)
-        if self.type == MATRIX:
-            return self._matrix(value)
-        texts = value if self.type == SPECS else [value]
-        if not isinstance(texts, list | tuple) or not texts or not all(isinstance(text, str) for text in texts):
-            raise self.refusal(value, self.must_be)
-        return list(texts) if self.type == SPECS else value
-
-    def sample(self, range_: Range, level: float) -> float:
-        """Return the number at a level from 0 to 1 of a range.
-
-        Examples
-        --------
-        >>> from latentbandits.advice.ranges import Range
-        >>> from latentbandits.advice.vocabulary import WORDS
-        >>> round(WORDS["dwell"].sample(Range(10, 1000), 0.5))
-        100
-        """
-        low, high = range_
-        if low == high:
-            return low
-        if self.scale == COMPLEMENT:
-            least = 1e-9  # a range that ends at 1
-            return float(1.0 - max(1.0 - low, least) ** (1 - level) * max(1.0 - high, least) ** level)
-        if self.type == INTEGER:  # every number has its share
-            return int(min(high, math.floor(low * ((high + 1) / low) ** level)))
-        if self.scale == LINEAR or low <= 0:
-            return float(low + (high - low) * level)
-        return float(low ** (1 - level) * high**level)
-
-    def refusal(self, value: object, rule: object) -> Refusal:
-        """Return a refusal of a value."""
-        return Refusal(OWNER, self.name, value, rule)
-
-    def _count(self, value: Any) -> int:
-        count = whole(OWNER, self.name, value, self.must_be)
-        if self.rule.refuses(count):
-            raise self.refusal(value, self.must_be)
-        return count
-
-    def _quantity(self, value: Any) -> float | Range:
-        """Return a number or a range of numbers."""
-        ends = parsed(value)
-        if ends is None:
-            raise self.refusal(value, self.must_be)
-        for end in ends:
-            exact = finite(OWNER, self.name, end, self.must_be)
-            if self.rule.refuses(exact) or (self.type == INTEGER and exact != int(exact)):
-                raise self.refusal(value, self.must_be)
-            if exact > LARGEST_REWARD:
-                raise self.refusal(value, f"at most {LARGEST_REWARD:g}")
-        if ends[0] > ends[1]:
-            raise self.refusal(value, LOWER_FIRST.format("3 to 20"))
-        low, high = (int(end) if self.type == INTEGER else float(end) for end in ends)
-        return low if low == high else Range(low, high)
-
-    def _matrix(self, value: Any) -> Range | list[list[float]]:
-        """Return rows of numbers, or the range from which numbers are sampled."""
-        ends = parsed(value) if self.ranged else None
-        try:
-            matrix = np.asarray(value if ends is None else ends, dtype=float)
-        except (TypeError, ValueError):
-            raise self.refusal(value, self.must_be) from None
-        if not (np.abs(matrix) <= LARGEST_REWARD).all():  # NaN included
-            raise self.refusal(value, f"finite numbers of size at most {LARGEST_REWARD:g}")
-        if ends is not None:
-            if not ends[0] < ends[1]:
-                raise self.refusal(value, LOWER_FIRST.format("0 to 1") + ", or a matrix")
-            return Range(float(ends[0]), float(ends[1]))
-        if matrix.ndim != 2:
-            raise self.refusal(value, self.must_be)
-        if len(matrix) < 2:
-            raise self.refusal(value, "a row for each of at least two states")
-        rows: list[list[float]] = matrix.tolist()
-        return rows
-
-
-def _argument(word: str) -> str:
-    """Return the argument of a world that a word sets: means may be a range, which a world calls its span."""
-    return "span" if word == "means" else word
-
-
+_NOISELESS = [name for name, row in DISTRIBUTIONS.items() if not row.noisy]
 _WORDS = (
     Word(
         "kind",
@@ -179,7 +27,7 @@ _WORDS = (
     Word(
         "arms",
         INTEGER,
-        "what you choose from",
+        "number of arms: what you choose from",
         "N",
         Within(2, 1000),
         2,
@@ -190,7 +38,7 @@ _WORDS = (
     Word(
         "states",
         INTEGER,
-        "hidden regimes",
+        "number of hidden regimes (states)",
         "N",
         Within(2, 1000),
         10,
@@ -265,7 +113,7 @@ _WORDS = (
     Word(
         "noise",
         NUMBER,
-        "standard deviation of a reward, of all units together; not for bernoulli",
+        f"standard deviation of a reward, of all units together; not for {', '.join(_NOISELESS)} rewards",
         "SD",
         AtLeast(0),
         0.01,
@@ -302,7 +150,7 @@ _WORDS = (
     Word(
         "horizon",
         INTEGER,
-        "rounds",
+        "rounds that are played",
         "ROUNDS",
         AtLeast(1),
         10_000,
@@ -319,15 +167,15 @@ _WORDS = (
         200,
         world=False,
     ),
-    Word("seed", INTEGER, "names all randomness", "N", AtLeast(0), 0, world=False),
+    Word("seed", INTEGER, "the seed of all random numbers", "N", AtLeast(0), 0, world=False),
     Word(
         "policies",
         SPECS,
-        "what is compared, or the candidates; `tune` ignores it",
+        "specs of the policies that are compared, or of the candidates; `tune` ignores it",
         "POLICY",
-        "a list of names in quotes",
+        "a list of texts in quotes",
         world=False,
-        note="six usual ones; `advise`: all that the units permit",
+        note="six common ones; `advise`: all that the units permit",
         example='["state-library", "adasp-ucb", "adasp-ucb:staleness=12,min_gap=4", "glr-ucb", "sw-ucb", "ucb1"]',
     ),
 )
@@ -361,16 +209,23 @@ def table() -> str:
         "|---|---|---|---|---|---|",
     ]
     for word in _WORDS:
-        if word.type == NAME:
-            form = "; ".join(f"`{name}`: {summary}" for name, summary in word.rule.items())
-        else:
-            form = word.must_be.replace(' "LOW to HIGH"', "")
+        form = word.choices("`") if word.type == NAME else word.must_be
         default = "-" if word.default is None else _shown(word.default)
         usual = ", ".join(part for part in (default, word.note) if part and part != "-") or "-"
         wide = usual if word.wide is None else _shown(word.wide)
         kinds = "all" if len(word.kinds) == len(REGISTRY) else ", ".join(word.kinds)
         rows.append(f"| `{word.name}` | {word.help} | {form} | {usual} | {wide} | {kinds} |")
     return "\n".join(rows)
+
+
+def documented() -> str:
+    """Return the words as parameters of a docstring."""
+    lines = []
+    for word in _WORDS:
+        default = "" if word.default is None else f"; {_shown(word.default)} if not given"
+        choices = f" ({word.choices()})" if word.choices() else ""
+        lines += [f"{word.name} : {word.must_be}", f"    {word.help[0].upper()}{word.help[1:]}{choices}{default}."]
+    return "\n".join(lines)
 
 
 def _shown(value: Any) -> str:

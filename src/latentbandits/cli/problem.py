@@ -17,17 +17,14 @@ def configure(parser: argparse.ArgumentParser, left_out: str) -> None:
 
 def words(parser: argparse.ArgumentParser, left_out: str) -> None:
     """Declare an option for every word."""
-    from latentbandits.advice.vocabulary import NAME, SPECS, WORDS
+    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.word import SPECS
 
     group = parser.add_argument_group("the problem", f'Not known exactly? Give a range: --states "3 to 20". {left_out}')
     for word in WORDS.values():
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
-            names = (
-                f" ({'; '.join(f'{name}: {summary}' for name, summary in word.rule.items())})"
-                if word.type == NAME
-                else ""
-            )
-            group.add_argument(f"--{word.name}", metavar=word.metavar, help=f"{word.help}{names}")
+            choices = f" ({word.choices()})" if word.choices() else ""
+            group.add_argument(f"--{word.name}", metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
 
 
 def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
@@ -58,7 +55,8 @@ def parsed(word: str, text: Any) -> Any:
     >>> parsed("states", "3 to 20"), parsed("noise", "0.3"), parsed("means", "0.9 0.1; 0.2 0.6")
     ('3 to 20', 0.3, [[0.9, 0.1], [0.2, 0.6]])
     """
-    from latentbandits.advice.vocabulary import INTEGER, MATRIX, NUMBER, WORDS
+    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.word import INTEGER, MATRIX, NUMBER
     from latentbandits.specs import value
 
     kind = WORDS[word].type
@@ -113,7 +111,8 @@ def as_words(described: Any) -> dict[str, Any]:
     {'states': '3 to 20', 'dwell': 100, 'noise': 0.01}
     """
     from latentbandits.advice.ranges import Range
-    from latentbandits.advice.vocabulary import SPECS, WORDS
+    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.word import SPECS
 
     found = {name: getattr(described, name) for name, word in WORDS.items() if word.type != SPECS}
     return {
