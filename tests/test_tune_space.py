@@ -7,8 +7,9 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.advice.space import Axis, space
+from latentbandits.markers import Step, Untuned, When
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.settings import AtLeast, Step, Untuned, Vector, When, checked, describe
+from latentbandits.settings import AtLeast, Vector, checked, describe
 from tests.tuning import FLIP
 
 

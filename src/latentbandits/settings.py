@@ -13,6 +13,8 @@ from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, ge
 
 import numpy as np
 
+from latentbandits.markers import MARKERS
+
 Cls = TypeVar("Cls", bound=type)
 
 
@@ -384,49 +386,3 @@ def describe(policy: Any) -> Mapping[str, Any]:
     """
     rules: Mapping[str, Any] = getattr(policy, "rules", {})
     return {field: shown(rules.get(field), value) for field, value in zip(policy._fields, policy, strict=True)}
-
-
-# Markers stand beside a rule, ``Annotated[float, AtLeast(0), Untuned()]``, and say how `tune` treats the setting
-
-
-class Untuned(NamedTuple):
-    """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
-
-
-class Step(NamedTuple):
-    """An integer setting whose values are multiples of `size`."""
-
-    size: int
-
-
-class When(NamedTuple):
-    """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
-
-    on: str
-    off: str = ""
-
-    def holds(self, policy: Any) -> bool:
-        """Whether the setting has an effect in this policy."""
-        return _is_set(policy, self.on) and not (self.off and _is_set(policy, self.off))
-
-
-MARKERS = (Untuned, Step, When)
-
-
-def _is_set(policy: Any, setting: str) -> bool:
-    value = getattr(policy, setting)
-    return len(value) > 0 if isinstance(value, np.ndarray) else bool(value)
-
-
-def has_effect(policy: Any, setting: str) -> bool:
-    """Whether a setting has an effect beside a policy's others, which its `When` markers decide.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.settings import has_effect
-    >>> [has_effect(lb.policy(name), "staleness") for name in ("adasp-ucb", "sp-ucb")]
-    [True, False]
-    """
-    markers = getattr(policy, "markers", {}).get(setting, ())
-    return all(marker.holds(policy) for marker in markers if isinstance(marker, When))

@@ -5,21 +5,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.advice.ranges import parsed
-from latentbandits.settings import (
-    LARGEST,
-    Above,
-    AtLeast,
-    OneOf,
-    Step,
-    Untuned,
-    Within,
-    describe,
-    finite,
-    has_effect,
-    nearest,
-    refuse,
-    whole,
-)
+from latentbandits.markers import Step, Untuned, has_effect
+from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Within, describe, finite, nearest, refuse, whole
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution

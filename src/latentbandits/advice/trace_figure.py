@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from latentbandits.markers import has_effect
 from latentbandits.presentation.palette import (
     BLACK,
     BLUE,
@@ -35,7 +36,6 @@ from latentbandits.protocols import (
     STALENESS,
     UNTRIED,
 )
-from latentbandits.settings import has_effect
 
 if TYPE_CHECKING:
     from latentbandits.advice.trace import Trace

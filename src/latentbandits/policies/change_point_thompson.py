@@ -5,11 +5,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream, normal, uniform
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
+from latentbandits.settings import Above, AtLeast, Within, checked
 
 # Before anything is known there is one change in a hundred rounds, and that counts as much as a hundred rounds.
 _CHANGES, _ROUNDS = 1.0, 100.0

@@ -5,11 +5,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
+from latentbandits.settings import Above, AtLeast, Within, checked
 
 
 class Memory(NamedTuple):

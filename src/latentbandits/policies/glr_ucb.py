@@ -6,11 +6,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
+from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
 from latentbandits.protocols import Choice, record
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked
+from latentbandits.settings import Above, AtLeast, Within, checked
 
 Scalars = record(rounds=int)  # since the restart
 

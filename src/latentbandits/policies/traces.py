@@ -8,6 +8,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
+from latentbandits.markers import When
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest, lead
 from latentbandits.protocols import (
@@ -23,7 +24,7 @@ from latentbandits.protocols import (
     record,
 )
 from latentbandits.random import Stream, normal
-from latentbandits.settings import AtLeast, OneOf, Vector, When, checked, refuse
+from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
 
 NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))

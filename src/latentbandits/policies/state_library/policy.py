@@ -6,6 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
+from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import highest
 from latentbandits.policies.state_library import lag
@@ -29,7 +30,7 @@ from latentbandits.policies.state_library.scale import NARROW, WIDE, count_diffe
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Untuned, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Within, checked, refuse
 
 _NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
 
