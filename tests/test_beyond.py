@@ -73,7 +73,7 @@ def test_runs_beyond_the_paper_are_paired_with_the_papers() -> None:
         assert case.policies[LIBRARY_TWO] == case.policies[LIBRARY]._replace(units=2)
     mine = {case.name: case for case in beyond.cases(quick=False)}
     for case in table2.cases(quick=False):
-        assert [mine[case.name].key(name) for name in case.policies] == [case.key(name) for name in case.policies]
+        assert [mine[case.name].keys[name] for name in case.policies] == [case.keys[name] for name in case.policies]
     frame = pd.DataFrame(
         [
             {"case": "default", "policy": LIMIT, "draw": 0, "repeat": repeat, "regret": 1.0 + 98 * (repeat == 1)}
@@ -111,9 +111,10 @@ def test_a_rescaled_world_is_the_same_world_in_another_unit() -> None:
     np.testing.assert_allclose(results[1], 1000 * results[0], rtol=1e-6)
     assert description(other)["world"] == description(world)
     policies = {LIMIT: lb.policy(LIMIT)}
-    assert Case("a", other, policies, 100, 1).key(LIMIT) != Case(
-        "a", Rescaled(world, -3.0, 999.0), policies, 100, 1
-    ).key(LIMIT)
+    assert (
+        Case("a", other, policies, 100, 1).keys[LIMIT]
+        != Case("a", Rescaled(world, -3.0, 999.0), policies, 100, 1).keys[LIMIT]
+    )
     with pytest.raises(ValueError, match="must be a positive scale"):
         Rescaled(world, 0.0, 0.0)
     with pytest.raises(ValueError, match="of gaussian rewards"):
