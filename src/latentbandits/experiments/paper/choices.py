@@ -4,7 +4,7 @@
 CHOICES: tuple[tuple[str, str, str], ...] = (
     (
         "number of the main table",
-        "Table 3 by order in the source; `table2` is only the experiment's id",
+        "Table 3 by order in the source; table2 is only the experiment's id",
         "tables are numbered in the order of the source; the printed page was not at hand",
     ),
     (
@@ -85,7 +85,7 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "overlap worlds",
-        "states drawn at least delta apart, the last at exactly delta from another",
+        "states sampled at least delta apart, the last at exactly delta from another",
         "the paper gives only delta; the order of the policies comes out, the size of two of the figures does not",
     ),
 )

@@ -28,7 +28,7 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "full": {},
     "two particles": {"particles": 2},
     "no optimism": {"optimism": 0.0},
-    "no memory": {"states": 2},
+    "library of two": {"states": 2},
     "no tests": {"testing": 0.0},
     "no transitions": {"structure": 0.0},
     "no lag model": {"levels": 0},
