@@ -78,9 +78,9 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(pd.DataFrame(given), pd.DataFrame(expected))
     assert list(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) != []
     assert len(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) == len(DEFAULT)
-    with pytest.raises(ValueError, match="world is 7 but must be"):
+    with pytest.raises(ValueError, match="description is 7 but must be"):
         lb.compare(7)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="key is 'sates'"):
+    with pytest.raises(ValueError, match="word is 'sates'"):
         lb.compare({"sates": 3})
 
 
