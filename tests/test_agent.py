@@ -196,7 +196,7 @@ def test_decisions_give_their_reasons() -> None:
 @pytest.mark.parametrize(
     ("act", "sentence"),
     [
-        (lambda a, d: a.tell(d, np.nan), "rewards is nan but must be"),
+        (lambda a, d: a.tell(d, np.nan), "rewards is NaN but must be"),
         (lambda a, d: a.tell(d, [np.inf] * a.policy.units), "rewards is [inf"),
         (lambda a, d: a.tell(d, None), "rewards is None but must be"),
         (lambda a, d: a.tell(d, "much"), "rewards is 'much' but must be"),

@@ -147,7 +147,7 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(given.table, expected.table)
     assert list(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) != []
     assert len(lb.compare(SMALL.replace(runs=2, horizon=50)).ranked) == len(DEFAULT)
-    with pytest.raises(ValueError, match="problem is 7 but must be"):
+    with pytest.raises(ValueError, match="description is 7 but must be"):
         lb.compare(7)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="word is 'sates'"):
         lb.compare({"sates": 3})

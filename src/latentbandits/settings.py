@@ -355,10 +355,11 @@ def _check_tuple(cls: Any, fields: Mapping[str, Field]) -> None:
 def _check_dataclass(cls: Any, fields: Mapping[str, Field]) -> None:
     """Make a frozen dataclass check its fields."""
     plain_init = cls.__init__
+    known = list(inspect.signature(plain_init).parameters)[1:]
 
     @functools.wraps(plain_init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        _refuse_unknown(cls, kwargs, list(inspect.signature(plain_init).parameters)[1:])
+        _refuse_unknown(cls, kwargs, known)
         plain_init(self, *args, **kwargs)
         for name, field in fields.items():
             object.__setattr__(self, name, _accept(cls.__name__, name, getattr(self, name), field))

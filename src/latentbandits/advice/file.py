@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from latentbandits.advice.ranges import Range
 from latentbandits.advice.vocabulary import WORDS, refuse_unknown
-from latentbandits.advice.word import OWNER, Word
+from latentbandits.advice.word import OWNER, SPECS, Word
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal
@@ -49,7 +49,7 @@ def _lines(word: Word) -> list[str]:
         value = f'"{word.default}"' if isinstance(word.default, str | Range) else word.default
         found.append(f"{silent}{word.name} = {value}")
     if word.example:
-        found.append(f"# {word.name} = {word.example}")
+        found.append(f"{'' if word.type == SPECS else '# '}{word.name} = {word.example}")
     choices = f" ({word.choices()})" if word.choices() else ""
     if len(found) == 1 and len(found[0]) < WIDTH and not choices:
         return [f"{found[0]:<{WIDTH}} # {word.help}"]

@@ -179,13 +179,14 @@ class Problem:
     def _world(self, quantities: Mapping[str, float]) -> World:
         """Return the world with these quantities, or refuse."""
         kind = REGISTRY[self.kind]
+        arguments = kind.arguments
         words = {word: getattr(self, word) for word in words_of(self.kind)} | {**quantities, "file": self._rows}
         if isinstance(self.means, Range):
             words |= {"means": None, "span": tuple(self.means)}
         for word, value in quantities.items():
             if kind.takes_integer(word) and (word in self.vague or value == int(value)):
                 words[word] = round(value)
-        taken = {word: value for word, value in words.items() if word in kind.arguments and value is not None}
+        taken = {word: value for word, value in words.items() if word in arguments and value is not None}
         world: World = self._translated(kind.make, **taken)
         return world
 

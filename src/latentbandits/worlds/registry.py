@@ -1,5 +1,6 @@
 """The kinds of world that a problem can describe, by name."""
 
+import functools
 import inspect
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
@@ -19,11 +20,16 @@ class Registration(NamedTuple):
     @property
     def arguments(self) -> tuple[str, ...]:
         """The names of the arguments."""
-        return tuple(inspect.signature(self.make).parameters)
+        return tuple(_parameters(self.make))
 
     def takes_integer(self, argument: str) -> bool:
         """Whether an argument must be an integer."""
-        return get_args(inspect.signature(self.make).parameters[argument].annotation)[:1] == (int,)
+        return get_args(_parameters(self.make)[argument].annotation)[:1] == (int,)
+
+
+@functools.cache
+def _parameters(make: Any) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(make).parameters
 
 
 def recorded(file: Any) -> Recorded:
