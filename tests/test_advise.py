@@ -14,8 +14,8 @@ from latentbandits import cli, theory
 from latentbandits.advice.advise import HELD_OUT, candidates, looks
 from latentbandits.advice.explain import quantities
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid
-from latentbandits.advice.ranges import Range
 from latentbandits.advice.race import RISK, Race, race
+from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed
 from latentbandits.experiments.paper.worlds import published
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SINGLE_UNIT, STATED, TWO_UNIT

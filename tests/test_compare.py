@@ -93,13 +93,13 @@ def test_progress_is_in_rounds() -> None:
 
 def test_a_problem_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-    check = lb.Problem.__post_init__
+    make = lb.Problem.__init__
 
-    def counting(problem: lb.Problem) -> None:
+    def counting(problem: lb.Problem, **words: Any) -> None:
         built.append(problem)
-        check(problem)
+        make(problem, **words)
 
-    monkeypatch.setattr(lb.Problem, "__post_init__", counting)
+    monkeypatch.setattr(lb.Problem, "__init__", counting)
     path = tmp_path / "w.toml"
     path.write_text("states = 3\nhorizon = 100\nruns = 8\n")
     lb.compare(path, ["ucb1"])
