@@ -94,19 +94,11 @@ def test_progress_is_in_rounds() -> None:
 
 def test_a_problem_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-<<<<<<< HEAD
-    build = lb.Problem.__init__
-
-    def counting(problem: lb.Problem, **words: Any) -> None:
-        built.append(problem)
-        build(problem, **words)
-=======
     make = lb.Problem.__init__
 
     def counting(problem: lb.Problem, **words: Any) -> None:
         built.append(problem)
         make(problem, **words)
->>>>>>> b3
 
     monkeypatch.setattr(lb.Problem, "__init__", counting)
     path = tmp_path / "w.toml"

@@ -49,13 +49,8 @@ def test_a_recorded_problem_reads_its_file(tmp_path: Path) -> None:
     problem = Problem(kind="recorded", file=str(path))
     assert (problem.arms, problem.horizon) == (2, 3)
     assert problem.realise(3, 1, 0, 0, 0).means.tolist() == [[0.1, 0.9], [0.8, 0.2], [0.5, 0.6]]
-<<<<<<< HEAD
-    ranking = lb.compare(problem, ["ucb1", "random"])
-    assert ranking.table["x_limit"].isna().all()
-=======
     comparison = lb.compare(problem, ["ucb1", "random"])
     assert comparison.table["x_limit"].isna().all()
->>>>>>> b3
 
 
 def test_ranges_are_drawn_evenly_on_their_scale() -> None:
