@@ -91,13 +91,14 @@ def _sources() -> dict[str, tuple[int, int, int]]:
     """Return the dates and the size of every source file that may be compiled."""
     found = {}
     folders = [str(_PACKAGE)]
-    for folder in folders:  # which grows: os.scandir is ten times as quick as Path.rglob, and this runs at import
-        for item in os.scandir(folder):
-            if item.is_dir() and item.name not in _NEVER_COMPILED:
-                folders.append(item.path)
-            elif item.name.endswith(".py"):
-                stat = item.stat()
-                found[item.path] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
+    with contextlib.suppress(OSError):  # a package that is no folder has no files
+        for folder in folders:  # which grows; this runs at import, so it must be quick
+            for item in os.scandir(folder):
+                if item.is_dir() and item.name not in _NEVER_COMPILED:
+                    folders.append(item.path)
+                elif item.name.endswith(".py"):
+                    stat = item.stat()
+                    found[item.path] = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size)
     return found
 
 
@@ -116,7 +117,7 @@ def digest() -> str | None:
             made.update(os.path.relpath(path, _PACKAGE).encode() + b"\0" + Path(path).read_bytes())
     except OSError:
         return None
-    return made.hexdigest()[:16] if _sources() == _IMPORTED else None
+    return made.hexdigest()[:16] if _IMPORTED and _sources() == _IMPORTED else None
 
 
 def cache_root() -> Path:

@@ -79,8 +79,8 @@ class DecodeCommit(NamedTuple):
             raise refuse("DecodeCommit", "decoding", chosen.tolist(), f"different arms from 0 to {self.arms - 1}")
         shape, columns = np.shape(self.fingerprints), len(chosen) or self.arms
         if shape[0] < 1 or shape[1] != columns:
-            wanted = f"(states, {columns}), with one column per decoding arm"
-            raise refuse("DecodeCommit", "shape of fingerprints", shape, wanted)
+            wanted = f"one row per state and {columns} columns, one per decoding arm"
+            raise refuse("DecodeCommit", "fingerprints", np.asarray(self.fingerprints).tolist(), wanted)
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
