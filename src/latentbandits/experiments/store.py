@@ -114,8 +114,13 @@ class Store:
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
         """Return the results of all cases, one row per run; curves are lists of floats where a case keeps them."""
-        frames = [self._frame(case, label, quick) for case in cases for label in case.policies]
-        return pd.concat(frames, ignore_index=True)
+        cells = [self._values(case, label, quick) for case in cases for label in case.policies]
+        table = {}
+        for column in COLUMNS:
+            parts = [cell.get(column.name, np.full(len(cell["draw"]), np.nan)) for cell in cells]
+            if any(column.name in cell for cell in cells):
+                table[column.name] = np.concatenate([part.astype(column.dtype) for part in parts])
+        return pd.DataFrame(table)
 
     def refuse_quick(self, experiments: Iterable[str]) -> None:
         """Refuse if a quick run of some experiments would replace results of a full one."""
@@ -196,28 +201,29 @@ class Store:
         self._cells[key] = found
         return found
 
-    def _frame(self, case: Case, label: str, quick: bool) -> pd.DataFrame:
+    def _values(self, case: Case, label: str, quick: bool) -> dict[str, np.ndarray]:
+        """Return the columns that a cell has."""
         found = self._read(case, label)
         if found is None:
             raise refuse("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
         runs, bins = np.arange(case.draws * case.repeats), found["optimal"].shape[1]
         edges = np.arange(bins + 1) * case.horizon // bins
         values = {
-            "case": case.name,
-            "policy": label,
+            "case": np.full(len(runs), case.name, object),
+            "policy": np.full(len(runs), label, object),
             "draw": runs // case.repeats,
             "repeat": runs % case.repeats,
             "regret": found["regret"].sum(axis=1),
             "optimal": found["optimal"] @ (np.diff(edges) / case.horizon),
             **dict(zip(COUNTS, found["counts"].T, strict=True)),
-            "quick": quick,
+            "quick": np.full(len(runs), quick),
         }
         if case.bins > 1:
-            values["regret_curve"] = list(found["regret"].astype(np.float32))
-            values["optimal_curve"] = list(found["optimal"].astype(np.float32))
-        kept = [column for column in COLUMNS if column.name in values]
-        frame = pd.DataFrame({column.name: values[column.name] for column in kept}, index=runs)
-        return frame.astype({column.name: column.dtype for column in kept})
+            for name in ("regret", "optimal"):
+                values[f"{name}_curve"] = np.empty(len(runs), object)
+                for run, curve in enumerate(found[name].astype(np.float32)):
+                    values[f"{name}_curve"][run] = curve
+        return values
 
 
 def _software() -> dict[str, Any]:
