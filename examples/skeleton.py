@@ -4,11 +4,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, record
+from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
 
-Scalars = record(arm=int)  # the arm it stays with
+Scalars = record_type(arm=int)  # the arm it stays with
 
 
 class Memory(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.protocols import record
+from latentbandits.protocols import record_type
 
 _BINS = 300
 _MIDDLE = _BINS // 2
@@ -31,7 +31,7 @@ _CALM = 30.0  # pairs without a change that the prior is worth
 _GUESS, _GUESS_PAIRS = 0.1, 2.0
 
 # What is remembered about the noise, to be kept as an array with one row:
-Noise = record(
+Noise = record_type(
     sd=float,  # the standard deviation of one unit's reward
     last_arm=int,  # the arm of the last round, -1 before the first
     last_reward=float,

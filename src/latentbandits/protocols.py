@@ -14,7 +14,7 @@ from latentbandits.settings import refuse
 _KINDS: dict[Any, Any] = {int: np.int64, float: np.float64}
 
 
-def record(**fields: Any) -> Any:
+def record_type(**fields: Any) -> Any:
     """Return the type of a record: named numbers that a memory keeps together as an array with one row.
 
     Parameters
@@ -26,8 +26,8 @@ def record(**fields: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.protocols import record
-    >>> Clock = record(now=int, last_probe=int)
+    >>> from latentbandits.protocols import record_type
+    >>> Clock = record_type(now=int, last_probe=int)
     >>> clock = np.zeros(1, Clock)
     >>> clock[0].now += 1
     >>> int(clock[0].now)
@@ -58,6 +58,8 @@ REASONS = {
     UNTRIED: "untried",
     RIVAL: "rival",
 }
+# The reasons that results count, each in a column of its own
+GATES = (RESIDUAL, MARGIN, STALENESS)
 
 
 # Beyond it the squares of squares that a learner needs would overflow

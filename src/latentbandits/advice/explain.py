@@ -8,6 +8,7 @@ import pandas as pd
 from latentbandits import theory
 from latentbandits.advice.problem import Problem
 from latentbandits.presentation.numbers import percent, short
+from latentbandits.rewards import DISTRIBUTIONS
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.registry import HIDDEN_MARKOV
 
@@ -62,9 +63,7 @@ def _of(problem: Problem, draw: int) -> dict[str, float]:
     ) * world.chain + NEVER / world.states  # the theory's chains reach every state, if only once in a while
     units = min(problem.units, problem.arms)
     rounds = -(-problem.arms // units)
-    one = float(world.noise)
-    if problem.rewards == "bernoulli":  # rewards of 0 and 1 bring their own noise
-        one = math.sqrt(float((means * (1 - means)).mean()))
+    one = math.sqrt(float(DISTRIBUTIONS[world.rewards].variance(means, float(world.noise)).mean()))
     sigma = max(one * math.sqrt(units), 1e-9)
     rate = theory.switch_rate(chain)
     top = theory.largest_gap(means)

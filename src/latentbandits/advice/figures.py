@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
+from latentbandits.advice.vocabulary import WORDS
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.palette import BLACK, GREY, RED, drawing, label, style
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
 
 # For policies that have no colour of their own, or share one with another in the figure
 MARKERS = "osD^vP*X<>"
-AXES = {
-    "dwell": "dwell (rounds that a regime lasts)",
-    "states": "number of hidden states",
-    "noise": "noise (standard deviation of a reward)",
-    "timescale": "timescale of the drift (rounds)",
-    "carryover": "carryover (weight of the previous state)",
-    "horizon": "horizon (rounds)",
-}
 
 
 def over_time(results: Results, order: Sequence[str]) -> Figure:
@@ -161,7 +154,7 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(AXES.get(sweep.quantity, sweep.quantity))
+    axes.set_xlabel(WORDS[sweep.quantity].label)
 
 
 def advice_summary(advice: "Advice") -> Figure:

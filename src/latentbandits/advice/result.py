@@ -1,6 +1,5 @@
 """What `compare`, `advise` and `tune` return: a table, a figure and a text, each of which can be saved."""
 
-import dataclasses
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -13,6 +12,8 @@ import pandas as pd
 from latentbandits.advice import file
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.ranges import Range
+from latentbandits.advice.vocabulary import WORDS
+from latentbandits.advice.word import SPECS
 from latentbandits.settings import refuse
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def problem_values(problem: Any) -> dict[str, Any]:
     >>> [values[word] for word in ("states", "dwell", "noise")]
     ['3 to 20', 100, 0.01]
     """
-    found = {one.name: getattr(problem, one.name) for one in dataclasses.fields(problem) if one.name != "policies"}
+    found = {name: getattr(problem, name, None) for name, word in WORDS.items() if word.type != SPECS}
     if not isinstance(problem, Problem):
         found["world"] = repr(problem.world)
     return {

@@ -28,6 +28,7 @@ from latentbandits.presentation.palette import (
     style,
 )
 from latentbandits.protocols import (
+    CONTINUED,
     MARGIN,
     REASONS,
     RESIDUAL,
@@ -64,6 +65,7 @@ MARKS: Mapping[int, Mark] = {
     UNTRIED: Mark("P", SKY, {"optimism": "optimism {}"}),
     RIVAL: Mark("X", BROWN, {"testing": "testing {}"}),
 }
+OTHER = Mark("h", GREY, {})  # a reason without a mark of its own
 RING: Mapping[str, Any] = {
     "linestyle": "none",
     "marker": "o",
@@ -77,7 +79,7 @@ RING: Mapping[str, Any] = {
 
 def begun_by(trace: "Trace") -> list[int]:
     """Return the reasons for which a probe began."""
-    return [reason for reason in MARKS if ((trace.why & reason) != 0).any()]
+    return [reason for reason in REASONS if reason != CONTINUED and ((trace.why & reason) != 0).any()]
 
 
 def plot(trace: "Trace") -> Figure:
@@ -204,7 +206,7 @@ def _reasons(axes: Axes, trace: "Trace") -> None:
     """Plot one line per reason, with a mark at every probe that began for it; several may be true at once."""
     for line, reason in enumerate(begun_by(trace)):
         begun = trace.rounds[(trace.why & reason) != 0]
-        axes.plot(begun, np.full(len(begun), line), **_look(MARKS[reason]), gid=REASONS[reason])
+        axes.plot(begun, np.full(len(begun), line), **_look(MARKS.get(reason, OTHER)), gid=REASONS[reason])
     axes.set_ylim(len(begun_by(trace)) - 0.4, -0.6)
     axes.set_yticks(range(len(begun_by(trace))), [REASONS[reason] for reason in begun_by(trace)])
     axes.set_ylabel("probe\nbegins by")
@@ -274,7 +276,7 @@ def _keys(trace: "Trace") -> dict[str, Any]:
     if (trace.why != 0).any():
         keys["played in a probe"] = Line2D([], [], **RING)
     for reason in begun_by(trace):
-        mark = MARKS[reason]
+        mark = MARKS.get(reason, OTHER)
         limits = [
             rule.format(f"{getattr(trace.policy, setting):.3g}")
             for setting, rule in mark.rules.items()

@@ -100,26 +100,6 @@ def python_lines(code: str) -> list[str]:
     return ["", "The same in Python:", *(f"    {line}".rstrip() for line in code.splitlines()), ""]
 
 
-def as_words(described: Any) -> dict[str, Any]:
-    """Return a problem as plain values: every word that it has, given or by default.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.cli.problem import as_words
-    >>> {word: value for word, value in as_words(lb.Problem(states="3 to 20")).items() if word in ("states", "dwell", "noise")}
-    {'states': '3 to 20', 'dwell': 100, 'noise': 0.01}
-    """
-    from latentbandits.advice.ranges import Range
-    from latentbandits.advice.vocabulary import WORDS
-    from latentbandits.advice.word import SPECS
-
-    found = {name: getattr(described, name) for name, word in WORDS.items() if word.type != SPECS}
-    return {
-        word: str(value) if isinstance(value, Range) else value for word, value in found.items() if value is not None
-    }
-
-
 def as_options(described: Any) -> str:
     """Return options that describe the same problem, whatever a command takes for words that are left out.
 
@@ -132,10 +112,11 @@ def as_options(described: Any) -> str:
     """
     import shlex
 
+    from latentbandits.advice.result import problem_values
     from latentbandits.advice.vocabulary import WORDS
 
     options: list[str] = []
-    for name, value in as_words(described).items():
+    for name, value in problem_values(described).items():
         word = WORDS[name]
         same = word.wide is None and name != "arms"  # all commands have the same default
         if not (same and value == (word.default if isinstance(word.default, int | float) else str(word.default))):

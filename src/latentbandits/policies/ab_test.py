@@ -5,11 +5,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import LAST, assign_highest
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
-Scalars = record(rounds=int)
+Scalars = record_type(rounds=int)
 
 
 class Memory(NamedTuple):

@@ -6,12 +6,12 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import Choice, Policy, Realisation, record
+from latentbandits.protocols import Choice, Policy, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.rewards import NAMES, check_means, log_likelihood
 from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
 
-Clock = record(rounds=int)
+Clock = record_type(rounds=int)
 
 
 class Memory(NamedTuple):

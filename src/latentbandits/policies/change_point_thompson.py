@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import Choice, record
+from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream, normal, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
 
@@ -18,7 +18,7 @@ _CHANGES, _ROUNDS = 1.0, 100.0
 _MISFIT, _PRIOR_WEIGHT, _NEGLIGIBLE = 1e300, 1e-12, 1e-100
 
 
-Scalars = record(
+Scalars = record_type(
     used=int,  # number of hypotheses so far
     rounds=int,  # rounds learned from
     hazard=float,

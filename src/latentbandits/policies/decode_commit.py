@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import SCHEDULED, WHY, Choice, record
+from latentbandits.protocols import SCHEDULED, WHY, Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
 
-Scalars = record(
+Scalars = record_type(
     rounds=int,  # begun
     decoded=int,  # the state that the last probe named
 )

@@ -9,11 +9,11 @@ from latentbandits.compiled import kernel
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
-from latentbandits.protocols import Choice, record
+from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
 
-Scalars = record(rounds=int)  # since the restart
+Scalars = record_type(rounds=int)  # since the restart
 
 
 class Memory(NamedTuple):

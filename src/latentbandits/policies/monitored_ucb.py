@@ -8,11 +8,11 @@ import numpy as np
 from latentbandits.markers import Step, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, assign, assign_highest
-from latentbandits.protocols import Choice, record
+from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked, refuse
 
-Scalars = record(rounds=int)  # since the restart
+Scalars = record_type(rounds=int)  # since the restart
 
 
 class Memory(NamedTuple):

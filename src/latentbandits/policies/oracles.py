@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign
-from latentbandits.protocols import Choice, Policy, Realisation, record
+from latentbandits.protocols import Choice, Policy, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Vector, checked, refuse
 
-Scalars = record(rounds=int)
+Scalars = record_type(rounds=int)
 
 
 class Memory(NamedTuple):

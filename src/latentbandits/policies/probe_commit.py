@@ -5,11 +5,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
-Scalars = record(
+Scalars = record_type(
     rounds=int,  # begun since the start, or since the last early probe began
     probes=int,  # begun
     surprised=int,  # 1 if a reward has contradicted the last probe

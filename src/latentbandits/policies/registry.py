@@ -32,12 +32,15 @@ class Registration(NamedTuple):
     make : its class
     preset : given the number of arms and the settings that the caller chose, the settings that the name stands for
     summary : one line about it
+    hue, line : its colour (a name of `presentation.palette.HUES`) and line style in figures: hues for families, lines for their members
     """
 
     label: str
     make: Any
     preset: "Preset"
     summary: str
+    hue: str = "grey"
+    line: str = "-"
 
 
 Preset = Callable[[int, Mapping[str, Any]], Mapping[str, Any]]
@@ -111,89 +114,86 @@ REGISTRY: Mapping[str, Registration] = {
         "StateLibrary",
         StateLibrary,
         _fixed(),
-        "remembers every state met and weighs hypotheses about the present one; needs no settings",
+        "remembers every state met and weighs hypotheses about the present one; needs no settings", hue="black",
     ),
     "state-library-forgetful": Registration(
-        "StateLibrary (forgetful)", StateLibrary, _fixed(states=2), "the same with a library of two states: no memory"
+        "StateLibrary (forgetful)", StateLibrary, _fixed(states=2), "the same with a library of two states: no memory", hue="black", line="--",
     ),
     "adarp-ucb": Registration(
         "AdaRP-UCB",
         TraceLearner,
         _gated(0.05, True),
-        "as many units as arms; fingerprints in one round, refreshed when a gate opens",
+        "as many units as arms; fingerprints in one round, refreshed when a gate opens", hue="red",
     ),
     "adarp-ucb-stated": Registration(
         "AdaRP-UCB (stated)",
         TraceLearner,
         _stated(True),
-        "AdaRP-UCB with lag and gates exactly as the paper's text states them",
+        "AdaRP-UCB with lag and gates exactly as the paper's text states them", hue="red", line="-.",
     ),
     "rp-ucb": Registration(
-        "RP-UCB", TraceLearner, _scheduled("pair", 10, True), "as many units as arms; a fingerprint every 10 rounds"
+        "RP-UCB", TraceLearner, _scheduled("pair", 10, True), "as many units as arms; a fingerprint every 10 rounds", hue="red", line="--",
     ),
     "adasp-ucb": Registration(
-        "AdaSP-UCB", TraceLearner, _gated(0.1, False), "fingerprints in consecutive rounds, refreshed when a gate opens"
+        "AdaSP-UCB", TraceLearner, _gated(0.1, False), "fingerprints in consecutive rounds, refreshed when a gate opens", hue="blue",
     ),
     "adasp-ucb-stated": Registration(
         "AdaSP-UCB (stated)",
         TraceLearner,
         _stated(False),
-        "AdaSP-UCB with lag and gates exactly as the paper's text states them",
+        "AdaSP-UCB with lag and gates exactly as the paper's text states them", hue="blue", line="-.",
     ),
     "sp-ucb": Registration(
         "SP-UCB",
         TraceLearner,
         _scheduled("curves", 20, False),
-        "a fingerprint in consecutive rounds, a twentieth of the time",
+        "a fingerprint in consecutive rounds, a twentieth of the time", hue="blue", line="--",
     ),
     "lc-ucb": Registration(
-        "LC-UCB", TraceLearner, _fixed(lag="curves", exploration=1.0), "the last arm and reward as context"
+        "LC-UCB", TraceLearner, _fixed(lag="curves", exploration=1.0), "the last arm and reward as context", hue="green",
     ),
     "lc-ts": Registration(
         "LC-TS",
         TraceLearner,
         _fixed(lag="curves", thompson=True, exploration=0.6),
-        "the same context, posterior sampling",
+        "the same context, posterior sampling", hue="green", line="--",
     ),
-    "d-ucb": Registration("D-UCB", DiscountedUCB, _fixed(), "forgets at a constant rate"),
+    "d-ucb": Registration("D-UCB", DiscountedUCB, _fixed(), "forgets at a constant rate", hue="orange"),
     "sw-ucb": Registration(
         "SW-UCB",
         SlidingWindowUCB,
         lambda arms, _given: {"window": 25 * arms},
-        "remembers the last 25 rewards for each arm",
+        "remembers the last 25 rewards for each arm", hue="orange", line="--",
     ),
-    "exp3": Registration("EXP3", EXP3, _fixed(), "exponential weights against an adversary"),
-    "exp3-s": Registration("EXP3-S", EXP3, _fixed(mixing=0.2, share=0.001), "EXP3 that never forgets an arm"),
-    "ucb1": Registration("UCB1", UCB1, _fixed(), "the classical index policy"),
-    "ts": Registration("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling"),
-    "epsilon-greedy": Registration("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds"),
+    "exp3": Registration("EXP3", EXP3, _fixed(), "exponential weights against an adversary", hue="pink"),
+    "exp3-s": Registration("EXP3-S", EXP3, _fixed(mixing=0.2, share=0.001), "EXP3 that never forgets an arm", hue="pink", line="--"),
+    "ucb1": Registration("UCB1", UCB1, _fixed(), "the classical index policy", hue="sky"),
+    "ts": Registration("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling", hue="sky", line="--"),
+    "epsilon-greedy": Registration("eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds", hue="sky", line=":"),
     "ab-test": Registration(
-        "A/B test", ABTest, _fixed(), "tries every arm for a thousand rounds, then always plays the best"
+        "A/B test", ABTest, _fixed(), "tries every arm for a thousand rounds, then always plays the best", hue="sky", line="-.",
     ),
-    "cp-ts": Registration("CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was"),
-    "glr-ucb": Registration("GLR-UCB", GLRUCB, _fixed(), "restarts when a likelihood ratio signals a change"),
+    "cp-ts": Registration("CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was", hue="brown"),
+    "glr-ucb": Registration("GLR-UCB", GLRUCB, _fixed(), "restarts when a likelihood ratio signals a change", hue="brown", line="--"),
     "cusum-ucb": Registration(
-        "CUSUM-UCB", CUSUMUCB, _fixed(together=True), "restarts when rewards leave the mean of the first few"
+        "CUSUM-UCB", CUSUMUCB, _fixed(together=True), "restarts when rewards leave the mean of the first few", hue="brown", line="-.",
     ),
-    "m-ucb": Registration("M-UCB", MonitoredUCB, _fixed(), "restarts when the halves of a window differ"),
+    "m-ucb": Registration("M-UCB", MonitoredUCB, _fixed(), "restarts when the halves of a window differ", hue="brown", line=":"),
     "probe-commit": Registration(
         "Probe-commit",
         ProbeCommit,
         lambda arms, given: {"interval": 20 * -(-arms // (given.get("units") or 1))},
-        "probes a twentieth of the time, then plays the arm that paid most",
+        "probes a twentieth of the time, then plays the arm that paid most", hue="yellow",
     ),
-    "random": Registration("random", UniformRandom, _fixed(), "a random arm in every round"),
+    "random": Registration("random", UniformRandom, _fixed(), "a random arm in every round", hue="grey", line=":"),
     "best-single-arm": Registration(
-        "Optimal single arm", BestSingleArm, _fixed(), "oracle: the one arm that is best on average"
+        "Optimal single arm", BestSingleArm, _fixed(), "oracle: the one arm that is best on average", hue="grey", line="--",
     ),
     "bayes-limit": Registration(
-        "Bayes limit", BayesLimit, _fixed(), "oracle: given means, chain and noise, not the state"
+        "Bayes limit", BayesLimit, _fixed(), "oracle: given means, chain and noise, not the state", hue="black", line="dotted",
     ),
-    "state-oracle": Registration("State oracle", StateOracle, _fixed(), "oracle: sees the state"),
+    "state-oracle": Registration("State oracle", StateOracle, _fixed(), "oracle: sees the state", hue="black", line=":"),
 }
-
-# Presets that are kept as a record of the paper's text; never recommended
-RECORDS = ("adarp-ucb-stated", "adasp-ucb-stated")
 
 # All classes that an agent's file may name
 CLASSES: Mapping[str, type] = {

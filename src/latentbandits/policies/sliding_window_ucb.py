@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import FIRST, assign_highest
-from latentbandits.protocols import Choice, record
+from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
-Scalars = record(seen=int)
+Scalars = record_type(seen=int)
 
 
 class Memory(NamedTuple):

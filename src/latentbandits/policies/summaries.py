@@ -9,11 +9,11 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign, assign_highest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked, refuse
 
-Scalars = record(
+Scalars = record_type(
     now=int,  # rounds begun
     arrived=int,  # parts of the newest probe that have arrived
     probe=int,  # number of the newest probe

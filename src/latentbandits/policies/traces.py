@@ -21,7 +21,7 @@ from latentbandits.protocols import (
     STALENESS,
     WHY,
     Choice,
-    record,
+    record_type,
 )
 from latentbandits.random import Stream, normal
 from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
@@ -32,7 +32,7 @@ LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 # Probes whose rewards may be under way at once; of older ones nothing is kept
 OPEN_PROBES = 16
 
-Scalars = record(
+Scalars = record_type(
     now=int,  # rounds begun
     last_probe=int,  # first round of the last probe
     next_phase=int,  # next phase of a probe under way, 0 for none

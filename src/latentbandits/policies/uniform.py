@@ -4,11 +4,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice, record
+from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream, below
 from latentbandits.settings import AtLeast, checked
 
-Scalars = record(rewards=int)
+Scalars = record_type(rewards=int)
 
 
 class Memory(NamedTuple):

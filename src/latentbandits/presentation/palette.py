@@ -17,40 +17,27 @@ BROWN = "#7A4A1E"
 
 
 class Style(NamedTuple):
-    """Colour and line of one policy: hues tell families apart, lines tell their members."""
+    """Colour and line of one policy: hues for families, lines for their members."""
 
     color: str
     line: Any
 
 
+HUES: Mapping[str, str] = {
+    "black": BLACK,
+    "orange": ORANGE,
+    "sky": SKY,
+    "green": GREEN,
+    "yellow": YELLOW,
+    "blue": BLUE,
+    "red": RED,
+    "pink": PINK,
+    "grey": GREY,
+    "brown": BROWN,
+}
+LINES: Mapping[str, Any] = {"dotted": (0, (1, 1))}  # line styles without a symbol of matplotlib
 STYLES: Mapping[str, Style] = {
-    "state-library": Style(BLACK, "-"),
-    "state-library-forgetful": Style(BLACK, "--"),
-    "adarp-ucb": Style(RED, "-"),
-    "adarp-ucb-stated": Style(RED, "-."),
-    "rp-ucb": Style(RED, "--"),
-    "adasp-ucb": Style(BLUE, "-"),
-    "adasp-ucb-stated": Style(BLUE, "-."),
-    "sp-ucb": Style(BLUE, "--"),
-    "lc-ucb": Style(GREEN, "-"),
-    "lc-ts": Style(GREEN, "--"),
-    "d-ucb": Style(ORANGE, "-"),
-    "sw-ucb": Style(ORANGE, "--"),
-    "exp3": Style(PINK, "-"),
-    "exp3-s": Style(PINK, "--"),
-    "ucb1": Style(SKY, "-"),
-    "ts": Style(SKY, "--"),
-    "epsilon-greedy": Style(SKY, ":"),
-    "ab-test": Style(SKY, "-."),
-    "cp-ts": Style(BROWN, "-"),
-    "glr-ucb": Style(BROWN, "--"),
-    "cusum-ucb": Style(BROWN, "-."),
-    "m-ucb": Style(BROWN, ":"),
-    "probe-commit": Style(YELLOW, "-"),
-    "random": Style(GREY, ":"),
-    "best-single-arm": Style(GREY, "--"),
-    "bayes-limit": Style(BLACK, (0, (1, 1))),
-    "state-oracle": Style(BLACK, ":"),
+    name: Style(HUES[row.hue], LINES.get(row.line, row.line)) for name, row in REGISTRY.items()
 }
 
 

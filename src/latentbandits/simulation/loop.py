@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.protocols import CONTINUED, MARGIN, RESIDUAL, STALENESS, WHY, Choice
+from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice
 from latentbandits.random import Stream
 
-# Slots of `counts`
-PROBES, PROBE_ROUNDS, BY_RESIDUAL, BY_MARGIN, BY_STALENESS = 0, 1, 2, 3, 4
-COUNTS = ("probes", "probe_rounds", "residual_gate", "margin_gate", "staleness_gate")
+# Slots of `counts`; a slot per gate follows
+PROBES, PROBE_ROUNDS, FIRST_GATE = 0, 1, 2
+COUNTS = ("probes", "probe_rounds", *(f"{REASONS[gate]}_gate" for gate in GATES))
 
 
 def play(
@@ -58,9 +58,8 @@ def play(
                 counts[PROBE_ROUNDS] += 1
                 if why != CONTINUED:
                     counts[PROBES] += 1
-                    counts[BY_RESIDUAL] += (why & RESIDUAL) != 0
-                    counts[BY_MARGIN] += (why & MARGIN) != 0
-                    counts[BY_STALENESS] += (why & STALENESS) != 0
+                    for gate in range(len(GATES)):
+                        counts[FIRST_GATE + gate] += (why & GATES[gate]) != 0
         regret[b] = lost / units
         optimal[b] = hits / (units * (end - first))
     return -1

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import record
+from latentbandits.protocols import record_type
 
 CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
 HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
 # Rewards come from one unit, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
-Core = record(
+Core = record_type(
     rounds=int,  # learned from so far
     now=int,  # the round being learned: an earlier one when the history is learned again
     forced=int,  # the round of the last choice made for staleness
@@ -20,14 +20,14 @@ Core = record(
     lineages=int,  # how many different sets of states there have been
     turn=int,  # which particle is compared with the others next
 )
-Scale = record(
+Scale = record_type(
     noise_at_start=float,  # the noise when the particles began
     low=float,  # range in which means are expected, its middle, and their standard deviation
     high=float,
     centre=float,
     spread=float,
 )
-Particle = record(
+Particle = record_type(
     weight=float,  # its probability
     here=int,  # the present state
     known=int,  # states in its library
@@ -42,14 +42,14 @@ Particle = record(
     by_move=float,
     novel=float,
 )
-State = record(entered=float, left=float)  # how often
-Mean = record(average=float, count=int)  # of rewards
-Gaussian = record(
+State = record_type(entered=float, left=float)  # how often
+Mean = record_type(average=float, count=int)  # of rewards
+Gaussian = record_type(
     precision=float,  # 1 / (2 variance) of a reward
     height=float,  # 1 / sqrt(variance)
     gain=float,  # weight of the reward in the new mean
 )
-Lag = record(
+Lag = record_type(
     arm=int,  # the last arm, -1 at first, and the level of its reward
     level=int,
     error=float,  # average squared error
@@ -57,7 +57,7 @@ Lag = record(
     xx=float,
     xy=float,
 )
-Observation = record(
+Observation = record_type(
     first=int,  # arm and mean reward of the first unit, or of all if they played the same
     reward=float,
     second=int,  # those of the other units; -1 if all played the same
