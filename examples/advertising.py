@@ -28,10 +28,10 @@ def main(horizon: int = 4000, runs: int = 16, trials: int = 5, full: bool = Fals
     advice = lb.advise(problem, "all" if full else POLICIES, sweep=full)
     print(advice.text(), end="\n\n")
 
-    tuning = lb.tune("ucb1", problem, trials=trials)
-    print(
-        f"ucb1 with {tuning.settings} saves {tuning.gain:.2f} of regret ({tuning.gain_low:.2f} to {tuning.gain_high:.2f})"
-    )
+    tuning = lb.tune(problem, "ucb1", trials=trials)
+    print(tuning.text(), end="
+
+")
 
     agent = lb.Agent(advice.policy)
     decision = agent.ask()

@@ -34,8 +34,8 @@ def main(horizon: int = 2000, runs: int = 16, trials: int = 5, full: bool = Fals
     print(lb.compare(problem, POLICIES).text(), end="\n\n")
     print(lb.advise(problem, "all" if full else POLICIES, sweep=full).text(), end="\n\n")
 
-    tuning = lb.tune("state-library", problem, trials=trials)
-    print(f"tuned settings save {tuning.gain:.2f} of regret ({tuning.gain_low:.2f} to {tuning.gain_high:.2f})")
+    tuning = lb.tune(problem, "state-library", trials=trials)
+    print(tuning.text(), end="\n\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 # name -> module; imported on first use, so that `import latentbandits` costs nothing
 _HOMES = {
     "ABTest": "policies.ab_test",
+    "Advice": "advice.advise",
     "Agent": "agent",
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
@@ -23,6 +24,7 @@ _HOMES = {
     "CUSUMUCB": "policies.cusum_ucb",
     "ChangePointThompson": "policies.change_point_thompson",
     "Choice": "protocols",
+    "Comparison": "advice.compare",
     "Decision": "agent",
     "DiscountedUCB": "policies.discounted_ucb",
     "Drift": "worlds.drift",
@@ -41,8 +43,11 @@ _HOMES = {
     "StateLibrary": "policies.state_library",
     "StateOracle": "policies.oracles",
     "Realisation": "protocols",
+    "Refusal": "settings",
     "ThompsonSampling": "policies.thompson",
     "TraceLearner": "policies.traces",
+    "Trace": "advice.trace",
+    "Tuning": "advice.tune",
     "UCB1": "policies.ucb1",
     "UniformRandom": "policies.uniform",
     "advise": "advice.advise",
@@ -57,10 +62,14 @@ _HOMES = {
 __all__ = sorted([*_HOMES, "__version__"])
 
 if TYPE_CHECKING:
+    from latentbandits.advice.advise import Advice as Advice
     from latentbandits.advice.advise import advise as advise
+    from latentbandits.advice.compare import Comparison as Comparison
     from latentbandits.advice.compare import compare as compare
     from latentbandits.advice.problem import Problem as Problem
+    from latentbandits.advice.trace import Trace as Trace
     from latentbandits.advice.trace import trace as trace
+    from latentbandits.advice.tune import Tuning as Tuning
     from latentbandits.advice.tune import tune as tune
     from latentbandits.agent import Agent as Agent
     from latentbandits.agent import Decision as Decision
@@ -87,6 +96,7 @@ if TYPE_CHECKING:
     from latentbandits.policies.uniform import UniformRandom as UniformRandom
     from latentbandits.protocols import Choice as Choice
     from latentbandits.protocols import Realisation as Realisation
+    from latentbandits.settings import Refusal as Refusal
     from latentbandits.settings import describe as describe
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormat
 from latentbandits.advice.vocabulary import WORDS
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import figure as number
-from latentbandits.presentation.palette import BLACK, GREY, RED, drawing, label, style
+from latentbandits.presentation.palette import BLACK, GREY, RED, plotting, label, style
 from latentbandits.simulation.results import Results, interval, ratio
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MARKERS = "osD^vP*X<>"
 
 def over_time(results: Results, order: Sequence[str]) -> Figure:
     """Cumulative regret per unit over rounds, a line per policy with its 95 % band."""
-    with drawing():
+    with plotting():
         figure = Figure(figsize=(7.6, 4.4))
         axes = figure.subplots()
         _curves(axes, results, order)
@@ -55,7 +55,7 @@ def _curves(axes: Axes, results: Results, order: Sequence[str]) -> None:
 
 def all_candidates(advice: "Advice") -> Figure:
     """All candidates of a race: regret over the winner's, and after how many worlds they dropped out."""
-    with drawing():
+    with plotting():
         names = list(advice.table.index)
         figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(names)))
         axes = figure.subplots()
@@ -96,7 +96,7 @@ def _leads(axes: Axes, advice: "Advice", names: Sequence[str]) -> None:
 
 def all_sweeps(advice: "Advice") -> Figure:
     """Each quantity moved beyond its range: rivals' regret over the winner's; below 1 another policy is better."""
-    with drawing():
+    with plotting():
         columns = min(2, max(1, len(advice.sweeps)))
         lines = -(-len(advice.sweeps) // columns)
         figure = Figure(figsize=(7.6, 0.7 + 2.3 * lines))
@@ -159,7 +159,7 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
 
 def advice_summary(advice: "Advice") -> Figure:
     """Regret over time on fresh worlds, and the first of the candidates."""
-    with drawing():
+    with plotting():
         figure = Figure(figsize=(9.6, 4.2))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         _curves(left, advice.comparison.results, advice.comparison.ranked)
@@ -176,7 +176,7 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
     results, look = tuning.comparison.results, style(tuning.name)
     numbers, values = np.arange(1, len(tuning.table) + 1), tuning.table["per_round"].to_numpy()
     complete, pruned = (tuning.table["outcome"].to_numpy() == outcome for outcome in ("complete", "pruned"))
-    with drawing():
+    with plotting():
         figure = Figure(figsize=(8.4, 3.8))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         best = np.fmin.accumulate(np.where(complete, values, np.nan))

@@ -23,7 +23,7 @@ from latentbandits.presentation.palette import (
     RED,
     SKY,
     YELLOW,
-    drawing,
+    plotting,
     label,
     style,
 )
@@ -92,7 +92,7 @@ def plot(trace: "Trace") -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['hidden\nstate', 'arm', 'probe\nbegins by', 'regret\nper unit']
     """
-    with drawing():
+    with plotting():
         return _plot(trace)
 
 

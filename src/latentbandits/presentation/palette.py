@@ -70,7 +70,7 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 @contextmanager
-def drawing() -> Iterator[None]:
+def plotting() -> Iterator[None]:
     """Plot as all figures are plotted: plain, readable, the same bytes every time."""
     with mpl.rc_context(
         {
@@ -94,6 +94,6 @@ def saved(figure: Figure, form: str) -> bytes:
     """Return a figure as the content of a file, svg, png or pdf; with no date and no versions, so that the same run is the same file."""
     nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
     content = BytesIO()
-    with drawing():
+    with plotting():
         figure.savefig(content, format=form, dpi=200, metadata=nameless[form])
     return content.getvalue()

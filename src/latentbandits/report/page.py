@@ -12,7 +12,7 @@ from latentbandits.experiments.store import Store, code_of
 from latentbandits.files import write_whole
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Html, tag
-from latentbandits.presentation.palette import drawing, saved
+from latentbandits.presentation.palette import plotting, saved
 from latentbandits.report import verdicts
 
 TITLE = "Adaptive exploration for latent-state bandits, reproduced"
@@ -89,7 +89,7 @@ def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[C
         declared.introduction,
     ]
     for name, caption, plot in declared.figures:
-        with drawing():
+        with plotting():
             content = saved(plot(results), "svg")
         write_whole(folder / "figures" / f"{name}.svg", content)
         parts.append(html.figure(content, caption))
