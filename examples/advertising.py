@@ -29,9 +29,7 @@ def main(horizon: int = 4000, runs: int = 16, trials: int = 5, full: bool = Fals
     print(advice.text(), end="\n\n")
 
     tuning = lb.tune(problem, "ucb1", trials=trials)
-    print(tuning.text(), end="
-
-")
+    print(tuning.text(), end="\n\n")
 
     agent = lb.Agent(advice.policy)
     decision = agent.ask()

@@ -1,6 +1,6 @@
-"""A saved agent of every policy that an agent can play, and what it chose next: files that must always open.
+"""What must never change: every policy's regret in four worlds, and a saved agent of it with what it chose next.
 
-``python -m tests.fixtures`` writes those that are missing, ``python -m tests.fixtures --all`` all of them again.
+``python -m tests.fixtures`` writes what is missing, for new policies; ``python -m tests.fixtures --all`` all saved agents again.
 """
 
 import json
@@ -15,6 +15,19 @@ from latentbandits.protocols import Oracle, Policy
 FOLDER = Path(__file__).parent / "golden" / "agents"
 CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100
+REGRET = FOLDER.parent / "regret.json"
+WORLDS = {
+    "default": lb.HiddenMarkov(),
+    "noisy, three arms": lb.HiddenMarkov(arms=3, noise=0.5, stickiness=0.8),
+    "clicks": lb.HiddenMarkov(rewards="bernoulli", states=3),
+    "memory": lb.HiddenMarkov(carryover=0.3, states=3),
+}
+
+
+def regret(world: lb.HiddenMarkov, names: list[str]) -> dict[str, list[float]]:
+    """Return the regret of some policies in two runs."""
+    results = lb.simulate(world, names, horizon=500, draws=2, repeats=1, seed=7)
+    return {label: results.regret[i].tolist() for i, label in enumerate(results.labels)}
 
 
 def policies() -> dict[str, Policy]:
@@ -57,8 +70,20 @@ def write(name: str, policy: Policy) -> list[tuple[int, ...]]:
     return list(played(agent, MORE))
 
 
+def write_regret() -> None:
+    """Write the regret of policies that have none yet; what is there is never written again."""
+    known = json.loads(REGRET.read_text())
+    for name, world in WORLDS.items():
+        missing = [policy for policy in REGISTRY if policy not in known[name]]
+        if missing:
+            known[name] |= regret(world, missing)
+            print(f"regret in world {name!r}: wrote {', '.join(missing)}")
+    REGRET.write_text(json.dumps(known, indent=1) + "\n")
+
+
 def main() -> None:
     """Write fixtures."""
+    write_regret()
     FOLDER.mkdir(parents=True, exist_ok=True)
     chosen = {} if "--all" in sys.argv[1:] or not CHOICES.exists() else json.loads(CHOICES.read_text())
     for name, policy in policies().items():

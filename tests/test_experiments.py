@@ -23,8 +23,7 @@ from latentbandits.experiments.reproduce import reproduce
 from latentbandits.experiments.store import COLUMNS as ROWS
 from latentbandits.experiments.store import Store
 from latentbandits.policies.registry import REGISTRY
-
-GOLDEN = Path(__file__).parent / "golden"
+from tests.fixtures import REGRET, WORLDS, regret
 
 
 def small(seed: int = 0, **changes: Any) -> Case:
@@ -64,25 +63,13 @@ def test_table2_is_the_papers() -> None:
 
 
 def test_golden_numbers() -> None:
-    """Same seed, same numbers: to 1e-9 on any machine, for all policies in four kinds of world."""
-    worlds = {
-        "default": lb.HiddenMarkov(),
-        "noisy, three arms": lb.HiddenMarkov(arms=3, noise=0.5, stickiness=0.8),
-        "clicks": lb.HiddenMarkov(rewards="bernoulli", states=3),
-        "memory": lb.HiddenMarkov(carryover=0.3, states=3),
-    }
-    found = {}
-    for name, world in worlds.items():
-        results = lb.simulate(world, list(REGISTRY), horizon=500, draws=2, repeats=1, seed=7)
-        found[name] = {label: results.regret[i].tolist() for i, label in enumerate(results.labels)}
-    known = json.loads((GOLDEN / "regret.json").read_text())
-    assert found.keys() == known.keys()
-    for name in found:
-        assert found[name].keys() == known[name].keys()
-        for label in found[name]:
-            np.testing.assert_allclose(
-                found[name][label], known[name][label], rtol=1e-9, atol=1e-12, err_msg=f"{label}, {name}"
-            )
+    """Same seed, same numbers: to 1e-9 on any machine, for all policies in four kinds of world. `tests/fixtures.py` adds new policies."""
+    known = json.loads(REGRET.read_text())
+    assert WORLDS.keys() == known.keys()
+    for name, world in WORLDS.items():
+        assert known[name].keys() == REGISTRY.keys()
+        for label, found in regret(world, list(REGISTRY)).items():
+            np.testing.assert_allclose(found, known[name][label], rtol=1e-9, atol=1e-12, err_msg=f"{label}, {name}")
 
 
 def test_results_are_found_again_by_content(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from latentbandits.experiments.ladder import (
     figures,
 )
 from latentbandits.policies.summaries import BeliefLearner, SummaryLearner, summarise
-from latentbandits.presentation.palette import drawing
+from latentbandits.presentation.palette import plotting
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
@@ -231,7 +231,7 @@ def test_all_claims_are_tested() -> None:
 
 
 def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
-    with drawing():
+    with plotting():
         figure = figures.ladder(constructed())
     assert [axes.get_title() for axes in figure.axes] == list(ladder.WORLDS)
     bars = figure.axes[0].patches
@@ -242,7 +242,7 @@ def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
 
 
 def test_a_learner_that_beats_its_summary_is_hatched() -> None:
-    with drawing():
+    with plotting():
         plain = decomposition_figures.decomposition(constructed_decomposition())
         better = decomposition_figures.decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
     hatched = [[bar for bar in axes.patches if bar.get_hatch()] for axes in better.axes]

@@ -13,7 +13,7 @@ from latentbandits import theory as forms
 from latentbandits.experiments import theory
 from latentbandits.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
 from latentbandits.experiments.theory import bounds, figures
-from latentbandits.presentation.palette import drawing
+from latentbandits.presentation.palette import plotting
 
 RUNS = 6
 SPREAD = np.array([-1.0, 1.0, -0.6, 0.6, -0.2, 0.2])  # of six draws around their mean
@@ -227,7 +227,7 @@ def test_the_error_of_its_probes_is_exact() -> None:
 
 @pytest.mark.parametrize("draw", [figures.bounds, figures.adaptive, figures.finite])
 def test_figures_show_every_point(draw: Callable[[pd.DataFrame], Any]) -> None:
-    with drawing():
+    with plotting():
         figure = draw(made(lambda case, name: 0.01 * (1 + 0.1 * SPREAD)))
     for axes in figure.axes:
         assert axes.get_xlabel()

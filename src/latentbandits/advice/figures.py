@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormat
 from latentbandits.advice.vocabulary import WORDS
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import figure as number
-from latentbandits.presentation.palette import BLACK, GREY, RED, plotting, label, style
+from latentbandits.presentation.palette import BLACK, GREY, RED, label, plotting, style
 from latentbandits.simulation.results import Results, interval, ratio
 
 if TYPE_CHECKING:

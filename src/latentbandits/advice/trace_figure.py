@@ -23,8 +23,8 @@ from latentbandits.presentation.palette import (
     RED,
     SKY,
     YELLOW,
-    plotting,
     label,
+    plotting,
     style,
 )
 from latentbandits.protocols import (

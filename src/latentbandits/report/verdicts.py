@@ -18,8 +18,8 @@ WORDS: Mapping[str, str] = {
         "of one claim share the 5 %. <em>Tied</em>: the interval leaves open which is ahead. <em>Cannot be judged</em>: what the "
         "paper does not state decides, or the interval is too wide for what is claimed."
     ),
-    READING: "The paper shows figures without a sentence on them, or an example without a simulation. These claims are ours, and count "
-    "for or against nobody.",
+    READING: "The paper shows figures without a sentence on them, or an example without a simulation. These claims are our "
+    "readings and count neither for nor against the paper.",
     TARGET: Html(
         "What we wanted of this reproduction and of policies that are not the paper's. <em>Tied</em>: the target lies within the "
         "interval."
