@@ -132,7 +132,7 @@ def test_the_score_holds_where_everything_is_as_wanted() -> None:
     assert {claim.verdict for claim in claims} == {"holds"}
     assert claims[0].published.startswith(f"{14 * len(COLUMNS)} of ")
     assert claims[1].measured.startswith("14 of 14")
-    assert claims[-1].measured == "nowhere"
+    assert claims[-1].measured == "none"
 
 
 @pytest.mark.parametrize(

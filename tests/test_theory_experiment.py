@@ -63,7 +63,7 @@ POINTS = {
     "corollary-1": ("periodic", "randomized", "tau", 2.0, PAPER),
     "hazard-adaptive": ("hazard", "sequential", "surprise", 14.0, PAPER),
     "hazard-as-stated": ("hazard", "kept", "surprise", 20.0, PAPER),
-    "hazard-mended": ("repaired", "kept", "surprise", 10.0, TARGET),
+    "hazard-corrected": ("corrected", "kept", "surprise", 10.0, TARGET),
     "matched-learner": ("matched", "matched|3000", "least", 3000.0, TARGET),
     "decoded-schedule": ("decoded", "decoded|0.02", "tau", 64.0, TARGET),
 }
@@ -93,7 +93,7 @@ def test_every_bound_has_all_its_points() -> None:
         "decoded": 14,
         "hazard": 54,
         "matched": 10,
-        "repaired": 54,
+        "corrected": 54,
         "periodic": 22,
         "theorem": 22,
     }
@@ -208,7 +208,7 @@ def test_the_counter_example_is_one() -> None:
     table = table[table["case"] == bounds.KEPT].set_index(["bound_of", "kind", "x"])
     for cap in (40.0, 80.0):
         assert table.loc[("hazard", "surprise", cap), "word"] == ABOVE
-        assert table.loc[("repaired", "surprise", cap), "word"] == BELOW
+        assert table.loc[("corrected", "surprise", cap), "word"] == BELOW
         assert table.loc[("hazard", "tau", cap), "regret"] < table.loc[("hazard", "tau", cap), "bound"]
     worst = table.loc[("hazard", "surprise", 80.0)]
     assert worst["regret"] > 1.5 * worst["bound"]

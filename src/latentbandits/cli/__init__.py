@@ -14,7 +14,7 @@ COMMANDS = {
     "advise": "say which policy suits a problem, how sure that is, and when it would be another",
     "compare": "play any policies on any world and rank them",
     "demo": "compare all policies on the paper's default world, in under a minute",
-    "experiments": "list the experiments: the paper's, and beyond it",
+    "experiments": "list the experiments: the paper's and our own",
     "policies": "list the policies, or the settings of one",
     "report": "write the report again from results, without simulating",
     "reproduce": "run the experiments and write results and the report",

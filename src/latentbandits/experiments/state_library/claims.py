@@ -88,7 +88,7 @@ def parts(results: pd.DataFrame) -> pd.DataFrame:
 
 @once
 def lost(results: pd.DataFrame) -> pd.DataFrame:
-    """Return every case in which a policy without knowledge of the world has less regret than StateLibrary with as many units.
+    """Return every case in which a policy without prior knowledge has less regret than StateLibrary with as many units.
 
     `sure` says whether the 95 % interval of the paired difference excludes zero.
     """
@@ -114,7 +114,7 @@ def losses(results: pd.DataFrame) -> str:
         f" ({'sure' if line.sure else 'may be chance'})"
         for line in found.rename(columns={"state-library": "ours_regret"}).itertuples()
     ]
-    return "; ".join(listed) if listed else "nowhere"
+    return "; ".join(listed) if listed else "none"
 
 
 def _target(lines: pd.DataFrame, id: str, names: list[str], most: float, text: str, why: str = "") -> Claim:  # noqa: A002
@@ -152,9 +152,9 @@ def score(results: pd.DataFrame) -> list[Claim]:
         *_targets(results),
         _short_runs(results),
         Claim(
-            "state-library/nowhere",
-            "No policy without knowledge of the world has less regret, in any case of this experiment",
-            "nowhere",
+            "state-library/no-rival-below",
+            "No policy without prior knowledge has less regret, in any case of this experiment",
+            "none",
             losses(results),
             FAILS if lost(results)["sure"].any() else HOLDS if lost(results).empty else TIED,
             "regret per unit; sure: the 95 % interval of the paired difference excludes zero",

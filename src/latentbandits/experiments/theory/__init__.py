@@ -241,11 +241,11 @@ def decoding_claims(table: pd.DataFrame) -> list[Claim]:
 
 
 def _own(table: pd.DataFrame) -> Iterator[Claim]:
-    """Judge the bounds that are ours: the repaired corollary, and those on learners."""
-    part = table[table["bound_of"] == "repaired"]
+    """Judge the bounds that are ours: the corrected corollary, and those on learners."""
+    part = table[table["bound_of"] == "corrected"]
     yield Claim(
-        "theory/hazard-mended",
-        "The hazard corollary repaired (a wrong probe costs its whole reuse) holds for all schedules, the counter-example among them",
+        "theory/hazard-corrected",
+        "The hazard corollary corrected (a wrong probe costs its whole reuse) holds for all schedules, the counter-example among them",
         "derived",
         _tightness(part),
         all_of(part["word"]),

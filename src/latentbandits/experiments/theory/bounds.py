@@ -27,7 +27,7 @@ SURPRISE = 0.25
 KEPT = "kept"
 DUD = HiddenMarkov(means=[[0.02, 0.8, 0.02], [0.02, 0.02, 0.8]], stickiness=0.999, rewards="bernoulli")
 CAPS = (5, 10, 20, 40, 80)
-REPAIRED_POINTS = 4 * len(INTERVALS) + 2 * len(CAPS)  # two schedules, in three worlds
+CORRECTED_POINTS = 4 * len(INTERVALS) + 2 * len(CAPS)  # two schedules, in three worlds
 # A learner that sees the state, with the least exploration of its bound and with a quarter of it
 MATCHED = HiddenMarkov(
     means=[[0.8, 0.5, 0.3], [0.2, 0.55, 0.7], [0.4, 0.9, 0.6], [0.65, 0.35, 0.75]],
@@ -105,7 +105,7 @@ def points(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _schedules(results: pd.DataFrame) -> Iterator[Point]:
-    """Hold Theorem 1, its corollaries and the repaired one against probe-and-commit in the two-state world."""
+    """Hold Theorem 1, its corollaries and the corrected one against probe-and-commit in the two-state world."""
     means, chain, among = TWO.matrix(0, 0), TWO.chain, 2 * len(INTERVALS)
     delta, q = theory.largest_gap(means), theory.switch_rate(chain)
     for name, units in UNITS.items():
@@ -125,7 +125,7 @@ def _schedules(results: pd.DataFrame) -> Iterator[Point]:
                 yield point(results, bound_of, name, f"tau|{tau}", partial(_always, most), HORIZON, among)
             for bound_of, bound in _capped(length, cost, delta, drift, q, error).items():
                 for kind in ("tau", "surprise"):
-                    shared = REPAIRED_POINTS if bound_of == "repaired" else 2 * among
+                    shared = CORRECTED_POINTS if bound_of == "corrected" else 2 * among
                     yield point(results, bound_of, name, f"{kind}|{tau}", bound, HORIZON, shared)
 
 
@@ -136,13 +136,13 @@ def _always(bound: float, rate: float) -> float:  # noqa: ARG001
 def _capped(
     cap: int, cost: float, delta: float, drift: list[float], q: float, error: float
 ) -> dict[str, Callable[[float], float]]:
-    """Return the hazard corollary, as stated and repaired, as functions of the probes per round.
+    """Return the hazard corollary, as stated and corrected, as functions of the probes per round.
 
     The first round begins a probe and the last episode may be cut short, so that no round is left over.
     """
     return {
         "hazard": lambda rate: theory.hazard_bound(cap, rate, cost, delta, drift, error),
-        "repaired": lambda rate: theory.adaptive_bound(cap, rate, cost, delta, q, error),
+        "corrected": lambda rate: theory.adaptive_bound(cap, rate, cost, delta, q, error),
     }
 
 
@@ -154,7 +154,7 @@ def _kept(results: pd.DataFrame) -> Iterator[Point]:
         drift = [theory.drift_bound(lag, q) for lag in range(1, cap)]
         for bound_of, bound in _capped(cap, cost, delta, drift, q, kept_error()).items():
             for kind in ("tau", "surprise"):
-                shared = REPAIRED_POINTS if bound_of == "repaired" else len(CAPS)
+                shared = CORRECTED_POINTS if bound_of == "corrected" else len(CAPS)
                 yield point(results, bound_of, KEPT, f"{kind}|{cap}", bound, HORIZON, shared)
 
 

@@ -91,8 +91,8 @@ def adaptive(results: pd.DataFrame) -> Figure:
             cells = table.loc[(case, "hazard", kind)]
             _simulated(axes, cells, color, name)
             axes.plot(cells["x"], cells["bound"], color=color, linestyle="--", label=f"{name}: bound as stated")
-        cells = table.loc[(case, "repaired", "surprise")]
-        axes.plot(cells["x"], cells["bound"], color=RED, linestyle="-.", label="early when surprised: repaired bound")
+        cells = table.loc[(case, "corrected", "surprise")]
+        axes.plot(cells["x"], cells["bound"], color=RED, linestyle="-.", label="early when surprised: corrected bound")
         axes.set_ylim(bottom=0)
         _ticks(axes, setting.CAPS if case == setting.KEPT else (2, 5, 10, 20, 56), "age cap of a probe (rounds)")
         axes.set_title(title, fontsize=9)
