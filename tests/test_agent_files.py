@@ -75,7 +75,7 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
         ),
         (
             lambda description: description["policy"].update({"class": "UCB1"}),
-            "setting is 'covariates' but must be one of arms",
+            "setting is 'lag' but must be one of arms",
         ),
         (lambda description: description["policy"]["settings"].update(arms=3), "is damaged or not an agent file"),
         (

@@ -95,7 +95,7 @@ def test_specs_are_read() -> None:
         ("1 / 0\n", "can be imported from here \\(ZeroDivisionError"),
         (
             USER_CODE.replace("WinStay", "Broken").replace("self.level else", "self.levl else"),
-            "Broken: the code does not compile",
+            "Broken: code is not compilable but must be what numba can compile",
         ),
     ],
 )

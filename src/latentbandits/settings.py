@@ -143,7 +143,8 @@ def _quoted(value: object) -> str:
     )
     text = " ".join(repr(plain).split())
     text = text if isinstance(plain, str) else re.sub(r"\bnan\b", "NaN", text)
-    return text if len(text) < 80 else text[:77] + "..."
+    most = 400 if isinstance(plain, str) else 80  # a path is of no use in part
+    return text if len(text) < most else text[: most - 3] + "..."
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

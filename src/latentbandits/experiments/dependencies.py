@@ -29,7 +29,7 @@ def closure(*modules: str) -> dict[str, Path]:
     --------
     >>> from latentbandits.experiments.dependencies import closure
     >>> [name for name in closure("latentbandits.policies.ucb1") if ".policies." in name]
-    ['latentbandits.policies.ucb1']
+    ['latentbandits.policies.arms', 'latentbandits.policies.ucb1']
     """
     found: dict[str, Path] = {}
     for start in (*_ENGINE, *modules):
