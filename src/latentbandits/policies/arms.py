@@ -1,5 +1,7 @@
 """Which arm the units play: the only place that picks an arm from indices."""
 
+import math
+
 import numpy as np
 
 from latentbandits.compiled import kernel
@@ -42,3 +44,23 @@ def assign(arm: int, choice: Choice) -> None:
 def assign_highest(indices: np.ndarray, choice: Choice) -> None:
     """Let all units play the arm with the highest index."""
     assign(highest(indices), choice)
+
+
+@kernel
+def set_bounds(indices: np.ndarray, sums: np.ndarray, counts: np.ndarray, total: int, width: float) -> None:
+    """Write the upper confidence bounds ``sum / n + width * sqrt(log(total) / n)``; an arm without rewards goes first."""
+    log_n = math.log(max(total, 1))
+    for arm in range(len(indices)):
+        n = counts[arm]
+        indices[arm] = FIRST
+        if n > 0:
+            indices[arm] = sums[arm] / n + width * math.sqrt(log_n / n)
+
+
+@kernel
+def forced_arm(now: int, arms: int, share: float) -> int:
+    """Return the arm that a schedule forces in a round, -1 if none: all arms in turn, a share of the time."""
+    if share <= 0.0:
+        return -1
+    turn = now % math.floor(min(arms / share, 2.0**31))
+    return turn if turn < arms else -1

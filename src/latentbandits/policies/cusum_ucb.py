@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import FIRST, assign, assign_highest
+from latentbandits.policies.arms import assign, assign_highest, set_bounds
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -95,13 +95,8 @@ class CUSUMUCB(NamedTuple):
         total = 0
         for arm in range(self.arms):
             total += memory.counts[arm]
-        noise = memory.noise[0].sd / math.sqrt(self.units)
-        log_n = math.log(max(total, 1))
-        for arm in range(self.arms):
-            n = memory.counts[arm]
-            memory.indices[arm] = FIRST
-            if n > 0:
-                memory.indices[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
+        width = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
+        set_bounds(memory.indices, memory.sums, memory.counts, total, width)
         if uniform(random) < self.forced:
             assign(below(random, self.arms), choice)
         else:

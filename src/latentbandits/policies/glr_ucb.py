@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import FIRST, assign, assign_highest
+from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
 from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -94,17 +94,10 @@ class GLRUCB(NamedTuple):
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
-        noise = memory.noise[0].sd / math.sqrt(self.units)
-        log_n = math.log(max(memory.scalars[0].rounds, 1))
-        for arm in range(self.arms):
-            n = memory.counts[arm]
-            memory.indices[arm] = FIRST
-            if n > 0:
-                memory.indices[arm] = memory.sums[arm] / n + self.exploration * noise * math.sqrt(log_n / n)
-        turn = self.arms
-        if self.forced > 0.0:
-            turn = memory.scalars[0].rounds % math.floor(min(self.arms / self.forced, 2.0**31))
-        if turn < self.arms:
+        width = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
+        set_bounds(memory.indices, memory.sums, memory.counts, memory.scalars[0].rounds, width)
+        turn = forced_arm(memory.scalars[0].rounds, self.arms, self.forced)
+        if turn >= 0:
             assign(turn, choice)
         else:
             assign_highest(memory.indices, choice)

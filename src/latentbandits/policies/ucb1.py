@@ -1,11 +1,10 @@
 """UCB1: the classical index policy, blind to hidden states."""
 
-import math
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import FIRST, assign_highest
+from latentbandits.policies.arms import assign_highest, set_bounds
 from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
@@ -55,12 +54,7 @@ class UCB1(NamedTuple):
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
-        log_n = math.log(max(memory.scalars[0].total, 1))
-        for arm in range(self.arms):
-            n = memory.counts[arm]
-            memory.indices[arm] = FIRST
-            if n > 0:
-                memory.indices[arm] = memory.sums[arm] / n + self.exploration * math.sqrt(log_n / n)
+        set_bounds(memory.indices, memory.sums, memory.counts, memory.scalars[0].total, self.exploration)
         assign_highest(memory.indices, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:

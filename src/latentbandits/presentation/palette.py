@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from latentbandits.policies.registry import REGISTRY
@@ -97,3 +98,9 @@ def saved(figure: Figure, form: str) -> bytes:
     with plotting():
         figure.savefig(content, format=form, dpi=200, metadata=nameless[form])
     return content.getvalue()
+
+
+def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+    """Put one legend for all axes below them, with what one of them shows."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8)

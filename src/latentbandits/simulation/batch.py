@@ -11,7 +11,7 @@ from latentbandits.compiled import fast, machine_code, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Vector, array, refuse, whole
-from latentbandits.simulation.loop import COUNTS, follow, play, record
+from latentbandits.simulation.loop import COUNTS, play, record
 from latentbandits.simulation.results import Results
 from latentbandits.specs import policy
 
@@ -244,13 +244,24 @@ def record_one(
     ([0, 1], [0, 0, 8, 0])
     """
     chosen, context = prepare(contestant, realisation)
+    return _record(chosen, realisation, context, random, np.empty((0, chosen.units), np.int64), interpreted)
+
+
+def _record(
+    chosen: Any,
+    realisation: Realisation,
+    context: np.ndarray,
+    random: np.ndarray,
+    played: np.ndarray,
+    interpreted: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Play one policy, or the arms in `played`, and return its own arms and the reasons to probe."""
     rounds = len(realisation.means)
-    realisation = validated(realisation, rounds, chosen.arms, chosen.units)
-    arms, why = np.empty((rounds, chosen.units), np.int64), np.empty(rounds, np.int64)
+    rewards = validated(realisation, rounds, chosen.arms, chosen.units).rewards
+    arms, why = np.zeros((rounds, chosen.units), np.int64), np.zeros(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
-    _refuse_wrong(
-        chosen, run(chosen, chosen.init(), Choice.blank(chosen), realisation.rewards, context, random, arms, why)
-    )
+    args = (chosen, chosen.init(), Choice.blank(chosen), rewards, context, random, played, arms, why)
+    _refuse_wrong(chosen, run(*args))
     return arms, why
 
 
@@ -270,15 +281,11 @@ def follow_one(
     True
     """
     chosen, context = prepare(contestant, realisation)
-    realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
     if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
         wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
         raise refuse("follow_one", "played", seen.tolist(), wanted)
-    arms = np.zeros_like(seen)
-    run = plain(follow) if interpreted else fast(follow, chosen)
-    _refuse_wrong(chosen, run(chosen, Choice.blank(chosen), realisation.rewards, context, random, seen, arms))
-    return arms
+    return _record(chosen, realisation, context, random, seen, interpreted)[0]
 
 
 def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start: int = 1) -> list[Any]:
@@ -297,10 +304,11 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     chosen, context = prepare(policy, realisation)
     realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
     memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
+    none = np.empty((0, chosen.units), np.int64)
     beliefs, first = [], 0
     for end in range(start, len(realisation.means) + 1):
         arms, why = np.empty((end - first, chosen.units), np.int64), np.empty(end - first, np.int64)
-        run(chosen, memory, choice, realisation.rewards[first:end], context[first:end], random, arms, why)
+        run(chosen, memory, choice, realisation.rewards[first:end], context[first:end], random, none, arms, why)
         beliefs.append(chosen.belief(memory))
         first = end
     return beliefs

@@ -72,12 +72,14 @@ def record(
     rewards: np.ndarray,
     context: np.ndarray,
     random: Stream,
+    played: np.ndarray,
     arms: np.ndarray,
     why: np.ndarray,
 ) -> int:
     """Play on from a memory and write what happened: the arm of every unit and the reason to probe, round by round.
 
-    Returns -1, or the round in which the policy chose an arm that does not exist.
+    If `played` is not empty, the arms in it are played instead of the policy's own: it learns from the arms of another. Returns -1, or the
+    round in which the policy chose an arm that does not exist.
     """
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
@@ -89,37 +91,9 @@ def record(
             arms[t, unit] = choice.arms[unit]
             if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
                 return t
+            if len(played) > 0:
+                choice.arms[unit] = played[t, unit]
             received[unit] = rewards[t, unit, choice.arms[unit]]
         why[t] = choice.note[WHY]
-        policy.learn(memory, choice, received)
-    return -1
-
-
-def follow(
-    policy: Any,
-    choice: Choice,
-    rewards: np.ndarray,
-    context: np.ndarray,
-    random: Stream,
-    played: np.ndarray,
-    arms: np.ndarray,
-) -> int:
-    """Let a policy learn from the arms that another one played, and their rewards; write what it would have played itself.
-
-    Returns -1, or the round in which the policy chose an arm that does not exist.
-    """
-    memory = policy.init()
-    observed = np.zeros(context.shape[1])
-    received = np.zeros(len(choice.arms))
-    for t in range(len(rewards)):
-        for i in range(context.shape[1]):
-            observed[i] = context[t, i]
-        policy.choose(memory, observed, random, choice)
-        for unit in range(len(choice.arms)):
-            arms[t, unit] = choice.arms[unit]
-            if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
-                return t
-            choice.arms[unit] = played[t, unit]
-            received[unit] = rewards[t, unit, played[t, unit]]
         policy.learn(memory, choice, received)
     return -1

@@ -7,7 +7,7 @@ from latentbandits.experiments import example
 from latentbandits.experiments.claims import per_draw
 from latentbandits.experiments.registry import Illustration
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import label, style
+from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.simulation.results import interval
 
 
@@ -43,8 +43,7 @@ def rescue(results: pd.DataFrame) -> Figure:
         axes.set_xlabel("regret per unit")
         axes.set_title(case, fontsize=9)
     figure.axes[0].invert_yaxis()
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    legend_below(figure, figure.axes[0], 4)
     return figure
 
 

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from latentbandits.experiments import many_arms
 from latentbandits.experiments.registry import Illustration
-from latentbandits.presentation.palette import label, style
+from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.simulation.results import interval
 
 
@@ -38,8 +38,7 @@ def arms(results: pd.DataFrame) -> Figure:
         axes.set_xlabel("number of arms")
     left.set_ylabel("regret per unit")
     right.set_ylabel("rounds spent on probes")
-    handles, labels = left.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6, fontsize=8)
+    legend_below(figure, left, 6)
     return figure
 
 

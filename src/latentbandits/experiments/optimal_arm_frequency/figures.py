@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from latentbandits.experiments import optimal_arm_frequency
 from latentbandits.experiments.paper.worlds import TITLES, rows
 from latentbandits.experiments.registry import Illustration
-from latentbandits.presentation.palette import label, style
+from latentbandits.presentation.palette import label, legend_below, style
 
 
 def frequency(results: pd.DataFrame) -> Figure:
@@ -25,8 +25,7 @@ def frequency(results: pd.DataFrame) -> Figure:
         axes.set_ylabel("share of optimal arms")
     for axes in figure.axes[2:]:
         axes.set_xlabel("round (thousands)")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
+    legend_below(figure, figure.axes[0], 5)
     return figure
 
 

@@ -7,7 +7,7 @@ from latentbandits.experiments import sensitivity
 from latentbandits.experiments.paper.worlds import TITLES
 from latentbandits.experiments.registry import Illustration
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, style
+from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, RED, label, legend_below, style
 
 
 def thresholds(results: pd.DataFrame) -> Figure:
@@ -40,8 +40,7 @@ def thresholds(results: pd.DataFrame) -> Figure:
             if name == sensitivity.POLICIES[-1]:
                 axes.set_xlabel(sensitivity.SYMBOLS[setting])
         line[0].set_ylabel(f"{label(name)}\nregret per unit")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
+    legend_below(figure, figure.axes[0], 4)
     return figure
 
 

@@ -9,7 +9,7 @@ from latentbandits import theory as forms
 from latentbandits.experiments.registry import Illustration
 from latentbandits.experiments.theory import bounds as setting
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, style
+from latentbandits.presentation.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PINK, RED, SKY, legend_below, style
 
 
 def _simulated(axes: Axes, part: pd.DataFrame, color: str, title: str, scale: float | pd.Series = 1.0) -> None:
@@ -97,8 +97,7 @@ def adaptive(results: pd.DataFrame) -> Figure:
         _ticks(axes, setting.CAPS if case == setting.KEPT else (2, 5, 10, 20, 56), "age cap of a probe (rounds)")
         axes.set_title(title, fontsize=9)
     figure.axes[0].set_ylabel("regret per round")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    legend_below(figure, figure.axes[0], 3)
     return figure
 
 
@@ -130,8 +129,7 @@ def finite(results: pd.DataFrame) -> Figure:
     right.set_yscale("log")
     right.set_ylim(0.01, 2)
     right.set_title(f"decoded schedule, interval {setting.DECODED_TAU}", fontsize=9)
-    handles, labels = right.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=7, fontsize=8)
+    legend_below(figure, right, 7)
     return figure
 
 

@@ -8,7 +8,7 @@ from latentbandits.experiments import timing
 from latentbandits.experiments.claims import per_draw
 from latentbandits.experiments.registry import Illustration
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.palette import BLACK, label, style
+from latentbandits.presentation.palette import BLACK, label, legend_below, style
 from latentbandits.simulation.results import interval
 
 
@@ -41,8 +41,7 @@ def intervals(results: pd.DataFrame) -> Figure:
         axes.set_xlabel("interval between probes (rounds)")
         axes.set_title(case, fontsize=9)
     figure.axes[0].set_ylabel("regret per unit")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    legend_below(figure, figure.axes[0], 3)
     return figure
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from latentbandits.experiments import winning_rates
 from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, rows
 from latentbandits.experiments.registry import Illustration
-from latentbandits.presentation.palette import label, style
+from latentbandits.presentation.palette import label, legend_below, style
 
 
 def sweeps(results: pd.DataFrame) -> Figure:
@@ -33,8 +33,7 @@ def sweeps(results: pd.DataFrame) -> Figure:
         axes.set_ylim(0, 1)
     for axes in figure.axes[::2]:
         axes.set_ylabel("winning rate")
-    handles, labels = figure.axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=8)
+    legend_below(figure, figure.axes[0], 5)
     return figure
 
 
