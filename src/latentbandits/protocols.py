@@ -1,9 +1,10 @@
-"""What all parts of the package share: a policy makes a choice, a world is realised as a realisation.
+"""What all parts of the package share: a policy makes a choice, a world is realised as arrays.
 
 A policy is a NamedTuple of settings with three methods, ``init``, ``choose`` and ``learn``. The same methods run compiled, interpreted,
 in simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
 """
 
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -34,13 +35,22 @@ def record_type(**fields: Any) -> Any:
     1
     """
     for name in fields:
-        if hasattr(np.record, name):
+        if hasattr(np.void, name):
             raise refuse("record", "field", name, "a name that NumPy's records do not use themselves")
     kinds = [
         (name, _KINDS[kind[0]], (kind[1],)) if isinstance(kind, tuple) else (name, _KINDS[kind])
         for name, kind in fields.items()
     ]
-    return np.dtype((np.record, kinds))
+    # Interpreted, these properties are several times faster than the attributes of np.record; compiled, there is no difference
+    row = type("Record", (np.void,), {"__slots__": (), **{name: _field(name) for name in fields}})
+    return np.dtype((row, kinds))
+
+
+def _field(name: str) -> property:
+    def put(row: Any, value: Any) -> None:
+        row[name] = value
+
+    return property(itemgetter(name), put)
 
 
 # Slots of Choice.note. WHY holds a sum of the reasons below; the others belong to the policy that wrote them.
