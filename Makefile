@@ -29,7 +29,7 @@ test-oldest: $(OLDEST)/ready  ## the tests with the oldest Python and dependenci
 	$(OLDEST)/bin/pytest -n auto --dist worksteal
 
 test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted (about an hour)
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -n auto --dist worksteal -p tests.plain -m 'not slow and not compiled'
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -p tests.plain -m 'not slow and not compiled'
 
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks

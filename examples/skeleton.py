@@ -4,6 +4,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.policies.arms import assign
 from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
@@ -45,8 +46,7 @@ class WinStayLoseShift(NamedTuple):
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Write one arm per unit into the choice."""
-        for unit in range(self.units):
-            choice.arms[unit] = memory.scalars[0].arm
+        assign(memory.scalars[0].arm, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per unit. The choice may be an old one: rewards can come late."""

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.experiments.claims import Claim
+from latentbandits.simulation.loop import COUNTS
 
 DRAWS = 10
 Key = tuple[str, str]
@@ -25,7 +26,7 @@ def runs(
     60 % from their mean, so that differences of a few per cent are not told apart. Further columns are exact; 0 where nothing is given.
     """
     pattern = np.linspace(-1, 1, draws)
-    names = ("optimal", "probes", "probe_rounds", "residual_gate", "margin_gate", "staleness_gate")
+    names = ("optimal", *COUNTS)
     frames = []
     for (case, policy), mean in regret.items():
         values = mean * (1 + 0.6 * pattern * ((case, policy) in shaky))

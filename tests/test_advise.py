@@ -13,13 +13,16 @@ import latentbandits as lb
 from latentbandits import cli, theory
 from latentbandits.advice.advise import HELD_OUT, candidates, looks
 from latentbandits.advice.explain import quantities
-from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid
+from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed
+from latentbandits.advice.vocabulary import QUANTITIES
+from latentbandits.advice.word import LINEAR
 from latentbandits.experiments.paper.worlds import published
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
+from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
 
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
 # regime -> what differs from the default, row of the paper's main table, and who may play
@@ -259,7 +262,7 @@ def test_advice_has_a_table_a_figure_and_python() -> None:
     alone = lb.advise(SMALL, ["ucb1"])
     assert "It was the only candidate." in alone.text()
     with pytest.raises(ValueError, match="advise: problem is HiddenMarkov"):
-        lb.advise(lb.HiddenMarkov())
+        lb.advise(lb.HiddenMarkov())  # type: ignore[arg-type]
 
 
 def test_advice_is_shown_and_saved(tmp_path: Path) -> None:
@@ -352,3 +355,14 @@ def test_who_nearly_flipped_it_is_never_the_winner() -> None:
     made = Race({"winner": np.array([9.0, 9.0, 1.0, 1.0]), "rival": np.array([5.0, 5.0])}, ["winner"])
     sweep = Sweep("dwell", Range(20, 50), [Point(30.0, lb.Problem(), made)], [])
     assert unconfirmed(sweep, "winner") == ["dwell near 30: rival did better on a few worlds, too few to be sure."]
+
+
+def test_every_quantity_is_swept_in_some_problem_and_every_kind_can_be_widened() -> None:
+    swept = set()
+    for kind in REGISTRY_OF_WORLDS:
+        if kind != "recorded":
+            problem = lb.Problem(kind=kind).widened()
+            ranges = {name: "0.1 to 0.9" for name in QUANTITIES if QUANTITIES[name].scale == LINEAR}
+            ranges = {name: text for name, text in ranges.items() if kind in QUANTITIES[name].kinds}
+            swept |= {*movable(problem.replace(**ranges))}
+    assert swept == {name for name, word in QUANTITIES.items() if word.swept} | {"horizon"}

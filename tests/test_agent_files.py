@@ -27,7 +27,7 @@ def test_every_truncated_or_altered_file_is_refused(tmp_path: Path) -> None:
     whole = saved(tmp_path / "agent").read_bytes()
     for size in range(0, len(whole), 41):
         (tmp_path / "part").write_bytes(whole[:size])
-        with pytest.raises(ValueError, match="is damaged or not an agent file but must be a file written by save"):
+        with pytest.raises(ValueError, match=r"must be a file written by save \(it is damaged"):
             lb.Agent.load(tmp_path / "part")
     for at in range(0, len(whole), 53):  # one flipped byte is noticed, or harmless (a date in a header, say)
         (tmp_path / "part").write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
@@ -64,25 +64,28 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
             ),
             "is 4 but must be 3",
         ),
-        (lambda description: description.update(version=0), "is damaged or not an agent file"),
-        (lambda description: description.update(max_open=0), "is damaged or not an agent file"),
-        (lambda description: description["policy"].update({"class": "BayesLimit"}), "a policy BayesLimit from outside"),
-        (lambda description: description.update(format="cake"), "is damaged or not an agent file"),
-        (lambda description: description.pop("policy"), "is damaged or not an agent file"),
+        (lambda description: description.update(version=0), "it is damaged, or something else"),
+        (lambda description: description.update(max_open=0), "it is damaged, or something else"),
+        (
+            lambda description: description["policy"].update({"class": "BayesLimit"}),
+            "policy of the file is 'BayesLimit' but must be one of this package",
+        ),
+        (lambda description: description.update(format="cake"), "it is damaged, or something else"),
+        (lambda description: description.pop("policy"), "it is damaged, or something else"),
         (
             lambda description: description["policy"].update({"class": "os:system"}),
-            "a policy os:system from outside the package",
+            "policy of the file is 'os:system' but must be one of this package",
         ),
         (
             lambda description: description["policy"].update({"class": "UCB1"}),
             "setting is 'lag' but must be one of arms",
         ),
-        (lambda description: description["policy"]["settings"].update(arms=3), "is damaged or not an agent file"),
+        (lambda description: description["policy"]["settings"].update(arms=3), "it is damaged, or something else"),
         (
             lambda description: description["policy"]["settings"].update(arms=1),
             "arms is 1 but must be an integer at least 2",
         ),
-        (lambda description: description["open"].append(77), "is damaged or not an agent file"),
+        (lambda description: description["open"].append(77), "it is damaged, or something else"),
     ],
 )
 def test_files_that_lie_are_refused(tmp_path: Path, change: Any, sentence: str) -> None:
@@ -96,9 +99,9 @@ def test_a_file_of_another_policy_is_refused(tmp_path: Path) -> None:
     assert lb.Agent.load(path, policy=lb.policy("adasp-ucb")).open == (30,)
     assert lb.Agent.load(path, policy=lb.TraceLearner).open == (30,)
     assert lb.Agent.load(path, policy="adasp-ucb").open == (30,)
-    with pytest.raises(ValueError, match="policy of the file is TraceLearner but must be UCB1, the expected one"):
+    with pytest.raises(ValueError, match="policy of the file is 'TraceLearner' but must be the expected UCB1"):
         lb.Agent.load(path, policy=lb.UCB1)
-    with pytest.raises(ValueError, match=r"policy of the file is TraceLearner\(.*staleness=50.*must be .*staleness=7"):
+    with pytest.raises(ValueError, match=r"policy of the file is \{.staleness.: 50\} but must be .*staleness=7"):
         lb.Agent.load(path, policy=lb.policy("adasp-ucb", staleness=7))
 
 

@@ -172,5 +172,5 @@ def test_user_code_counts_with_what_it_imports_from_its_folder(tmp_path: Path, m
 
 
 def test_user_code_without_a_file_is_refused() -> None:
-    with pytest.raises(ValueError, match="module is nowhere but must be one with a source file"):
+    with pytest.raises(ValueError, match="module is 'nowhere' but must be one with a source file"):
         closure("nowhere")

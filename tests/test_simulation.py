@@ -10,7 +10,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Realisation
+from latentbandits.protocols import GATES, REASONS, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import record_one
 
@@ -67,9 +67,7 @@ def test_regret_and_frequency_are_what_the_arms_say() -> None:
             assert found == {
                 "probes": len(starts),
                 "probe_rounds": int((why > 0).sum()),
-                "residual_gate": int((starts & 1 > 0).sum()),
-                "margin_gate": int((starts & 2 > 0).sum()),
-                "staleness_gate": int((starts & 4 > 0).sum()),
+                **{f"{REASONS[gate]}_gate": int((starts & gate > 0).sum()) for gate in GATES},
             }
 
 

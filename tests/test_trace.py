@@ -172,13 +172,11 @@ def test_gates_carry_their_thresholds_and_differ_in_shape_and_colour() -> None:
     trace = with_reasons(traced("adasp-ucb:staleness=23,margin=0.0123"), changed)
     figure = trace.figure()
     assert {name: points(figure, name)[0].tolist() for name in REASONS.values()} == {
+        **{name: [] for name in REASONS.values()},
         "residual": [311],
         "margin": [311, 321],
         "staleness": [331],
         "schedule": [341],
-        "continued": [],
-        "untried": [],
-        "rival": [],
     }
     assert points(figure, "probes")[0].tolist() == [311, 312, 321, 331, 341]
     assert trace.probes == 4

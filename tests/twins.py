@@ -13,6 +13,7 @@ from latentbandits.protocols import (
     Realisation,
 )
 from latentbandits.random import below, normal, stream, uniform
+from latentbandits.rewards import DISTRIBUTIONS
 from latentbandits.simulation.batch import record_one
 from tests import naive, naive_filter, naive_library, naive_peers
 
@@ -26,7 +27,15 @@ Played = tuple[np.ndarray, np.ndarray]
 # code can see, and rounding decides. So linear learners meet Gaussian worlds only; the others, whose sums of 0 and 1
 # are exact, meet both.
 GAUSSIAN: Mapping[str, Settings] = {"default": {}, "noisy": {"noise": 0.5}, "switching": {"stickiness": 0.5}}
-WORLDS: Mapping[str, Settings] = {**GAUSSIAN, "bernoulli": {"rewards": "bernoulli"}}
+# A distribution whose means cannot be 0 has them from 0.1 on
+WORLDS: Mapping[str, Settings] = {
+    **GAUSSIAN,
+    **{
+        name: {"rewards": name} | ({"span": (0.1, 1.0)} if row.means is not None and row.means.refuses(0.0) else {})
+        for name, row in DISTRIBUTIONS.items()
+        if name != "gaussian"
+    },
+}
 
 TWINS: Mapping[type, Callable[..., naive.Twin]] = {
     lb.TraceLearner: naive.NaiveTraces,

@@ -16,7 +16,7 @@ from latentbandits.files import write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, NOTES, REASONS, WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
-from latentbandits.settings import describe, refuse, whole
+from latentbandits.settings import Refusal, describe, refuse, whole
 
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
@@ -263,10 +263,8 @@ class Agent:
         if version != FORMAT_VERSION:
             writer = description.get("written_by")
             hint = "; update latentbandits" if version > FORMAT_VERSION else ""
-            raise ValueError(
-                f"Agent: format version of {os.fspath(path)} (written by {writer}) is {version} "
-                f"but must be {FORMAT_VERSION}{hint}"
-            )
+            field = f"format version of {os.fspath(path)} (written by {writer})"
+            raise refuse("Agent", field, version, f"{FORMAT_VERSION}{hint}")
         made: Self = cls.__new__(cls)
         try:
             kind, settings = str(description["policy"]["class"]), dict(description["policy"]["settings"])
@@ -310,9 +308,9 @@ def class_name(kind: type) -> str:
     return kind.__name__ if registry.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
 
 
-def damaged(path: str | os.PathLike[str]) -> ValueError:
+def damaged(path: str | os.PathLike[str]) -> Refusal:
     """Return the refusal of a file that cannot be read."""
-    return ValueError(f"Agent: {os.fspath(path)} is damaged or not an agent file but must be a file written by save")
+    return refuse("Agent", "file", os.fspath(path), "a file written by save (it is damaged, or something else)")
 
 
 def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
@@ -324,16 +322,19 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
-            raise ValueError(f"Agent: policy of the file is {name} but must be {wanted}, the expected one")
+            raise refuse("Agent", "policy of the file", name, f"the expected {wanted}")
         known = {wanted: kind}
     if name not in known or not hasattr(known[name], "choose"):
-        raise ValueError(
-            f"Agent: the file holds a policy {name} from outside the package; "
-            "pass its class, as in Agent.load(path, policy=...)"
+        raise refuse(
+            "Agent",
+            "policy of the file",
+            name,
+            "one of this package, or its class given by Agent.load(path, policy=...)",
         )
     made = known[name](**settings)
     if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
-        raise ValueError(f"Agent: policy of the file is {made} but must be {expected}, the expected one")
+        differ = {key: value for key, value in describe(made).items() if value != describe(expected)[key]}
+        raise refuse("Agent", "policy of the file", differ, f"the expected {expected}")
     return made
 
 

@@ -193,7 +193,7 @@ def _explained(names: list[str]) -> Iterator[None]:
         yield
     except (NumbaError, UnsupportedBytecodeError) as problem:
         raise CompileError(
-            f"{', '.join(names)}: code is not compilable but must be what numba can compile, "
+            f"{', '.join(names) or 'latentbandits'}: code is not compilable but must be what numba can compile, "
             f"with choose, learn and kernels that allocate nothing ({_location(str(problem))})"
         ) from problem
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from latentbandits.compiled import fast, kernel
 from latentbandits.random import Purpose, Stream, normal, stream, uniform
-from latentbandits.settings import AtLeast, Vector, Within, refuse
+from latentbandits.settings import Above, AtLeast, Vector, Within, refuse
 
 
 def sample_gaussian(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:
@@ -48,7 +48,7 @@ class Distribution(NamedTuple):
     sample: Callable[[np.ndarray, np.ndarray, Stream, np.ndarray], None]
     summary: str
     noisy: bool
-    means: AtLeast | Within | None
+    means: Above | AtLeast | Within | None
     variance: Callable[[np.ndarray, float], np.ndarray]
 
 
@@ -69,7 +69,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
     ),
 }
 NAMES = tuple(DISTRIBUTIONS)
-_BERNOULLI = NAMES.index("bernoulli")
+_GAUSSIAN, _BERNOULLI = NAMES.index("gaussian"), NAMES.index("bernoulli")
 
 
 @kernel
@@ -78,8 +78,10 @@ def log_likelihood(distribution: int, reward: float, mean: float, scale: float) 
     if distribution == _BERNOULLI:
         chance = mean if reward > 0.5 else 1.0 - mean
         return math.log(chance) if chance > 0 else -np.inf
-    away = (reward - mean) / scale
-    return -0.5 * away * away
+    if distribution == _GAUSSIAN:
+        away = (reward - mean) / scale
+        return -0.5 * away * away
+    return math.nan  # a distribution without a branch here has no likelihood, and no limit
 
 
 def check_means(owner: str, field: str, means: object, rewards: str) -> None:

@@ -243,7 +243,10 @@ def _accept(owner: str, name: str, value: Any, field: Field) -> Any:
     if isinstance(rule, OneOf):
         return _chosen(owner, name, value, rule, kind)
     if isinstance(rule, Interval):
-        low_high = array(owner, name, value, Vector(1))
+        try:
+            low_high = array(owner, name, value, Vector(1))
+        except Refusal as refusal:
+            raise refusal.at(rule=rule) from None
         if low_high.shape != (2,) or not low_high[0] < low_high[1]:
             raise refuse(owner, name, value, rule)
         return float(low_high[0]), float(low_high[1])
@@ -278,9 +281,9 @@ def _chosen(owner: str, name: str, value: Any, rule: OneOf, kind: type) -> int |
 def checked(cls: Cls) -> Cls:
     """Make a NamedTuple class, or a frozen dataclass, check and normalise its fields whenever one is made.
 
-        Each field may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy
-        has one compiled form. A method ``check(self)`` may add rules that span fields. Objects
-    with equal fields are equal, arrays included.
+    Each field may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy
+    has one compiled form. A method ``check(self)`` may add rules that span fields. Objects with equal fields are equal, arrays
+    included.
 
     Examples
     --------

@@ -232,7 +232,7 @@ def _read(path: str) -> dict[str, Any]:
     known = {"policy": str, "arms": int, "settings": dict}
     for key in found:
         if key not in known:
-            rule = f"one of {', '.join(known)} (the file of a problem goes before --policies)"
+            rule = f"one of {', '.join(known)} (this may be the file of a problem)"
             raise Refusal(f"policy: {path}", "key", key, rule)
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):

@@ -28,7 +28,7 @@ from latentbandits.advice.result import Result, problem_values, records
 from latentbandits.policies.groups import AB_TEST, CLASSIC, CONTROL, LIMIT, ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Stages
-from latentbandits.protocols import Oracle, World
+from latentbandits.protocols import Oracle
 from latentbandits.settings import describe, refuse, whole
 from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import interval
@@ -172,7 +172,7 @@ class Advice(Result):
 
 
 def advise(
-    problem: World | Mapping[str, Any] | str | Path,
+    problem: Problem | Mapping[str, Any] | str | Path,
     policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
     *,
     horizon: int | None = None,
@@ -226,7 +226,7 @@ def advise(
     if always_the_same(problem, problem.seed):
         raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = candidates(problem, policies)
-    made = as_policies(specs, problem)
+    made = as_policies(specs, problem, "advise")
     for label, one in made.items():
         check_units(label, one, problem.units)
         if isinstance(one, Oracle) or label == LIMIT:

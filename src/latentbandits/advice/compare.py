@@ -128,7 +128,7 @@ def compare(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with the rounds played so far and in all.
+        Called with the rounds played so far and the total.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def compare(
     specs = labelled(policies if policies is not None else described.policies or defaults(described))
     if specs.get(LIMIT, LIMIT) != LIMIT:
         raise refuse("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
-    made = as_policies(specs, described)
+    made = as_policies(specs, described, "compare")
     for label, one in made.items():
         check_units(label, one, described.units)
     if LIMIT not in made and has_limit(described):

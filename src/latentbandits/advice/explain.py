@@ -18,7 +18,7 @@ NEVER = 1e-12
 QUANTILES = (0.1, 0.5, 0.9)
 # quantity in the table -> what it is
 MEANING = {
-    "separation": "Gamma_B: distance of the two states most alike, over all arms",
+    "separation": "Gamma_B: distance of the two most similar states, over all arms",
     "separation / noise": "the same in standard deviations of one reward of a probe",
     "switching rate": "q: probability, at most, that the state changes from one round to the next",
     "decoding error": "how often one fingerprint of all arms names the wrong state (the nearest one)",
@@ -98,7 +98,7 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
     else:
         reading = "only a policy that combines many rounds can tell the states apart"
     found = [
-        f"The two states most alike are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
+        f"The two most similar states are {short(apart)} noise deviations apart (Gamma_B), and one fingerprint names the wrong state "
         f"in {percent(error)} of probes: {reading}."
     ]
     if not math.isfinite(at["best interval"]) and at["switching rate"] > 0:

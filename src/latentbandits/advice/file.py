@@ -118,7 +118,7 @@ def numbers_of(path: str) -> list[list[float]]:
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        reason = (getattr(problem, "strerror", None) or "not a text").lower()
+        reason = (getattr(problem, "strerror", None) or "not a text file").lower()
         raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
     found: list[list[float]] = []
     for number, content in enumerate(lines, start=1):

@@ -9,10 +9,12 @@ import numpy as np
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import Race, p_value, race
 from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import QUANTITIES
+from latentbandits.advice.vocabulary import QUANTITIES, WORDS
+from latentbandits.advice.word import INTEGER, LINEAR
 from latentbandits.presentation.progress import Report, Stages
+from latentbandits.settings import Within
 from latentbandits.simulation.batch import simulate
-from latentbandits.worlds.registry import DRIFT, HIDDEN_MARKOV, RECORDED, SEASONS
+from latentbandits.worlds.registry import DRIFT, HIDDEN_MARKOV, RECORDED, REGISTRY
 
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen
 CHECK = 3_000_000
@@ -244,13 +246,13 @@ def movable(problem: Problem) -> list[str]:
     """Return the quantities whose change could change the advice."""
     if problem.kind == RECORDED:
         return []
-    sampled = isinstance(problem.means, Range)
-    found = ["timescale"] if problem.kind == DRIFT else []
-    if problem.kind in (HIDDEN_MARKOV, SEASONS):
-        found += ["dwell"] if problem.transition is None else []
-        found += ["states"] if sampled and problem.transition is None else []
-    found += ["noise"] if problem.rewards == "gaussian" else []
-    found += ["carryover"] if problem.kind == HIDDEN_MARKOV and "carryover" in problem.vague else []
+    matrices = [WORDS[name] for name in ("means", "transition") if isinstance(getattr(problem, name), list)]
+    fixed = {size for word in matrices for size in word.sizes} | {word.group for word in matrices}
+    found = []
+    for name in ("dwell", *(name for name in QUANTITIES if name != "dwell")):
+        has = getattr(problem, name) is not None or (name == "dwell" and problem.stickiness is not None)
+        free = name not in fixed and (QUANTITIES[name].scale != LINEAR or name in problem.vague)
+        found += [name] if has and free and QUANTITIES[name].swept else []
     return [*found, "horizon"]
 
 
@@ -278,14 +280,17 @@ def grid(problem: Problem, quantity: str) -> list[float]:
     points = POINTS_EXACT if low == high else POINTS
     if quantity == "horizon":
         return [float(n) for n in np.unique(np.geomspace(max(50, high / 64), high, 4).round().astype(int))]
-    if quantity == "carryover":
-        return [float(value) for value in np.linspace(0, 1, points)]
+    word = QUANTITIES[quantity]
+    if word.scale == LINEAR:
+        whole = isinstance(word.rule, Within)
+        first, last = (word.rule.low, word.rule.high) if whole else (2 * low - high, 2 * high - low)
+        return [float(value) for value in np.linspace(first, last, points)]
     if quantity == "noise":
         low, high = max(low, 1e-3 * problem.scale), max(high, 1e-3 * problem.scale)
     stretch = STRETCH_EXACT if low == high else STRETCH
     ends = max(least(quantity), low / stretch), max(high, min(MOST.get(quantity, math.inf), high * stretch))
     values = np.geomspace(*ends, points)
-    if QUANTITIES[quantity].type == "integer":
+    if word.type == INTEGER:
         return [float(n) for n in np.unique(values.round())]
     return [float(value) for value in values]
 
@@ -297,12 +302,12 @@ def least(quantity: str) -> float:
 
 def counts(quantity: str) -> bool:
     """Whether a quantity is a whole number."""
-    return quantity == "horizon" or QUANTITIES[quantity].type == "integer"
+    return quantity == "horizon" or QUANTITIES[quantity].type == INTEGER
 
 
 def move(problem: Problem, quantity: str, value: float) -> Problem:
     """Return the problem with one quantity at a value."""
-    rounded = counts(quantity) or (problem.kind == SEASONS and quantity == "dwell")
+    rounded = counts(quantity) or REGISTRY[problem.kind].takes_integer(quantity)
     return problem.replace(**{quantity: round(value) if rounded else value})
 
 
@@ -313,10 +318,12 @@ def within(values: Sequence[float], known: Range) -> list[int]:
 
 
 def away(value: float, known: Range) -> float:
-    """Return how many times a value lies outside a range, as a logarithm."""
+    """Return how far a value lies outside a range: on a logarithmic scale, or on a linear one for a range that begins at 0 or below."""
     if known.low <= value <= known.high:
         return 0.0
     edge = known.low if value < known.low else known.high
+    if known.low <= 0:
+        return abs(value - edge)
     return abs(math.log(max(value, 1e-12) / max(edge, 1e-12)))
 
 

@@ -1,11 +1,12 @@
-"""A problem as its owner describes it: exact where it is known, a range where it is not. It is a world that can be simulated."""
+"""A problem as a user describes it: exact where it is known, a range where it is not. It is a world that can be simulated."""
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, Signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ SIZES = ("units", "horizon", "runs", "seed")
 
 
 class Problem:
-    """A problem in its owner's words; what is left out is as in the paper's default world.
+    """A problem in the user's words; what is left out is as in the paper's default world.
 
     Quantities that are not known exactly are ranges: ``"3 to 20"`` or ``(3, 20)``. Every run then samples its own value, evenly on a
     logarithmic scale (carryover on a linear one). A problem is a world: `latentbandits.simulate` takes it, too. It does not change;
@@ -37,11 +38,6 @@ class Problem:
     Parameters
     ----------
     [words]
-
-    Attributes
-    ----------
-    given : dict
-        The words that were given, as they were given.
 
     Examples
     --------
@@ -58,7 +54,6 @@ class Problem:
     """
 
     __signature__ = Signature([Parameter(word, Parameter.KEYWORD_ONLY, default=None) for word in WORDS])
-    given: Mapping[str, Any]
     kind: str
     arms: int
     units: int
@@ -79,7 +74,8 @@ class Problem:
         rows = file.numbers_of(values["file"]) if "file" in values else None
         _add_sizes(given, values, rows)
         _add_defaults(values)
-        vars(self).update({word: values.get(word) for word in WORDS}, given=given, _rows=rows)
+        vars(self).update({word: values.get(word) for word in WORDS}, _given=given, _rows=rows)
+        _check_specs(values.get("policies", ()), values["arms"])
         for end in (0, 1):  # what no world can be is refused now, not during a run
             world = self._world({word: self.range(word)[end] for word in self.quantities})
             if self.separation is not None:
@@ -89,6 +85,11 @@ class Problem:
             raise WORDS["horizon"].refusal(
                 self.horizon, f"at most {most} rounds with {self.units * self.arms} rewards each"
             )
+
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The words that were given, as they were given."""
+        return MappingProxyType(self._given)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"problem: {name} cannot be set; use replace({name}=...)")
@@ -127,7 +128,7 @@ class Problem:
         """The spread of the means, to which noise is compared."""
         if isinstance(self.means, Range):
             return self.means.high - self.means.low
-        return float(np.ptp(np.asarray(self.means, dtype=float))) or 1.0
+        return 1.0 if self.means is None else float(np.ptp(np.asarray(self.means, dtype=float))) or 1.0
 
     def replace(self, **words: Any) -> Self:
         """Return the same problem with some words changed; words of one group, such as dwell and stickiness, replace each other.
@@ -208,7 +209,10 @@ def _accepted(given: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in given.items():
         word = WORDS[name]
         if kind not in word.kinds:
-            raise word.refusal(value, f"left out for kind {kind} (only {', '.join(word.kinds)} has it)")
+            raise word.refusal(
+                value,
+                f"left out for kind {kind} (only {' and '.join(word.kinds)} {'has' if len(word.kinds) == 1 else 'have'} it)",
+            )
         for other in values:
             if word.group and WORDS[other].group == word.group:
                 raise word.refusal(value, f"left out when {other} is given")
@@ -221,6 +225,16 @@ def _accepted(given: Mapping[str, Any]) -> dict[str, Any]:
     if "file" in arguments and "file" not in values:
         raise WORDS["file"].refusal(None, f"the path of a file for kind {kind}")
     return values
+
+
+def _check_specs(specs: Iterable[str], arms: int) -> None:
+    """Refuse specs that no policy has."""
+    for spec in specs:
+        try:
+            if spec not in ("all", "paper"):  # groups, for advice
+                policy(spec, arms=arms)
+        except Refusal as refusal:
+            raise Refusal(OWNER, "policies", spec, f"specs of policies ({refusal})") from None
 
 
 def _noisy(values: Mapping[str, Any]) -> bool:
@@ -243,8 +257,8 @@ def _add_sizes(given: Mapping[str, Any], values: dict[str, Any], rows: list[list
     for size, (count, source) in following.items():
         if values.setdefault(size, count) != count:
             raise WORDS[size].refusal(given[size], f"{count}, as in {source}")
-    if rows is not None:
-        values.setdefault("horizon", len(rows))
+    if rows is not None and values.setdefault("horizon", len(rows)) > len(rows):
+        raise WORDS["horizon"].refusal(given["horizon"], f"at most the {len(rows)} rounds of the file")
 
 
 def _add_defaults(values: dict[str, Any]) -> None:
@@ -347,7 +361,9 @@ def as_problem(problem: Any = None, **words: Any) -> Any:
     if isinstance(problem, Problem | WorldProblem):
         return problem.replace(**words) if words else problem
     if not isinstance(problem, World) or isinstance(problem, type):
-        raise Refusal(OWNER, "description", problem, "a Problem, the path of a TOML file or a world")
+        raise Refusal(
+            OWNER, "description", problem, "a Problem, the path of a TOML file, a mapping of words or a world"
+        )
     return WorldProblem(problem).replace(**words)
 
 
@@ -355,18 +371,11 @@ def _from_file(path: str | Path, changes: Mapping[str, Any]) -> Problem:
     """Return the problem that a file describes, or refuse it with the line of the mistake."""
     words, where = file.read(path)
     try:
-        found = Problem(**_replaced(words, changes))
+        return Problem(**_replaced(words, changes))
     except Refusal as refusal:
         if refusal.field in changes or refusal.field not in words:
             raise
         raise refusal.at(owner=where(refusal.field)) from None
-    for spec in words.get("policies", ()):
-        try:
-            if spec not in ("all", "paper"):  # groups, for advice
-                policy(spec, arms=found.arms)
-        except Refusal as refusal:
-            raise refusal.at(owner=f"{where('policies')}: {refusal.owner}") from None
-    return found
 
 
 def _plain(value: Any) -> Any:

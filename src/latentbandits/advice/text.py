@@ -10,7 +10,7 @@ from latentbandits.advice.ranges import Range
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
 from latentbandits.rewards import DISTRIBUTIONS
-from latentbandits.settings import describe
+from latentbandits.settings import Within, describe
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -84,7 +84,7 @@ def remarks(problem: object) -> list[str]:
     if not isinstance(problem, Problem) or not isinstance(problem.means, Range) or problem.kind == "recorded":
         return []
     low, high = problem.means
-    if not DISTRIBUTIONS[problem.rewards].noisy or (low >= -0.5 and high <= 2 and high - low >= 0.25):
+    if isinstance(DISTRIBUTIONS[problem.rewards].means, Within) or (low >= -0.5 and high <= 2 and high - low >= 0.25):
         return []
     return [
         f"Means are from {short(low)} to {short(high)}: state-library and its variants learn the scale; all others assume rewards of "

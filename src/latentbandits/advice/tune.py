@@ -200,7 +200,7 @@ def tune(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with the number of steps done and in all: a step per trial, and one for the held-out worlds.
+        Called with the number of steps done and the total: a step per trial, and one for the held-out worlds.
 
     Returns
     -------

@@ -69,6 +69,7 @@ _WORDS = (
         scale=COMPLEMENT,
         example="0.99",
         label="stickiness (probability that a regime lasts one more round)",
+        swept=False,  # as dwell
     ),
     Word(
         "transition",
@@ -136,12 +137,13 @@ _WORDS = (
     Word(
         "separation",
         NUMBER,
-        "distance of the two states most alike, over all arms; for means that are sampled",
+        "distance of the two most similar states, over all arms; for means that are sampled",
         "DISTANCE",
         Above(0),
         ranged=True,
         example="0.2",
-        label="separation (distance of the two states most alike)",
+        label="separation (distance of the two most similar states)",
+        swept=False,
     ),
     Word(
         "file", PATH, "recorded rewards: a column per arm, a line per round", "CSV", "a path", example='"rewards.csv"'
@@ -173,7 +175,7 @@ _WORDS = (
         SPECS,
         "specs of the policies that are compared, or of the candidates; `tune` ignores it",
         "POLICY",
-        "a list of texts in quotes",
+        "a list of strings",
         world=False,
         note="six common ones; `advise`: all that the units permit",
         example='["state-library", "adasp-ucb", "adasp-ucb:staleness=12,min_gap=4", "glr-ucb", "sw-ucb", "ucb1"]',

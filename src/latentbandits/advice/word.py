@@ -1,6 +1,7 @@
 """A word of a problem: what it may be, how it is checked, and how a range of it is sampled."""
 
 import math
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,7 @@ class Word(NamedTuple):
     sizes : for a matrix, the words that follow from its shape
     world : whether it is an argument of worlds; only kinds of world that take it have the word
     label : of an axis, with the unit
+    swept : whether `advise` looks for values at which another policy wins; a word with a linear scale only if it is a range
     note : what else the docs say about the default
     example : a value as TOML, for a word without a default or with two forms
     """
@@ -53,6 +55,7 @@ class Word(NamedTuple):
     sizes: tuple[str, ...] = ()
     world: bool = True
     label: str = ""
+    swept: bool = True
     note: str = ""
     example: str = ""
 
@@ -75,20 +78,22 @@ class Word(NamedTuple):
         if self.type == NAME:
             return "one of " + ", ".join(self.rule)
         if self.type in (INTEGER, NUMBER):
-            plain = f"{'an integer' if self.type == INTEGER else 'a finite number'} {self.rule}"
+            plain = f"{'an integer' if self.type == INTEGER else 'a finite number'} {self.rule or ''}".rstrip()
             return f"{plain}, or a range LOW to HIGH" if self.ranged else plain
         return str(self.rule)
 
     def accept(self, value: Any) -> Any:
         """Return a value in its plain form, or refuse it."""
         if self.type == NAME:
-            if value not in self.rule:
+            if not isinstance(value, str) or value not in self.rule:
                 raise self.refusal(value, self.must_be + nearest(str(value), self.rule))
             return value
         if self.type in (INTEGER, NUMBER):
             return self._quantity(value) if self.ranged else self._count(value)
         if self.type == MATRIX:
             return self._matrix(value)
+        if self.type == PATH and isinstance(value, os.PathLike):
+            value = os.fspath(value)
         texts = value if self.type == SPECS else [value]
         if not isinstance(texts, list | tuple) or not texts or not all(isinstance(text, str) for text in texts):
             raise self.refusal(value, self.must_be)
@@ -133,9 +138,9 @@ class Word(NamedTuple):
             raise self.refusal(value, self.must_be)
         for end in ends:
             exact = finite(OWNER, self.name, end, self.must_be)
-            if self.rule.refuses(exact) or (self.type == INTEGER and exact != int(exact)):
+            if (self.rule is not None and self.rule.refuses(exact)) or (self.type == INTEGER and exact != int(exact)):
                 raise self.refusal(value, self.must_be)
-            if exact > LARGEST_REWARD:
+            if abs(exact) > LARGEST_REWARD:
                 raise self.refusal(value, f"at most {LARGEST_REWARD:g}")
         if ends[0] > ends[1]:
             raise self.refusal(value, LOWER_FIRST.format("3 to 20"))
@@ -146,8 +151,11 @@ class Word(NamedTuple):
         """Return rows of numbers, or the range from which numbers are sampled."""
         ends = parsed(value) if self.ranged else None
         try:
-            matrix = np.asarray(value if ends is None else ends, dtype=float)
-        except (TypeError, ValueError):
+            matrix = np.asarray(value if ends is None else ends)
+            if matrix.dtype.kind not in "iuf":
+                raise TypeError
+            matrix = matrix.astype(float)
+        except (TypeError, ValueError, OverflowError):
             raise self.refusal(value, self.must_be) from None
         if not (np.abs(matrix) <= LARGEST_REWARD).all():  # NaN included
             raise self.refusal(value, f"finite numbers of size at most {LARGEST_REWARD:g}")

@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         module = importlib.import_module(f"latentbandits.cli.{name}")
-        sub = commands.add_parser(name, help=summary, description=module.__doc__)
+        sub = commands.add_parser(name, help=summary, description=module.__doc__, allow_abbrev=False)
         module.configure(sub)
         sub.set_defaults(run=module.run)
     options = parser.parse_args(arguments)

@@ -9,7 +9,7 @@ def configure(parser: argparse.ArgumentParser, left_out: str) -> None:
     """Declare the options; `left_out` says what is taken for words that are left out."""
     parser.add_argument("problem", nargs="?", metavar="FILE", help="a TOML file that describes the problem")
     parser.add_argument(
-        "--write-example", metavar="FILE", type=Path, help="write a commented description of a problem, and stop"
+        "--write-example", metavar="FILE", type=Path, help="write a commented description of a problem and exit"
     )
     words(parser, left_out)
     parser.add_argument("--workers", type=int, metavar="N", help="threads (default: one per core)")

@@ -45,7 +45,7 @@ def reproduce(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with rounds done and in all, of all experiments together.
+        Called with rounds done and the total, of all experiments together.
     finished : callable, optional
         Called with each outcome as soon as it is there.
     """

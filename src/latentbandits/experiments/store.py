@@ -193,6 +193,8 @@ class Store:
         try:
             with np.load(BytesIO(self._path(key).read_bytes()), allow_pickle=False) as file:
                 found = {name: file[name] for name in shapes}
+                # written when there were fewer gates: those that came later never opened
+                found["counts"] = np.pad(found["counts"], ((0, 0), (0, max(0, len(COUNTS) - found["counts"].shape[1]))))
         except Exception:  # not there, or damaged: an archive fails in a dozen ways
             return None
         valid = {name: part.shape for name, part in found.items()} == shapes

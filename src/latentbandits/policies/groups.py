@@ -1,4 +1,4 @@
-"""Groups of policies by name: the paper's, what they are compared with, and the limit of all."""
+"""Groups of policies by name: the paper's, what they are compared with, and the reference limit."""
 
 from latentbandits.policies.registry import REGISTRY, policy
 from latentbandits.policies.traces import TraceLearner

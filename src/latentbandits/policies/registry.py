@@ -114,7 +114,7 @@ REGISTRY: Mapping[str, Registration] = {
         "StateLibrary",
         StateLibrary,
         _fixed(),
-        "remembers every state met and weighs hypotheses about the present one; needs no settings",
+        "keeps a library of states and tracks the present one with a particle filter; needs no settings",
         hue="black",
     ),
     "state-library-forgetful": Registration(

@@ -24,7 +24,7 @@ class ThompsonSampling(NamedTuple):
     """Sample every arm's mean from its Gaussian posterior and play the highest (Thompson 1933).
 
     The posterior of an arm with n rewards that sum to s is ``N(s / (n + w), noise^2 / (n + w))`` with prior weight w: a prior of w
-    imaginary rewards of 0.
+    pseudo rewards of 0.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class ThompsonSampling(NamedTuple):
     noise : float
         Standard deviation of a reward, as the policy believes.
     prior_weight : float
-        Number of imaginary rewards in the prior.
+        Number of pseudo rewards in the prior.
 
     Examples
     --------

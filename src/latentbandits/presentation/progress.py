@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable
 
-Report = Callable[[int, int], None]  # called with the rounds done and in all
+Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 15.0  # seconds between two lines off a terminal
 STEADY = 0.1  # before this share is done, most of the time may have gone into compiling
 
@@ -17,7 +17,7 @@ def wipe() -> None:
 
 
 class Progress:
-    """How far, how fast and how long still: one line that changes on a terminal, a new line now and then elsewhere.
+    """How far, how fast and how long still: one line that changes on a terminal, a new line periodically elsewhere.
 
     As a context manager it wipes the line in the end, also after an error or an interrupt.
 
@@ -41,7 +41,7 @@ class Progress:
         self._shown = 0.0 if self._watched else self._begin
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show that so much of all is done; without a total, how much that is."""
+        """Show how much is done, of a total if there is one."""
         now = time.perf_counter()
         if self._watched and done == total:
             self.close()
@@ -77,7 +77,7 @@ class Stages:
     Parameters
     ----------
     progress : callable or None
-        Called with the rounds done so far and at most in all, of all stages together.
+        Called with the rounds done so far and an upper bound of the total, of all stages together.
     *most : int
         Rounds that each stage takes at most, in order.
 

@@ -65,7 +65,7 @@ def simulate(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with the rounds played so far and in all, in the calling thread.
+        Called with the rounds played so far and the total, in the calling thread.
     interpreted : bool
         Run the same code without compiling it: about a thousand times slower, for debugging.
 
@@ -153,18 +153,20 @@ def labelled(policies: Any) -> dict[str, Any]:
     return named
 
 
-def as_policies(policies: Iterable[Any] | Mapping[str, Any], world: World) -> dict[str, Contestant]:
+def as_policies(
+    policies: Iterable[Any] | Mapping[str, Any], world: World, owner: str = "simulate"
+) -> dict[str, Contestant]:
     """Return labelled policies that fit the world, or refuse."""
     named = labelled(policies)
     if not named:
-        raise refuse("simulate", "policies", [], "at least one policy")
+        raise refuse(owner, "policies", [], "at least one policy")
     for label, given in named.items():
         if isinstance(given, str):
             named[label] = policy(given, arms=world.arms)
         elif not isinstance(given, Policy | Oracle) or isinstance(given, type):
-            raise refuse("simulate", f"policies[{label!r}]", given, "a policy or the name of one")
+            raise refuse(owner, f"policies[{label!r}]", given, "a policy or the name of one")
         if named[label].arms != world.arms:
-            raise refuse("simulate", f"policies[{label!r}].arms", named[label].arms, f"the world's {world.arms}")
+            raise refuse(owner, f"policies[{label!r}].arms", named[label].arms, f"the world's {world.arms}")
     return named
 
 
@@ -180,7 +182,8 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
         if part.shape != shapes[name]:
             raise refuse("world", f"shape of {name}", part.shape, shapes[name])
         if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # NaN fails too
-            raise refuse("world", name, "not finite or too large", f"finite numbers of size at most {LARGEST_REWARD:g}")
+            bad = part.flat[np.argmax(~(np.abs(part) <= LARGEST_REWARD))]
+            raise refuse("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
     return Realisation(parts["means"], parts["rewards"], parts["context"], realisation.states, realisation.truth)
 
 

@@ -17,7 +17,7 @@ _WAVES = 32
 @checked
 @dataclass(frozen=True)
 class Drift:
-    """Means that wander through an interval as smooth random curves, uniform at any moment.
+    """Means that move smoothly within an interval as smooth random curves, uniform at any moment.
 
     Each arm's curve is a sum of random waves (an approximate Gaussian process with a squared-exponential kernel) pushed through the normal
     distribution function.
@@ -29,7 +29,7 @@ class Drift:
     timescale : float
         Rounds after which a mean has changed a lot (the kernel's length scale).
     span : pair of float
-        Interval that the means wander through.
+        Interval that the means move smoothly within.
     noise : float
         Standard deviation of Gaussian rewards.
     unit_noise : sequence of float, optional

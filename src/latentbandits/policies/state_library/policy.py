@@ -77,7 +77,7 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
 class StateLibrary(NamedTuple):
     """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
 
-    A library holds the mean reward of every arm in every state met so far. Which state we are in now is uncertain, so up to `particles`
+    A library holds the mean reward of every arm in every state encountered. Which state we are in now is uncertain, so up to `particles`
     hypotheses are kept, each with a library of its own, weighed by Bayes' rule: a Rao-Blackwellised particle filter for a sticky hidden
     Markov chain with any number of states. The arm with the highest index is played: its expected reward, plus a bonus where it is untried
     in the believed state, plus its worth as a test between particles that disagree on what to do. A lag model, from the last reward to
@@ -113,9 +113,9 @@ class StateLibrary(NamedTuple):
     novelty : float
         Mass of states never seen, in entries, on top of the number of states entered once.
     stay_prior : float
-        Imaginary rounds in which the state stayed.
+        Pseudo-rounds in which the state stayed.
     change_prior : float
-        Imaginary rounds in which it changed.
+        Pseudo-rounds in which it changed.
     structure : float
         Prior odds that changes follow counted transitions rather than how often states occur; 0 to learn no transitions.
     levels : int

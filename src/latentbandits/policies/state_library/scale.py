@@ -17,7 +17,8 @@ _NOISE_SHARE, _NOISE_PAIRS = 0.1, 4.0
 _UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1]
 _OUTSIDE = 4.2  # rewards farther outside the range than this, in units of the noise, widen it
 _WIDEN = 0.25
-_REACH = 30.0  # rewards farther outside than this, in widths of the range, count as if they were there: one absurd reward cannot spoil all
+# Rewards farther outside than this, in widths of the range, count as if they were there: a single outlier cannot ruin the range
+_REACH = 30.0
 
 
 @kernel
