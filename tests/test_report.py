@@ -130,7 +130,7 @@ def test_a_damaged_table_is_named(site: Path, tmp_path: Path, capsys: pytest.Cap
 
 def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", "--out", str(tmp_path)]) == 2
-    assert "holds no results" in capsys.readouterr().err
+    assert "but must be a folder that `latentbandits reproduce` has filled" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []  # looking leaves no trace
 
 

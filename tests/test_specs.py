@@ -18,7 +18,7 @@ POLICIES_REFUSED = {
     "adasp-ucb:": "name is 'adasp-ucb:'",
     "ucb1:arms=5": "setting is 'arms=5' but must be a setting other than arms",
     "adasp-ucb:staleness=0": "staleness is 0 but must be an integer at least 1",
-    "adasp-ucb:staleness=1,staleness=2": "each setting once",
+    "adasp-ucb:staleness=1,staleness=2": "given only once",
     "adasq-ucb": "did you mean adasp-ucb?",
     "no_such_module:Policy": "a class in a module that can be imported from here (ModuleNotFoundError",
     "latentbandits.policies.ucb1:UCB7": "imported from here (AttributeError",

@@ -91,7 +91,7 @@ def test_the_command_has_the_defaults_of_the_function() -> None:
         (["tune", "d-ucb", "none.toml"], "file is 'none.toml' but must be a TOML file"),
         (["tune", "d-ucb", "--search", "discont=0.9 to 0.99"], "did you mean discount"),
         (["tune", "d-ucb", "--search", "discount"], "--search: setting is 'discount' but must be KEY=VALUE"),
-        (["tune", "d-ucb", "--search", "discount=0.9,0.99", "discount=0.5,0.6"], "each setting once"),
+        (["tune", "d-ucb", "--search", "discount=0.9,0.99", "discount=0.5,0.6"], "given only once"),
         (["tune", "d-ucb", "--out", "a.yaml"], "--out is 'a.yaml' but must be a file name that ends in .toml"),
         (["tune", "d-ucb", "--out", "no/a.toml"], "--out is 'no/a.toml' but must be a file in a folder that exists"),
         (["tune", "d-ucb", "--figure", "a.gif"], "--figure is 'a.gif' but must be a file name that ends in .svg"),

@@ -339,7 +339,7 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
 
 
 def fitting(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
-    """Return a saved array that has the right shape and type; files keep the fields of a record, but not that it is one."""
+    """Return a saved array that has the right shape and type; files keep the fields of a record but not its type."""
     found = arrays[name]
     if found.shape != like.shape or found.dtype.descr != like.dtype.descr:
         raise KeyError(name)

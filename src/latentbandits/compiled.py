@@ -91,7 +91,7 @@ def _sources() -> dict[str, tuple[int, int, int]]:
     """Return the dates and the size of every source file that may be compiled."""
     found = {}
     folders = [str(_PACKAGE)]
-    with contextlib.suppress(OSError):  # a package that is no folder has no files
+    with contextlib.suppress(OSError):  # a package that is not a folder has no files
         for folder in folders:  # which grows; this runs at import, so it must be quick
             for item in os.scandir(folder):
                 if item.is_dir() and item.name not in _NEVER_COMPILED:

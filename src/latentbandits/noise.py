@@ -20,9 +20,8 @@ _RATIO = 1.1
 _LOG_RATIO = math.log(_RATIO)
 _QUARTILE = 0.45062  # the lower quartile of |x - y| for two standard normal numbers
 _FEW = 32
-_TWO_VALUES = (
-    0.45  # standard deviation of rewards of two values that are 1 apart; it is 0.5 where both are equally frequent
-)
+# Standard deviation of rewards of two values that are 1 apart; it is 0.5 where both are equally frequent
+_TWO_VALUES = 0.45
 _STEPS = 6
 _TIE = 1e-100  # the square of anything smaller underflows
 _CALM = 30.0  # pairs without a change that the prior is worth

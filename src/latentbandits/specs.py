@@ -84,7 +84,7 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     found: dict[str, Any] = {}
     for key, given in (setting("policy", text) for text in texts):
         if key in found:
-            raise Refusal("policy", f"setting {key} of {name}", spec, "each setting once")
+            raise Refusal("policy", f"setting {key} of {name}", spec, "given only once")
         found[key] = given
     return name, found
 

@@ -186,7 +186,7 @@ def advise(
     """Return which policy suits a problem that may be known only roughly.
 
     Worlds are sampled from the ranges. All candidates that the number of units permits run on the same worlds, a few more at a time, and
-    drop out when they have clearly lost. The winner is then measured on other worlds, so that the choice does not flatter it.
+    drop out when they have clearly lost. The winner is then measured on other worlds, to avoid selection bias.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def measure(
 def sureness(chosen: Race, comparison: Comparison) -> float:
     """Return how sure it is that the winner has the least regret on average: 1 less the probabilities of all errors.
 
-    They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. Besides, what
+    They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. In addition, what
     happens in one world of n may not show in n worlds, so that n worlds support no more than n / (n + 1).
     """
     if len(chosen.regret) == 1:

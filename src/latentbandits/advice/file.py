@@ -135,7 +135,7 @@ def numbers_of(path: str) -> list[list[float]]:
 
 
 def _number(text: str) -> float | None:
-    """Return the number that a cell holds, None if it holds none that can be a reward."""
+    """Return the number in a cell, None if it is not a valid reward."""
     try:
         found = float(text)
     except ValueError:

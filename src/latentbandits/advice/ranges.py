@@ -50,7 +50,7 @@ def parsed(value: Any) -> tuple[float, float] | None:
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text is, None if it is none.
+    """Return the number in a text, None if it is not a number.
 
     Examples
     --------

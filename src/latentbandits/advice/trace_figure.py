@@ -265,7 +265,7 @@ def _regret(axes: Axes, trace: "Trace") -> None:
 
 
 def _keys(trace: "Trace") -> dict[str, Any]:
-    """Return the legend, label by label: only what is to be seen."""
+    """Return the legend, label by label: only what is shown."""
     exploited = trace.losses[trace.why == 0]
     tints = tuple(Patch(color=tint, alpha=FAINT, linewidth=0) for tint in TINTS[: trace.gaps.shape[1]])
     keys: dict[str, Any] = {"best arm (a tint per arm)": tints}

@@ -11,7 +11,7 @@ from latentbandits.compiled import CompileError
 from latentbandits.presentation.progress import wipe
 
 COMMANDS = {
-    "advise": "say which policy suits a problem, how sure that is, and when it would be another",
+    "advise": "recommend a policy for a problem, with its confidence and when another would win",
     "compare": "play any policies on any world and rank them",
     "demo": "compare all policies on the paper's default world, in under a minute",
     "experiments": "list the experiments: the paper's and our own",

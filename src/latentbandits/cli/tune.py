@@ -110,7 +110,7 @@ def parse_search(given: list[str] | None) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     for key, where in (setting("tune: --search", one) for one in given):
         if key in found:
-            raise refuse("tune", "--search", key, "each setting once")
+            raise refuse("tune", "--search", key, "given only once")
         found[key] = where
     return found
 

@@ -37,12 +37,12 @@ class Experiment(NamedTuple):
 
     Attributes
     ----------
-    id : its name for people and files
+    id : its name, also of its files
     summary : one line about it
     cases : given whether it is to be quick, the simulations
     score : given the rows of all runs, the claims and their verdicts
     title : its heading on the page, if not the id
-    table : given the rows, a table for people, written as `<id>.csv`
+    table : given the rows, a readable table, written as `<id>.csv`
     ours : whether it is ours and not the paper's
     """
 

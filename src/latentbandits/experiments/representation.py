@@ -59,7 +59,7 @@ class Run(NamedTuple):
 
     @classmethod
     def of(cls, base: Any, realisation: Realisation) -> "Run":
-        """Play a policy on a realisation; one that needs random numbers is refused, since it could not be met again."""
+        """Play a policy on a realisation; one that needs random numbers is refused, since its run could not be replayed."""
         random = stream(0)
         arms, why = record_one(base, realisation, random)
         if (random != stream(0)).any():
@@ -231,7 +231,7 @@ def _count(groups: int, states: int, pairs: Iterable[tuple[np.ndarray, np.ndarra
 
 
 def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
-    """Return the belief about the state of the round before, given the lag. How often each state is met, the chain tells."""
+    """Return the belief about the state of the round before, given the lag; the chain gives the frequency of each state."""
     states = len(run.truth.start)
     belief, parts = np.zeros((len(run.arms), states)), _lagged(run)
     counted = {

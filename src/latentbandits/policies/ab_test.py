@@ -26,7 +26,7 @@ class ABTest(NamedTuple):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
     The test is one probe; with more than two arms it is called an A/B/n test. Rewards of the test that come late count whenever they
-    come, others never. An arm without a reward in the test is not chosen after it, unless there is none with one: then arm 0 is.
+    come, others never. An arm without a reward in the test is not chosen after it; if no arm has one, arm 0 is played.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class ABTest(NamedTuple):
         return Memory(np.zeros(1, Scalars), np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Go on with the test, or play the arm that was best in it."""
+        """Continue the test, or play the arm that was best in it."""
         begun = memory.scalars[0].rounds
         memory.scalars[0].rounds += 1
         if begun < self.test:

@@ -1,4 +1,4 @@
-"""Verdicts for people: a table per kind of claim, the paper sentence by sentence, both as files too, and the choices it leaves open."""
+"""Verdicts: a table per kind of claim, the paper sentence by sentence, both as files too, and the choices it leaves open."""
 
 from collections.abc import Mapping, Sequence
 

@@ -116,5 +116,5 @@ def _all(case: str, world: World) -> dict[str, Any]:
 
 
 def title(case: str) -> str:
-    """Return a case's name for people."""
+    """Return a case's title."""
     return TITLES.get(case.removesuffix(ALONE), case.removesuffix(ALONE))

@@ -1,4 +1,4 @@
-"""What StateLibrary believes, for people to read."""
+"""What StateLibrary believes, in a form to read."""
 
 import math
 from typing import Any, NamedTuple

@@ -275,7 +275,7 @@ class StateLibrary(NamedTuple):
                     lag.move(self, memory, first, reward)
 
     def belief(self, memory: Memory) -> Belief:
-        """Return what the policy believes, for people to read.
+        """Return what the policy believes, in a form to read.
 
         Examples
         --------

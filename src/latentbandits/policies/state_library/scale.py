@@ -10,7 +10,7 @@ from latentbandits.policies.state_library.memory import Memory
 from latentbandits.policies.state_library.particles import set_gaussians
 from latentbandits.protocols import Choice
 
-# Numbers whose squares can be divided by: a narrower range is none, and noise is at least this share of it
+# Squares of numbers in between can be divided by; a narrower range counts as empty, and noise is at least this share of a range
 NARROW, WIDE, _LEAST_NOISE = 1e-100, 1e50, 1e-12
 # Before any pair of rewards the noise is this share of the range, and counts as 4 pairs
 _NOISE_SHARE, _NOISE_PAIRS = 0.1, 4.0
