@@ -1,4 +1,4 @@
-"""Nanoseconds per round of the compiled loop, against the C kernel on the same realised tables."""
+"""Nanoseconds per round of the compiled loop, against the C kernel on the same realised realisations."""
 
 import math
 import tempfile
@@ -18,7 +18,7 @@ from latentbandits.random import stream
 from latentbandits.simulation.batch import Contestant, prepare
 from latentbandits.simulation.loop import COUNTS, PROBES, play
 
-_ROUNDS, _TABLES, _REPEATS, _BINS = 20_000, 30, 7, 100
+_ROUNDS, _DRAWS, _REPEATS, _BINS = 20_000, 30, 7, 100
 _C = "the C kernel"
 _NOISY = "state-library at noise 0.5"
 _RATIOS = (
@@ -42,16 +42,18 @@ class Run(NamedTuple):
 def measure() -> tuple[list[Figure], dict[str, float]]:
     """Return the figures, and each policy's nanoseconds per round."""
     say("loops: every policy and the C kernel, in turns")
-    tables = [{units: _realise(draw, units) for units in (1, 2)} for draw in range(_TABLES)]
+    realisations = [{units: _realise(draw, units) for units in (1, 2)} for draw in range(_DRAWS)]
     with tempfile.TemporaryDirectory() as folder:
         kernel = yardstick.build(folder)
-        _verify(kernel, [table[2] for table in tables])
+        _verify(kernel, [realisation[2] for realisation in realisations])
     jobs: dict[tuple[str, int], Job] = {}
-    for draw, table in enumerate(tables):  # all on one table, then on the next, as `simulate` plays them
-        jobs[_C, draw] = partial(kernel, table[2])
+    for draw, realisation in enumerate(
+        realisations
+    ):  # all on one realisation, then on the next, as `simulate` plays them
+        jobs[_C, draw] = partial(kernel, realisation[2])
         for name in REGISTRY:
             policy = lb.policy(name)
-            jobs[name, draw] = _ready(policy, table[policy.units]).start
+            jobs[name, draw] = _ready(policy, realisation[policy.units]).start
         jobs[_NOISY, draw] = _ready(lb.policy("state-library"), _realise(draw, 1, noise=0.5)).start
     ns = _per_round(jobs)
     c, noisy = ns.pop(_C), ns.pop(_NOISY)
@@ -70,35 +72,35 @@ def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Realisation:
     return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
 
 
-def _ready(contestant: Contestant, table: lb.Realisation) -> Run:
+def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
     """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
-    policy, context = prepare(contestant, table)
+    policy, context = prepare(contestant, realisation)
     loop, blank, random = fast(play, policy), Choice.blank(policy), stream(0)
     regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
     return Run(
-        lambda: loop(policy, blank, table.means, table.rewards, context, random, regret, optimal, counts),
+        lambda: loop(policy, blank, realisation.means, realisation.rewards, context, random, regret, optimal, counts),
         regret,
         counts,
     )
 
 
-def _verify(kernel: yardstick.Kernel, tables: list[lb.Realisation]) -> None:
+def _verify(kernel: yardstick.Kernel, realisations: list[lb.Realisation]) -> None:
     """Refuse to compare two programs that do not do the same."""
-    for draw, table in enumerate(tables):
-        regret, probes = kernel(table)
-        ours = _ready(lb.policy("adarp-ucb"), table)
+    for draw, realisation in enumerate(realisations):
+        regret, probes = kernel(realisation)
+        ours = _ready(lb.policy("adarp-ucb"), realisation)
         ours.start()
         if not math.isclose(ours.regret.sum(), regret, rel_tol=1e-6) or ours.counts[PROBES] != probes:
             raise AssertionError(
-                f"on table {draw} the C kernel has regret {regret} and {probes} probes, "
+                f"on realisation {draw} the C kernel has regret {regret} and {probes} probes, "
                 f"adarp-ucb has {ours.regret.sum()} and {ours.counts[PROBES]}"
             )
 
 
 def _per_round(jobs: dict[tuple[str, int], Job]) -> dict[str, float]:
-    """Return ns per round by name: that of its fastest pass over all tables.
+    """Return ns per round by name: that of its fastest pass over all realisations.
 
-    A whole pass, not the fastest run on each table: a table that is played again and again teaches the processor its branches, which no
+    A whole pass, not the fastest run on each realisation: a realisation that is played again and again teaches the processor its branches, which no
     simulation enjoys.
     """
     for job in jobs.values():  # compile first
@@ -110,4 +112,4 @@ def _per_round(jobs: dict[tuple[str, int], Job]) -> dict[str, float]:
         for (name, _draw), job in jobs.items():
             spent[name] += seconds(job)
         best = {name: min(best[name], spent[name]) for name in names}
-    return {name: time / (_TABLES * _ROUNDS) * 1e9 for name, time in best.items()}
+    return {name: time / (_DRAWS * _ROUNDS) * 1e9 for name, time in best.items()}

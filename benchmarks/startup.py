@@ -18,8 +18,8 @@ assert "numba" not in sys.modules, "importing latentbandits has imported numba"
 """
 _ALL_POLICIES = """
 import latentbandits as lb
-from latentbandits.policies.registry import TABLE
-lb.simulate(lb.HiddenMarkov(), TABLE.keys(), horizon=20, draws=1, repeats=1)
+from latentbandits.policies.registry import REGISTRY
+lb.simulate(lb.HiddenMarkov(), REGISTRY.keys(), horizon=20, draws=1, repeats=1)
 """
 _MEMORY = """
 import resource, sys

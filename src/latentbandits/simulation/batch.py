@@ -117,21 +117,27 @@ def simulate(
                 player.play(realisations[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
         return end - begin
 
-    workers = 1 if interpreted or horizon < _SHORT else workers
-    step = max(1, min(_TASK_ROUNDS // (horizon * len(contestants)), runs // (8 * workers)))
-    done, total = 0, runs * horizon * len(contestants)
+    _share_out(work, runs, horizon * len(contestants), 1 if interpreted or horizon < _SHORT else workers, progress)
+    named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
+    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
+
+
+def _share_out(
+    work: Callable[[int, int], int], runs: int, rounds: int, workers: int, progress: Callable[[int, int], None] | None
+) -> None:
+    """Share out runs, each of `rounds` rounds, among threads, and report the rounds done."""
+    step = max(1, min(_TASK_ROUNDS // rounds, runs // (8 * workers)))
+    done = 0
     with ThreadPoolExecutor(workers) as pool:
         tasks = [pool.submit(work, begin, min(begin + step, runs)) for begin in range(0, runs, step)]
         try:
             for task in as_completed(tasks):
-                done += task.result() * horizon * len(contestants)
+                done += task.result() * rounds
                 if progress is not None:
-                    progress(done, total)
+                    progress(done, runs * rounds)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
-    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
 
 
 def labelled(policies: Any) -> dict[str, Any]:
