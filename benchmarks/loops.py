@@ -47,9 +47,8 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
         kernel = yardstick.build(folder)
         _verify(kernel, [realisation[2] for realisation in realisations])
     jobs: dict[tuple[str, int], Job] = {}
-    for draw, realisation in enumerate(
-        realisations
-    ):  # all on one realisation, then on the next, as `simulate` plays them
+    # all on one realisation, then on the next, as `simulate` plays them
+    for draw, realisation in enumerate(realisations):
         jobs[_C, draw] = partial(kernel, realisation[2])
         for name in REGISTRY:
             policy = lb.policy(name)
@@ -100,8 +99,8 @@ def _verify(kernel: yardstick.Kernel, realisations: list[lb.Realisation]) -> Non
 def _per_round(jobs: dict[tuple[str, int], Job]) -> dict[str, float]:
     """Return ns per round by name: that of its fastest pass over all realisations.
 
-    A whole pass, not the fastest run on each realisation: a realisation that is played again and again teaches the processor its branches, which no
-    simulation enjoys.
+    A whole pass, not the fastest run on each realisation: repeated runs on one of them would train the branch predictor, which does not
+    happen in a simulation.
     """
     for job in jobs.values():  # compile first
         job()
