@@ -34,10 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"latentbandits {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    given = sys.argv[1:] if arguments is None else arguments
     for name, summary in COMMANDS.items():
         module = importlib.import_module(f"latentbandits.cli.{name}")
         sub = commands.add_parser(name, help=summary, description=module.__doc__, allow_abbrev=False)
-        module.configure(sub)
+        if name in given:  # options that follow from the words of a problem take time to collect
+            module.configure(sub)
         sub.set_defaults(run=module.run)
     options = parser.parse_args(arguments)
     try:
