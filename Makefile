@@ -28,7 +28,7 @@ test-slow: $(VENV)/dev  ## long statistical checks: the paper's table, a million
 test-oldest: $(OLDEST)/ready  ## the tests with the oldest Python and dependencies that pyproject.toml allows (needs python3.11)
 	$(OLDEST)/bin/pytest -n auto --dist worksteal
 
-test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted (about an hour)
+test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted; slow
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n auto --dist worksteal -p tests.plain -m 'not slow and not compiled'
 
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)

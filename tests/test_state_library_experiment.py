@@ -109,9 +109,9 @@ def test_a_rescaled_world_is_the_same_world_in_another_unit() -> None:
         Case("a", other, policies, 100, 1).keys[LIMIT]
         != Case("a", Rescaled(world, -3.0, 999.0), policies, 100, 1).keys[LIMIT]
     )
-    with pytest.raises(ValueError, match="must be a positive scale"):
+    with pytest.raises(ValueError, match=r"scale is 0\.0 but must be above 0"):
         Rescaled(world, 0.0, 0.0)
-    with pytest.raises(ValueError, match="of gaussian rewards"):
+    with pytest.raises(ValueError, match="rewards is 'bernoulli' but must be gaussian"):
         Rescaled(lb.HiddenMarkov(rewards="bernoulli"), 0.0, 1.0)
 
 

@@ -16,7 +16,7 @@ from latentbandits.files import write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, NOTES, REASONS, WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
-from latentbandits.settings import Refusal, describe, refuse, whole
+from latentbandits.settings import Refusal, describe, whole
 
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
@@ -89,11 +89,11 @@ class Agent:
         if isinstance(policy, str):
             policy = specs.policy(policy)
         if isinstance(policy, Oracle):
-            raise refuse(
+            raise Refusal(
                 "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
             )
         if not isinstance(policy, Policy) or isinstance(policy, type) or not hasattr(policy, "_fields"):
-            raise refuse("Agent", "policy", policy, "a policy or the name of one")
+            raise Refusal("Agent", "policy", policy, "a policy or the name of one")
         self._policy = policy
         self._random = stream(whole("Agent", "seed", seed, least=0))
         self._max_open = whole("Agent", "max_open", max_open, least=1)
@@ -146,7 +146,7 @@ class Agent:
         self._choose(self._policy, self._memory, observed, self._random, choice)
         arms = tuple(choice.arms.tolist())
         if min(arms) < 0 or max(arms) >= self._arms:
-            raise refuse("Agent", "choice", arms, f"arms from 0 to {self._arms - 1} (this is an error of the policy)")
+            raise Refusal("Agent", "choice", arms, f"arms from 0 to {self._arms - 1} (this is an error of the policy)")
         made = self._next
         self._next += 1
         if len(self._open) >= self._max_open:
@@ -171,11 +171,11 @@ class Agent:
         try:
             values = np.asarray(rewards)
         except ValueError:
-            raise refuse("Agent", "rewards", rewards, rule) from None
+            raise Refusal("Agent", "rewards", rewards, rule) from None
         values = values.reshape(1) if values.ndim == 0 else values
         known = values.dtype.kind in "biuf" and values.shape == (self._units,)
         if not known or not (np.abs(values.astype(np.float64)) <= LARGEST_REWARD).all():
-            raise refuse("Agent", "rewards", rewards, rule)
+            raise Refusal("Agent", "rewards", rewards, rule)
         return [float(value) for value in values]
 
     def forget(self, decision: Decision | int) -> None:
@@ -187,10 +187,10 @@ class Agent:
         whole_number = isinstance(known, int) and not isinstance(known, bool)
         if whole_number and known in self._open:
             if isinstance(decision, Decision) and decision.arms != tuple(self._open[known].arms.tolist()):
-                raise refuse("Agent", "decision", decision, "one that this agent made")
+                raise Refusal("Agent", "decision", decision, "one that this agent made")
             return known
         past = whole_number and 0 <= known < self._next
-        raise refuse(
+        raise Refusal(
             "Agent", "decision", known, "an open one" + (" (this one is completed or forgotten)" if past else "")
         )
 
@@ -200,13 +200,13 @@ class Agent:
             given = np.asarray(() if context is None else context)
             observed = given.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise refuse("Agent", "context", context, wanted) from None
+            raise Refusal("Agent", "context", context, wanted) from None
         if (
             given.dtype.kind not in "biuf"
             or observed.shape != (self._covariates,)
             or not (np.abs(observed) <= LARGEST_REWARD).all()
         ):
-            raise refuse("Agent", "context", context, wanted)
+            raise Refusal("Agent", "context", context, wanted)
         return observed
 
     def __getstate__(self) -> Any:
@@ -264,7 +264,7 @@ class Agent:
             writer = description.get("written_by")
             hint = "; update latentbandits" if version > FORMAT_VERSION else ""
             field = f"format version of {os.fspath(path)} (written by {writer})"
-            raise refuse("Agent", field, version, f"{FORMAT_VERSION}{hint}")
+            raise Refusal("Agent", field, version, f"{FORMAT_VERSION}{hint}")
         made: Self = cls.__new__(cls)
         try:
             kind, settings = str(description["policy"]["class"]), dict(description["policy"]["settings"])
@@ -310,7 +310,7 @@ def class_name(kind: type) -> str:
 
 def damaged(path: str | os.PathLike[str]) -> Refusal:
     """Return the refusal of a file that cannot be read."""
-    return refuse("Agent", "file", os.fspath(path), "a file written by save (it is damaged, or something else)")
+    return Refusal("Agent", "file", os.fspath(path), "a file written by save (it is damaged, or something else)")
 
 
 def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
@@ -322,10 +322,10 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
-            raise refuse("Agent", "policy of the file", name, f"the expected {wanted}")
+            raise Refusal("Agent", "policy of the file", name, f"the expected {wanted}")
         known = {wanted: kind}
     if name not in known or not hasattr(known[name], "choose"):
-        raise refuse(
+        raise Refusal(
             "Agent",
             "policy of the file",
             name,
@@ -334,7 +334,7 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
     made = known[name](**settings)
     if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
         differ = {key: value for key, value in describe(made).items() if value != describe(expected)[key]}
-        raise refuse("Agent", "policy of the file", differ, f"the expected {expected}")
+        raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")
     return made
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from latentbandits.random import Stream
-from latentbandits.settings import refuse
+from latentbandits.settings import Refusal
 
 _KINDS: dict[Any, Any] = {int: np.int64, float: np.float64}
 
@@ -36,7 +36,7 @@ def record_type(**fields: Any) -> Any:
     """
     for name in fields:
         if hasattr(np.void, name):
-            raise refuse("record", "field", name, "a name that NumPy's records do not use themselves")
+            raise Refusal("record", "field", name, "a name that NumPy's records do not use themselves")
     kinds = [
         (name, _KINDS[kind[0]], (kind[1],)) if isinstance(kind, tuple) else (name, _KINDS[kind])
         for name, kind in fields.items()

@@ -12,7 +12,7 @@ import numpy as np
 
 from latentbandits.compiled import fast, kernel
 from latentbandits.random import Purpose, Stream, normal, stream, uniform
-from latentbandits.settings import Above, AtLeast, Vector, Within, refuse
+from latentbandits.settings import Above, AtLeast, Refusal, Vector, Within
 
 
 def sample_gaussian(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:
@@ -96,7 +96,7 @@ def check_means(owner: str, field: str, means: object, rewards: str) -> None:
     """
     rule = DISTRIBUTIONS[rewards].means
     if rule is not None and any(rule.refuses(mean) for mean in np.ravel(np.asarray(means, dtype=float))):
-        raise refuse(owner, field, means, f"finite numbers {rule} for {rewards} rewards")
+        raise Refusal(owner, field, means, f"finite numbers {rule} for {rewards} rewards")
 
 
 # The rule of a world's `unit_noise`
@@ -112,7 +112,7 @@ def unit_scales(owner: str, noise: float, unit_noise: np.ndarray | None, units: 
     if unit_noise is None:
         return np.full(units, noise * np.sqrt(units))
     if len(unit_noise) < units:
-        raise refuse(owner, "unit_noise", unit_noise, f"one standard deviation for each of the {units} units")
+        raise Refusal(owner, "unit_noise", unit_noise, f"one standard deviation for each of the {units} units")
     return np.array(unit_noise[:units], dtype=np.float64)
 
 

@@ -131,11 +131,6 @@ class Refusal(ValueError):  # noqa: N818
         return type(self)(**{**vars(self), **changes})
 
 
-def refuse(owner: str, field: str, value: object, rule: object, part: str = "") -> Refusal:
-    """Return a refusal, to be raised."""
-    return Refusal(owner, field, value, rule, part)
-
-
 def _quoted(value: object) -> str:
     """Return a value in one short line."""
     plain = (
@@ -167,14 +162,14 @@ def finite(owner: str, field: str, value: object, allowed: object = "a finite nu
             return float(value)
     except OverflowError:
         pass
-    raise refuse(owner, field, value, allowed)
+    raise Refusal(owner, field, value, allowed)
 
 
 def between(owner: str, field: str, value: object, rule: "AtLeast | Above | Within") -> float:
     """Return a finite float that a rule allows, or refuse."""
     number = finite(owner, field, value, f"a finite number {rule}")
     if rule.refuses(number):
-        raise refuse(owner, field, value, f"a finite number {rule}")
+        raise Refusal(owner, field, value, f"a finite number {rule}")
     return number
 
 
@@ -190,7 +185,7 @@ def whole(owner: str, field: str, value: Any, allowed: object = "an integer", le
         allowed = f"an integer of at most {LARGEST}"
     elif least != -math.inf:
         allowed = f"an integer at least {least:g}"
-    raise refuse(owner, field, value, allowed)
+    raise Refusal(owner, field, value, allowed)
 
 
 def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
@@ -200,11 +195,11 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
             raise TypeError
         made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        raise refuse(owner, field, value, rule) from None
+        raise Refusal(owner, field, value, rule) from None
     if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
-        raise refuse(owner, field, value, rule)
+        raise Refusal(owner, field, value, rule)
     if rule.each is not None and any(rule.each.refuses(number) for number in made.flat):
-        raise refuse(owner, field, value, rule)
+        raise Refusal(owner, field, value, rule)
     typed: np.ndarray = made.astype(np.int64) if rule.whole else made
     return typed
 
@@ -248,7 +243,7 @@ def _accept(owner: str, name: str, value: Any, field: Field) -> Any:
         except Refusal as refusal:
             raise refusal.at(rule=rule) from None
         if low_high.shape != (2,) or not low_high[0] < low_high[1]:
-            raise refuse(owner, name, value, rule)
+            raise Refusal(owner, name, value, rule)
         return float(low_high[0]), float(low_high[1])
     if isinstance(rule, Vector):
         made = array(owner, name, value, rule)
@@ -257,14 +252,14 @@ def _accept(owner: str, name: str, value: Any, field: Field) -> Any:
     if kind is bool:
         if isinstance(value, bool | np.bool_):
             return bool(value)
-        raise refuse(owner, name, value, "True or False")
+        raise Refusal(owner, name, value, "True or False")
     if kind not in (int, float):
         return value
     plain = "an integer" if kind is int else "a finite number"
     allowed = plain if rule is None else f"{plain} {rule}"
     number = whole(owner, name, value, allowed) if kind is int else finite(owner, name, value, allowed)
     if rule is not None and rule.refuses(number):
-        raise refuse(owner, name, value, allowed)
+        raise Refusal(owner, name, value, allowed)
     return number
 
 
@@ -275,7 +270,7 @@ def _chosen(owner: str, name: str, value: Any, rule: OneOf, kind: type) -> int |
     position = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if position and kind is not str and 0 <= int(value) < len(rule.names):
         return int(value)
-    raise refuse(owner, name, value, f"{rule}{nearest(str(value), rule.names)}")
+    raise Refusal(owner, name, value, f"{rule}{nearest(str(value), rule.names)}")
 
 
 def checked(cls: Cls) -> Cls:
@@ -326,7 +321,7 @@ def _refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> No
     known = list(known)
     for name in given:
         if name not in known:
-            raise refuse(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
+            raise Refusal(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
 
 
 def _check_tuple(cls: Any, fields: Mapping[str, Field]) -> None:

@@ -29,7 +29,7 @@ from latentbandits.policies.groups import AB_TEST, CLASSIC, CONTROL, LIMIT, ORAC
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Stages
 from latentbandits.protocols import Oracle
-from latentbandits.settings import describe, refuse, whole
+from latentbandits.settings import Refusal, describe, whole
 from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import interval
 
@@ -219,18 +219,18 @@ def advise(
     """
     described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
     if not isinstance(described, Problem):
-        raise refuse("advise", "problem", described.world, "a Problem, the path of a TOML file, or words as a mapping")
+        raise Refusal("advise", "problem", described.world, "a Problem, the path of a TOML file, or words as a mapping")
     policies = policies if policies is not None else described.policies
     problem = described.widened()
     whole("advise", "runs", problem.runs, least=FEWEST)
     if always_the_same(problem, problem.seed):
-        raise refuse("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
+        raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = candidates(problem, policies)
     made = as_policies(specs, problem, "advise")
     for label, one in made.items():
         check_units(label, one, problem.units)
         if isinstance(one, Oracle) or label == LIMIT:
-            raise refuse("advise", "policies", label, "policies that are not given the truth")
+            raise Refusal("advise", "policies", label, "policies that are not given the truth")
     size = problem.runs * problem.horizon
     later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
     stages = Stages(progress, len(made) * size, MEASURED * size, later)

@@ -13,7 +13,7 @@ from latentbandits.advice.result import Result, problem_values, records
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.protocols import Oracle, World
-from latentbandits.settings import refuse
+from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 
@@ -150,7 +150,7 @@ def compare(
     described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
     specs = labelled(policies if policies is not None else described.policies or defaults(described))
     if specs.get(LIMIT, LIMIT) != LIMIT:
-        raise refuse("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
+        raise Refusal("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
     made = as_policies(specs, described, "compare")
     for label, one in made.items():
         check_units(label, one, described.units)
@@ -173,7 +173,7 @@ def defaults(problem: Any) -> list[str]:
 def check_units(label: str, policy: Any, units: int | None) -> None:
     """Refuse a policy that needs more units than there are."""
     if units is not None and policy.units > units:
-        raise refuse("compare", f"units of {label}", policy.units, f"at most the problem's {units} (its key is units)")
+        raise Refusal("compare", f"units of {label}", policy.units, f"at most the problem's {units} (its key is units)")
 
 
 def problem_source(problem: Any) -> str:

@@ -95,6 +95,7 @@ class Problem:
         raise AttributeError(f"problem: {name} cannot be set; use replace({name}=...)")
 
     def _content(self) -> dict[str, Any]:
+        # which policies are to be compared is no part of the problem
         return {word: getattr(self, word) for word in WORDS if word != "policies"}
 
     def __eq__(self, other: object) -> bool:

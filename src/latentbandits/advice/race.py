@@ -35,11 +35,11 @@ class Race:
         return self.left[0]
 
     def worlds(self, label: str) -> int:
-        """Return the number of worlds that a candidate met."""
+        """Return the number of worlds that a candidate used."""
         return len(self.regret[label])
 
     def over(self, label: str, other: str) -> float:
-        """Return the regret of one candidate over that of another, on the worlds that both met."""
+        """Return the regret of one candidate over that of another, on the worlds that both used."""
         count = min(self.worlds(label), self.worlds(other))
         below = float(self.regret[other][:count].mean())
         return float(self.regret[label][:count].mean()) / below if below > 0 else float("inf")
@@ -76,7 +76,7 @@ def race(
     candidates : mapping
         Label -> policy.
     looks : sequence of int
-        Worlds that have been met at each look, rising.
+        Worlds that have been used at each look, rising.
     horizon, seed, first : int
         As in `latentbandits.simulate`.
     level : float, optional
@@ -86,7 +86,7 @@ def race(
     workers : int, optional
         Threads.
     progress : callable, optional
-        Called with the rounds played so far and at most in all; the latter falls when candidates drop out.
+        Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
 
     Examples
     --------
@@ -100,20 +100,20 @@ def race(
     found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
     report = progress or (lambda _done, _most: None)
-    met = played = 0
+    used = played = 0
     for look in looks:
-        most = played + len(found.left) * (looks[-1] - met) * horizon
+        most = played + len(found.left) * (looks[-1] - used) * horizon
         results = simulate(
-            world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - met, repeats=1,
-            seed=seed, first=first + met, bins=1, workers=workers,
+            world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - used, repeats=1,
+            seed=seed, first=first + used, bins=1, workers=workers,
             progress=lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
         )  # fmt: skip
-        met, played = look, played + results.regret.size * horizon
+        used, played = look, played + results.regret.size * horizon
         for label, new in zip(results.labels, results.regret, strict=True):
             found.regret[label] = np.append(found.regret[label], new)
         found.left.sort(key=lambda label: float(found.regret[label].mean()))
         leader = found.regret[found.winner]
-        least = factor * leader.mean() if met < MANY else 0.0
+        least = factor * leader.mean() if used < MANY else 0.0
         found.left = [
             label
             for label in found.left

@@ -14,7 +14,7 @@ from latentbandits.advice.problem import Problem
 from latentbandits.advice.ranges import Range
 from latentbandits.advice.vocabulary import WORDS
 from latentbandits.advice.word import SPECS
-from latentbandits.settings import refuse
+from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +72,7 @@ class Result(ABC):
         """Write a file, whole or not at all; its suffix decides what: the table, everything as JSON, or a figure."""
         suffix = Path(path).suffix.lower()
         if suffix not in self.suffixes:
-            raise refuse(self.owner, "path", str(path), f"a file name that ends in {' or '.join(self.suffixes)}")
+            raise Refusal(self.owner, "path", str(path), f"a file name that ends in {' or '.join(self.suffixes)}")
         file.write(Path(path), self.content(suffix), self.owner, "path")
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.advice.ranges import parsed
 from latentbandits.markers import Step, Untuned, has_effect
-from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Within, describe, finite, nearest, refuse, whole
+from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, describe, finite, nearest, whole
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -129,10 +129,12 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
     settings = {field: value for field, value in describe(policy).items() if field not in FROM_PROBLEM}
     if search is not None:
         if not isinstance(search, Mapping) or not search:
-            raise refuse(OWNER, "search", search, 'settings and their ranges, such as {"staleness": "5 to 200"}')
+            raise Refusal(OWNER, "search", search, 'settings and their ranges, such as {"staleness": "5 to 200"}')
         for setting in search:
             if setting not in settings:
-                raise refuse(OWNER, "search", setting, f"one of {', '.join(settings)}{nearest(str(setting), settings)}")
+                raise Refusal(
+                    OWNER, "search", setting, f"one of {', '.join(settings)}{nearest(str(setting), settings)}"
+                )
         return [_requested(policy, setting, settings[setting], where) for setting, where in search.items()]
     found = []
     for setting, value in settings.items():
@@ -141,7 +143,7 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
     if not found:
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
         name = type(policy).__name__
-        raise refuse(OWNER, "policy", name, f"one with settings to search that are not given already{others}")
+        raise Refusal(OWNER, "policy", name, f"one with settings to search that are not given already{others}")
     return found
 
 
@@ -201,16 +203,16 @@ def _requested(policy: Any, setting: str, value: Any, where: Any) -> Axis:
     if isinstance(where, list):
         choices = tuple(_acceptable(field, value, rule, one) for one in where)
         if len(set(choices)) < 2 or len(set(choices)) < len(choices):
-            raise refuse(OWNER, field, where, shown + ", each once")
+            raise Refusal(OWNER, field, where, shown + ", each once")
         return Axis(setting, value, choices=choices)
     ends = parsed(where)
     if ends is None or not number:
-        raise refuse(OWNER, field, where, shown)
+        raise Refusal(OWNER, field, where, shown)
     low, high = (_acceptable(field, value, rule, end) for end in ends)
     if step > 1:
         low, high = -(-low // step) * step, high // step * step
     if not low < high:
-        raise refuse(OWNER, field, where, 'a range with the lower end first, such as "5 to 200"')
+        raise Refusal(OWNER, field, where, 'a range with the lower end first, such as "5 to 200"')
     near = isinstance(rule, Within) and rule.high == 1 and not step and low >= 0.5 and high < 1
     return Axis(setting, value, low, high, scale="near one" if near else "log" if low > 0 else "plain", step=step)
 
@@ -219,16 +221,16 @@ def _acceptable(field: str, present: Any, rule: Any, value: Any) -> Any:
     """Return a value that a setting may have, or refuse it; rules that span settings are checked by the policy later."""
     if isinstance(present, bool):
         if not isinstance(value, bool):
-            raise refuse(OWNER, field, value, "true or false")
+            raise Refusal(OWNER, field, value, "true or false")
         return value
     if isinstance(rule, OneOf):
         if value not in rule.names:
-            raise refuse(OWNER, field, value, rule)
+            raise Refusal(OWNER, field, value, rule)
         return value
     if not isinstance(present, int | float):
-        raise refuse(OWNER, field, value, "a setting that is a number, a name, or true or false")
+        raise Refusal(OWNER, field, value, "a setting that is a number, a name, or true or false")
     kind = f"{'an integer' if isinstance(present, int) else 'a finite number'}{f' {rule}' if rule is not None else ''}"
     number = whole(OWNER, field, value, kind) if isinstance(present, int) else finite(OWNER, field, value, kind)
     if rule is not None and rule.refuses(number):
-        raise refuse(OWNER, field, value, kind)
+        raise Refusal(OWNER, field, value, kind)
     return number

@@ -15,7 +15,7 @@ import pandas as pd
 
 from latentbandits import __version__
 from latentbandits.advice.space import OWNER, Axis
-from latentbandits.settings import describe, refuse
+from latentbandits.settings import Refusal, describe
 from latentbandits.simulation.batch import simulate
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class Task(NamedTuple):
     def no_valid_settings(self) -> ValueError:
         """Return the refusal of a search in which the policy accepts no settings."""
         where = {axis.setting: str(axis) for axis in self.axes}
-        return refuse(OWNER, "search", where, f"settings that {self.name} accepts together with its others")
+        return Refusal(OWNER, "search", where, f"settings that {self.name} accepts together with its others")
 
 
 def run_study(
@@ -197,12 +197,12 @@ def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
         except Exception:  # a file that is no journal fails in many ways
             stored = {}
         if list(stored) != ([STUDY] if path.stat().st_size else []):
-            raise refuse(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
+            raise Refusal(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
         for key, was in stored.get(STUDY, {}).items():
             now = task.description.get(key)
             if was != now:
                 there = f"{_shortened(was)} there, {_shortened(now)} now"
-                raise refuse(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
+                raise Refusal(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
         cut_unfinished_line(path)
         study = optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True)
         if not stored.get(STUDY):
@@ -217,7 +217,7 @@ def locked(path: Path) -> Iterator[None]:
         file = path.open("r+b" if path.exists() else "ab")
     except OSError as problem:
         reason = (problem.strerror or type(problem).__name__).lower()
-        raise refuse(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
+        raise Refusal(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
     with file:
         try:
             import fcntl
@@ -226,7 +226,7 @@ def locked(path: Path) -> Iterator[None]:
         except ModuleNotFoundError:  # a system without such locks
             pass
         except OSError:
-            raise refuse(OWNER, "study", str(path), "a file that no other process is tuning with") from None
+            raise Refusal(OWNER, "study", str(path), "a file that no other process is tuning with") from None
         yield
 
 

@@ -15,7 +15,7 @@ from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
 from latentbandits.protocols import CONTINUED, REASONS, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import refuse, whole
+from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import believe_one, record_one
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def trace(
     place, spec, name, made = single(OWNER, problem, policy, seed=seed)
     first, last = window(place.horizon, start, rounds)
     if place.arms > MOST_ARMS:
-        raise refuse(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
+        raise Refusal(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
     # the streams of `simulate`: this is its first run
     realisation = place.realise(last, made.units, place.seed, 0, 0)
     random = stream(place.seed, Purpose.POLICY, 0, 0)
@@ -211,14 +211,14 @@ def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, in
     """
     for name, value, most in (("start", start, horizon), ("rounds", rounds, min(horizon, MOST_ROUNDS))):
         if value is not None and whole(OWNER, name, value, least=1) > most:
-            raise refuse(OWNER, name, value, f"at most {most}{', the horizon' if most == horizon else ''}")
+            raise Refusal(OWNER, name, value, f"at most {most}{', the horizon' if most == horizon else ''}")
     if start is None:
         count = min(ROUNDS, horizon) if rounds is None else rounds
         start = max(1, min(START, horizon - count + 1))
     else:
         count = min(ROUNDS, horizon - start + 1) if rounds is None else rounds
     if start + count - 1 > horizon:
-        raise refuse(
+        raise Refusal(
             OWNER, "rounds", count, f"at most {horizon - start + 1} from round {start} to the horizon {horizon}"
         )
     return start, start + count - 1

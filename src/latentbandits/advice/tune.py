@@ -15,7 +15,7 @@ from latentbandits.advice.study import Task, run_study
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.protocols import World
-from latentbandits.settings import describe, refuse, whole
+from latentbandits.settings import Refusal, describe, whole
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
 
@@ -144,7 +144,7 @@ class Tuning(Result):
         if suffix != ".toml":
             return super().content(suffix)
         if "<" in self.name or self.name.startswith("__main__:"):
-            raise refuse(OWNER, "policy", self.name, "one whose class can be imported, or else no file could name it")
+            raise Refusal(OWNER, "policy", self.name, "one whose class can be imported, or else no file could name it")
         searched = "; ".join(f"{axis.setting} {axis}" for axis in self.axes)
         remarks = (
             f"{self.spec}, tuned by latentbandits {__version__} for\n  {self.problem}\n"
@@ -234,12 +234,12 @@ def prepare(
     """Return what is to be done, or refuse it; nothing is searched yet."""
     place, spec, name, made = single(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
     if not hasattr(made, "_fields"):
-        raise refuse(OWNER, "policy", policy, "a NamedTuple of settings")
+        raise Refusal(OWNER, "policy", policy, "a NamedTuple of settings")
     whole(OWNER, "runs", place.runs, least=2)
     if workers is not None:
         whole(OWNER, "workers", workers, least=1)
     if always_the_same(place, place.seed):
-        raise refuse(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
+        raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     axes = space(made, fixed, search)
     return Task(spec, name, made, axes, place, place.horizon, place.runs, place.seed, workers)

@@ -10,6 +10,7 @@ from latentbandits.cli import problem
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     problem.configure(parser, "What is left out is taken as unknown and ranges widely.")
+    problem.workers(parser)
     problem.policies(parser, "candidates (default: all that the units permit; `paper`: those of the paper)")
     parser.add_argument(
         "--no-flips",

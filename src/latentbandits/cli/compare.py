@@ -12,6 +12,7 @@ HINT = "; `latentbandits advise` finds when another policy would win, `latentban
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     problem.configure(parser, "What is left out is as in the paper's default world.")
+    problem.workers(parser)
     problem.policies(parser, "what to compare (default: six usual ones)")
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the table")
     parser.add_argument(

@@ -12,7 +12,6 @@ def configure(parser: argparse.ArgumentParser, left_out: str) -> None:
         "--write-example", metavar="FILE", type=Path, help="write a commented description of a problem and exit"
     )
     words(parser, left_out)
-    parser.add_argument("--workers", type=int, metavar="N", help="threads (default: one per core)")
 
 
 def words(parser: argparse.ArgumentParser, left_out: str) -> None:
@@ -25,6 +24,11 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
             choices = f" ({word.choices()})" if word.choices() else ""
             group.add_argument(f"--{word.name}", metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
+
+
+def workers(parser: argparse.ArgumentParser) -> None:
+    """Declare the option for the number of threads."""
+    parser.add_argument("--workers", type=int, metavar="N", help="threads (default: one per core)")
 
 
 def policies(parser: argparse.ArgumentParser, help_text: str) -> None:

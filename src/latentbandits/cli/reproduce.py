@@ -107,10 +107,10 @@ def fit(options: argparse.Namespace) -> int:
     """Search for the settings that fit the main table, and print what it pins down."""
     from latentbandits.experiments.fit import search
     from latentbandits.presentation.progress import Progress
-    from latentbandits.settings import refuse
+    from latentbandits.settings import Refusal
 
     if len(options.experiments) > 1:
-        raise refuse("reproduce", "experiments", " ".join(options.experiments), "fit alone, or experiments without it")
+        raise Refusal("reproduce", "experiments", " ".join(options.experiments), "fit alone, or experiments without it")
     with Progress("fit") as progress:
         found = search(
             options.out / "results",

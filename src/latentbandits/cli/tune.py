@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="NAME, NAME:KEY=VALUE,... (these settings stay as they are), MODULE:CLASS or FILE.toml",
     )
     problem.configure(parser, "What is left out is as in the paper's default world.")
+    problem.workers(parser)
     parser.add_argument(
         "--search",
         nargs="+",
@@ -77,7 +78,7 @@ def output_paths(options: argparse.Namespace, described: Any) -> tuple[Path, Pat
     import hashlib
 
     from latentbandits.advice.result import FIGURES
-    from latentbandits.settings import refuse
+    from latentbandits.settings import Refusal
     from latentbandits.specs import file_stem
 
     stem = file_stem(options.policy)
@@ -89,7 +90,7 @@ def output_paths(options: argparse.Namespace, described: Any) -> tuple[Path, Pat
     problem.ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):
         if other is not None and Path(other).resolve() == out.resolve():
-            raise refuse("tune", "--out", str(out), "a file that has no other part in this")
+            raise Refusal("tune", "--out", str(out), "a file that has no other part in this")
     return out, figure, study
 
 
@@ -102,7 +103,7 @@ def parse_search(given: list[str] | None) -> dict[str, Any] | None:
     >>> parse_search(["staleness=5 to 200", "min_gap=2,4,8"])
     {'staleness': '5 to 200', 'min_gap': [2, 4, 8]}
     """
-    from latentbandits.settings import refuse
+    from latentbandits.settings import Refusal
     from latentbandits.specs import setting
 
     if given is None:
@@ -110,7 +111,7 @@ def parse_search(given: list[str] | None) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     for key, where in (setting("tune: --search", one) for one in given):
         if key in found:
-            raise refuse("tune", "--search", key, "given only once")
+            raise Refusal("tune", "--search", key, "given only once")
         found[key] = where
     return found
 

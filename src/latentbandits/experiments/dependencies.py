@@ -9,7 +9,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 
 import latentbandits
-from latentbandits.settings import refuse
+from latentbandits.settings import Refusal
 
 _PACKAGE = Path(latentbandits.__file__).parent
 # What runs is what was imported, even if the files change meanwhile
@@ -65,7 +65,7 @@ def _home(module: str) -> tuple[str, Path]:
         return top, _PACKAGE.parent
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
-        raise refuse("Case", "module", module, "one with a source file")
+        raise Refusal("Case", "module", module, "one with a source file")
     inside = module.count(".") + (Path(file).name == "__init__.py")
     return top if inside else "", Path(file).parents[inside]
 

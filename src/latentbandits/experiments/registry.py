@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import Claim
-from latentbandits.settings import nearest, refuse
+from latentbandits.settings import Refusal, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def experiment(name: str) -> Experiment:
     '2 to 20 arms: randomized against sequential probing, regret and cost of probes'
     """
     if name not in IDS:
-        raise refuse(
+        raise Refusal(
             "reproduce", "experiment", name, f"one of {', '.join(IDS)}, or fit alone{nearest(name, (*IDS, 'fit'))}"
         )
     found: Experiment = _module(name).EXPERIMENT

@@ -19,7 +19,7 @@ from latentbandits.policies.bayes_filter import BayesLimit
 from latentbandits.policies.oracles import Scripted
 from latentbandits.protocols import CONTINUED, Policy, Realisation, Truth
 from latentbandits.random import stream
-from latentbandits.settings import describe, refuse
+from latentbandits.settings import Refusal, describe
 from latentbandits.simulation.batch import follow_one, record_one
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
@@ -63,7 +63,7 @@ class Run(NamedTuple):
         random = stream(0)
         arms, why = record_one(base, realisation, random)
         if (random != stream(0)).any():
-            raise refuse("Representation", "base", type(base).__name__, "a policy without randomness")
+            raise Refusal("Representation", "base", type(base).__name__, "a policy without randomness")
         rounds = np.arange(len(arms))
         probing = why != 0
         before, after = np.append(0, why[:-1]), np.append(why[1:], 0)
@@ -247,7 +247,7 @@ def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
 def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     """Return the same, given several lags: a filter that starts from how often each state begins such a sequence of arms."""
     if run.arms.shape[1] > 1:
-        raise refuse("Representation", "units", run.arms.shape[1], f"1 for {LAGS}")
+        raise Refusal("Representation", "units", run.arms.shape[1], f"1 for {LAGS}")
     arms, states = run.truth.means.shape[1], len(run.truth.start)
     rounds = np.arange(REMEMBERED, len(run.arms))
     oldest, powers = rounds - REMEMBERED, arms ** np.arange(REMEMBERED)
@@ -320,7 +320,7 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
     With the means of the arms as payoff that is each arm's expected reward, with the identity it is the belief about the state.
     """
     if statistic in (FINGERPRINT, BOTH, AGED, FINGERPRINTS) and not len(run.ends):
-        raise refuse(
+        raise Refusal(
             "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
         )
     found = _times(_BELIEFS[statistic](run, rehearsals), run.truth.transition @ payoff)
@@ -375,11 +375,11 @@ class Representation(NamedTuple):
         """Return the rule's arms on this very realisation."""
         truth = realisation.truth
         if self.statistic not in STATISTICS:
-            raise refuse("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
+            raise Refusal("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
         if self.decoded and self.statistic == HISTORY:
-            raise refuse("Representation", "decoded", True, "False for the whole history")
+            raise Refusal("Representation", "decoded", True, "False for the whole history")
         if truth is None or truth.rewards != "gaussian" or truth.carryover > 0:
-            raise refuse(
+            raise Refusal(
                 "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no carryover"
             )
         run = Run.of(self.base, realisation)

@@ -17,7 +17,7 @@ import pandas as pd
 from latentbandits import __version__
 from latentbandits.experiments.case import Case
 from latentbandits.files import write_whole
-from latentbandits.settings import refuse
+from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import cores, simulate
 from latentbandits.simulation.loop import COUNTS
 
@@ -83,7 +83,7 @@ class Store:
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as problem:
-            raise refuse("reproduce", "out", str(folder), "a folder that can be written to") from problem
+            raise Refusal("reproduce", "out", str(folder), "a folder that can be written to") from problem
 
     def missing(self, case: Case) -> list[str]:
         """Return the labels of a case whose results are not there, or damaged."""
@@ -130,7 +130,7 @@ class Store:
             except Exception:  # not there, or damaged
                 continue
             if full:
-                raise refuse("reproduce", "quick", True, f"False, or in another folder: {path} is of a full run")
+                raise Refusal("reproduce", "quick", True, f"False, or in another folder: {path} is of a full run")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> Path:
         """Write an experiment's rows as parquet."""
@@ -144,13 +144,12 @@ class Store:
         """Return an experiment's rows, or refuse."""
         path = self.folder / f"{experiment}.parquet"
         if not path.exists():
-            raise ValueError(f"report: {path} is missing but must be a file that `latentbandits reproduce` has written")
+            raise Refusal("report", "file", str(path), "one that `latentbandits reproduce` has written (it is missing)")
         try:
             return pd.read_parquet(path)
         except Exception as problem:
-            raise ValueError(
-                f"report: {path} is damaged but must be whole: `latentbandits reproduce` writes it again"
-            ) from problem
+            rule = "one that `latentbandits reproduce` has written (it is damaged, and will be written again)"
+            raise Refusal("report", "file", str(path), rule) from problem
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -207,7 +206,7 @@ class Store:
         """Return the columns that a cell has."""
         found = self._read(case, label)
         if found is None:
-            raise refuse("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
+            raise Refusal("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
         runs, bins = np.arange(case.draws * case.repeats), found["optimal"].shape[1]
         edges = np.arange(bins + 1) * case.horizon // bins
         values = {

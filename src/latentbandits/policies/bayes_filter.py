@@ -9,7 +9,7 @@ from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import Choice, Policy, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.rewards import NAMES, check_means, log_likelihood
-from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
+from latentbandits.settings import AtLeast, OneOf, Refusal, Vector, checked
 
 Clock = record_type(rounds=int)
 
@@ -74,16 +74,16 @@ class BayesFilter(NamedTuple):
         transition, means, start = self.transition, self.means, self.start
         states = len(means)
         if means.size == 0 or means.shape[1] < 2:
-            raise refuse("BayesFilter", "means", means.tolist(), "at least one row and two columns")
+            raise Refusal("BayesFilter", "means", means.tolist(), "at least one row and two columns")
         if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
-            raise refuse(
+            raise Refusal(
                 "BayesFilter", "transition", transition.tolist(), f"{states} rows of probabilities that sum to one"
             )
         if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
-            raise refuse("BayesFilter", "start", start.tolist(), f"{states} probabilities that sum to one")
+            raise Refusal("BayesFilter", "start", start.tolist(), f"{states} probabilities that sum to one")
         noise = np.asarray(self.noise)
         if noise.size not in (1, self.units) or (noise <= 0).any():
-            raise refuse("BayesFilter", "noise", noise.tolist(), f"one number above 0, or {self.units}, one per unit")
+            raise Refusal("BayesFilter", "noise", noise.tolist(), f"one number above 0, or {self.units}, one per unit")
         check_means("BayesFilter", "means", means, NAMES[self.rewards])
 
     def init(self) -> Memory:
@@ -152,7 +152,9 @@ class BayesLimit(NamedTuple):
     def informed(self, realisation: Realisation) -> Policy:
         """Return the filter for this world."""
         if realisation.truth is None:
-            raise refuse("BayesLimit", "truth of the world", None, "a hidden Markov chain, as HiddenMarkov worlds have")
+            raise Refusal(
+                "BayesLimit", "truth of the world", None, "a hidden Markov chain, as HiddenMarkov worlds have"
+            )
         transition, means, start, noise, rewards, carryover = realisation.truth
         if carryover > 0:
             transition, means, start = paired(transition, means, start, carryover)

@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import SCHEDULED, WHY, Choice, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Vector, checked, refuse
+from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
 Scalars = record_type(
     rounds=int,  # begun
@@ -73,14 +73,14 @@ class DecodeCommit(NamedTuple):
     def check(self) -> None:
         """Refuse settings that contradict each other."""
         if self.units < self.arms:
-            raise refuse("DecodeCommit", "units", self.units, f"at least the {self.arms} arms of a probe")
+            raise Refusal("DecodeCommit", "units", self.units, f"at least the {self.arms} arms of a probe")
         chosen = np.asarray(self.decoding)
         if len(set(chosen.tolist())) != len(chosen) or (chosen < 0).any() or (chosen >= self.arms).any():
-            raise refuse("DecodeCommit", "decoding", chosen.tolist(), f"different arms from 0 to {self.arms - 1}")
+            raise Refusal("DecodeCommit", "decoding", chosen.tolist(), f"different arms from 0 to {self.arms - 1}")
         shape, columns = np.shape(self.fingerprints), len(chosen) or self.arms
         if shape[0] < 1 or shape[1] != columns:
             wanted = f"one row per state and {columns} columns, one per decoding arm"
-            raise refuse("DecodeCommit", "fingerprints", np.asarray(self.fingerprints).tolist(), wanted)
+            raise Refusal("DecodeCommit", "fingerprints", np.asarray(self.fingerprints).tolist(), wanted)
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

@@ -10,7 +10,7 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
 from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
 
 Scalars = record_type(rounds=int)  # since the restart
 
@@ -72,7 +72,7 @@ class MonitoredUCB(NamedTuple):
     def check(self) -> None:
         """Refuse a window without halves."""
         if self.window % 2:
-            raise refuse("MonitoredUCB", "window", self.window, "an even number")
+            raise Refusal("MonitoredUCB", "window", self.window, "an even number")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.policies.arms import assign
 from latentbandits.protocols import Choice, Policy, Realisation, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Vector, checked, refuse
+from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
 Scalars = record_type(rounds=int)
 
@@ -48,7 +48,7 @@ class Scripted(NamedTuple):
         """Refuse arms that do not exist."""
         script = np.asarray(self.script)
         if len(script) == 0 or (script < 0).any() or (script >= self.arms).any():
-            raise refuse("Scripted", "script", script.tolist(), f"at least one arm, each from 0 to {self.arms - 1}")
+            raise Refusal("Scripted", "script", script.tolist(), f"at least one arm, each from 0 to {self.arms - 1}")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

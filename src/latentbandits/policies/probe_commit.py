@@ -7,7 +7,7 @@ import numpy as np
 from latentbandits.policies.arms import assign_highest
 from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked, refuse
+from latentbandits.settings import AtLeast, Refusal, checked
 
 Scalars = record_type(
     rounds=int,  # begun since the start, or since the last early probe began
@@ -74,7 +74,7 @@ class ProbeCommit(NamedTuple):
         """Refuse an interval that a probe does not fit into."""
         phases = -(-self.arms // self.units)
         if self.interval < phases:
-            raise refuse("ProbeCommit", "interval", self.interval, f"at least the {phases} rounds of a probe")
+            raise Refusal("ProbeCommit", "interval", self.interval, f"at least the {phases} rounds of a probe")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

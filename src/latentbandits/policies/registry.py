@@ -20,7 +20,7 @@ from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
 from latentbandits.policies.uniform import UniformRandom
-from latentbandits.settings import nearest, refuse, whole
+from latentbandits.settings import Refusal, nearest, whole
 
 
 class Registration(NamedTuple):
@@ -269,7 +269,7 @@ def registration(name: str) -> Registration:
     known = str(name).lower()
     if known in REGISTRY:
         return REGISTRY[known]
-    raise refuse("policy", "name", name, f"one of {', '.join(REGISTRY)}{nearest(known, REGISTRY)}")
+    raise Refusal("policy", "name", name, f"one of {', '.join(REGISTRY)}{nearest(known, REGISTRY)}")
 
 
 def policy(name: str, arms: int = 2, **settings: Any) -> Any:

@@ -11,7 +11,7 @@ from latentbandits.policies.arms import assign, assign_highest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
 from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked, refuse
+from latentbandits.settings import AtLeast, Refusal, checked
 
 Scalars = record_type(
     now=int,  # rounds begun
@@ -100,13 +100,13 @@ class SummaryLearner(NamedTuple):
         """Refuse settings that contradict each other."""
         name = "SummaryLearner"
         if self.interval and self.interval < self.arms:
-            raise refuse(name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe")
+            raise Refusal(name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe")
         if self.fingerprints and not self.interval:
-            raise refuse(name, "fingerprints", self.fingerprints, "0 without an interval")
+            raise Refusal(name, "fingerprints", self.fingerprints, "0 without an interval")
         if self.age and not self.fingerprints:
-            raise refuse(name, "age", True, "False without a fingerprint")
+            raise Refusal(name, "age", True, "False without a fingerprint")
         if self.products and not (self.fingerprints and self.lags):
-            raise refuse(name, "products", True, "False without a fingerprint or without a lag")
+            raise Refusal(name, "products", True, "False without a fingerprint or without a lag")
 
     @property
     def width(self) -> int:

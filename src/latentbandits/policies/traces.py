@@ -24,7 +24,7 @@ from latentbandits.protocols import (
     record_type,
 )
 from latentbandits.random import Stream, normal
-from latentbandits.settings import AtLeast, OneOf, Vector, checked, refuse
+from latentbandits.settings import AtLeast, OneOf, Refusal, Vector, checked
 
 NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
 LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
@@ -160,20 +160,20 @@ class TraceLearner(NamedTuple):
         """Refuse settings that contradict each other."""
         probed = np.asarray(self.probe_set)
         if len(set(probed.tolist())) != len(probed) or (probed < 0).any() or (probed >= self.arms).any():
-            raise refuse("TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}")
+            raise Refusal("TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}")
         if self.residual_floor == 0 and not self.learn_noise:
-            raise refuse("TraceLearner", "residual_floor", 0.0, "above 0 unless learn_noise is True")
+            raise Refusal("TraceLearner", "residual_floor", 0.0, "above 0 unless learn_noise is True")
         hazard = np.asarray(self.hazard)
         if len(hazard) and not (len(hazard) == 2 and hazard[0] > 0 and 0 <= hazard[1] < 1):
-            raise refuse("TraceLearner", "hazard", hazard.tolist(), "a rate above 0 and a threshold from 0 to below 1")
+            raise Refusal("TraceLearner", "hazard", hazard.tolist(), "a rate above 0 and a threshold from 0 to below 1")
         if self.width == 0:
-            raise refuse(
+            raise Refusal(
                 "TraceLearner", "lag", "none", "another encoding where there is neither a fingerprint nor a covariate"
             )
         if self.gated and self.interval:
-            raise refuse("TraceLearner", "interval", self.interval, "0 where gated is True")
+            raise Refusal("TraceLearner", "interval", self.interval, "0 where gated is True")
         if self.interval and self.interval < self.phases:
-            raise refuse(
+            raise Refusal(
                 "TraceLearner", "interval", self.interval, f"0, or at least the {self.phases} rounds of a probe"
             )
 

@@ -14,7 +14,7 @@ from latentbandits.presentation import html
 from latentbandits.presentation.html import Html, tag
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.report import verdicts
-from latentbandits.settings import refuse
+from latentbandits.settings import Refusal
 
 TITLE = "Adaptive exploration for latent-state bandits, reproduced"
 
@@ -34,11 +34,11 @@ def write_report(results: Path, folder: Path, progress: Callable[[int, int], Non
     store = Store(results, read_only=True)
     found = [name for name in IDS if (results / f"{name}.parquet").exists()]
     if not found:
-        raise refuse("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
+        raise Refusal("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise refuse("report", "out", str(folder), "a folder that can be written to") from problem
+        raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
     sections, judged, quick = [], {}, {}
     for done, name in enumerate(found):
         if progress is not None:
@@ -60,7 +60,7 @@ def write_report(results: Path, folder: Path, progress: Callable[[int, int], Non
         write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
         write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
     except OSError as problem:
-        raise refuse("report", "out", str(folder), "a folder that can be written to") from problem
+        raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
     return folder / "index.html"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from latentbandits.compiled import fast, machine_code, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Vector, array, refuse, whole
+from latentbandits.settings import Refusal, Vector, array, whole
 from latentbandits.simulation.loop import COUNTS, play, record
 from latentbandits.simulation.results import Results
 from latentbandits.specs import policy
@@ -82,7 +82,7 @@ def simulate(
     ['lc-ucb', 'ucb1']
     """
     if not isinstance(world, World) or isinstance(world, type):
-        raise refuse("simulate", "world", world, "a world, such as HiddenMarkov()")
+        raise Refusal("simulate", "world", world, "a world, such as HiddenMarkov()")
     contestants = as_policies(policies, world)
     if horizon is None:
         horizon = getattr(world, "rounds", 20_000)
@@ -147,12 +147,12 @@ def labelled(policies: Any) -> dict[str, Any]:
     if isinstance(policies, str) or hasattr(policies, "_fields"):
         policies = [policies]
     if not isinstance(policies, Iterable):
-        raise refuse("simulate", "policies", policies, "policies or names")
+        raise Refusal("simulate", "policies", policies, "policies or names")
     named: dict[str, Any] = {}
     for given in policies:
         label = given if isinstance(given, str) else type(given).__name__
         if label in named:
-            raise refuse(
+            raise Refusal(
                 "simulate", "policies", label, "given once; use a mapping from labels for two policies of one kind"
             )
         named[label] = given
@@ -165,14 +165,14 @@ def as_policies(
     """Return labelled policies that fit the world, or refuse."""
     named = labelled(policies)
     if not named:
-        raise refuse(owner, "policies", [], "at least one policy")
+        raise Refusal(owner, "policies", [], "at least one policy")
     for label, given in named.items():
         if isinstance(given, str):
             named[label] = policy(given, arms=world.arms)
         elif not isinstance(given, Policy | Oracle) or isinstance(given, type):
-            raise refuse(owner, f"policies[{label!r}]", given, "a policy or the name of one")
+            raise Refusal(owner, f"policies[{label!r}]", given, "a policy or the name of one")
         if named[label].arms != world.arms:
-            raise refuse(owner, f"policies[{label!r}].arms", named[label].arms, f"the world's {world.arms}")
+            raise Refusal(owner, f"policies[{label!r}].arms", named[label].arms, f"the world's {world.arms}")
     return named
 
 
@@ -186,10 +186,10 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
     parts = {name: np.ascontiguousarray(getattr(realisation, name), dtype=np.float64) for name in shapes}
     for name, part in parts.items():
         if part.shape != shapes[name]:
-            raise refuse("world", f"shape of {name}", part.shape, shapes[name])
+            raise Refusal("world", f"shape of {name}", part.shape, shapes[name])
         if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # NaN fails too
             bad = part.flat[np.argmax(~(np.abs(part) <= LARGEST_REWARD))]
-            raise refuse("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
+            raise Refusal("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
     return Realisation(parts["means"], parts["rewards"], parts["context"], realisation.states, realisation.truth)
 
 
@@ -198,14 +198,14 @@ def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.n
     chosen: Any = contestant.informed(realisation) if hasattr(contestant, "informed") else contestant
     needed, found = getattr(chosen, "covariates", 0), realisation.context.shape[1]
     if needed not in (0, found):
-        raise refuse("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
+        raise Refusal("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
     return chosen, realisation.context if needed else np.zeros((len(realisation.means), 0))
 
 
 def _refuse_wrong(policy: Any, wrong: int) -> None:
     """Refuse a policy that chose no arm in some round."""
     if wrong >= 0:
-        raise refuse(type(policy).__name__, f"choice in round {wrong}", "no arm", f"arms from 0 to {policy.arms - 1}")
+        raise Refusal(type(policy).__name__, f"choice in round {wrong}", "no arm", f"arms from 0 to {policy.arms - 1}")
 
 
 class Player:
@@ -293,7 +293,7 @@ def follow_one(
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
     if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
         wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
-        raise refuse("follow_one", "played", seen.tolist(), wanted)
+        raise Refusal("follow_one", "played", seen.tolist(), wanted)
     return _record(chosen, realisation, context, random, seen, interpreted)[0]
 
 

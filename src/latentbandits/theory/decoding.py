@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from latentbandits.settings import Vector, array, refuse, whole
+from latentbandits.settings import Refusal, Vector, array, whole
 from latentbandits.theory._checks import chain_matrix, deviation, distribution, means_matrix, probe_set
 from latentbandits.theory.gaps import (
     arm_separations,
@@ -154,7 +154,7 @@ def pair_error(separation: float, sigma: float) -> float:
     0.02275
     """
     if not separation >= 0:
-        raise refuse("pair_error", "separation", separation, "a number at least 0")
+        raise Refusal("pair_error", "separation", separation, "a number at least 0")
     return float(ndtr(-0.5 * float(separation) / deviation("pair_error", sigma)))
 
 
@@ -235,7 +235,7 @@ def bayes_error(levels: ArrayLike, sigma: float, weights: ArrayLike | None = Non
 def _levels(owner: str, levels: ArrayLike) -> np.ndarray:
     made = array(owner, "levels", levels, Vector(1))
     if made.size == 0:
-        raise refuse(owner, "levels", [], "the mean of at least one state")
+        raise Refusal(owner, "levels", [], "the mean of at least one state")
     return made
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from latentbandits.settings import between, refuse, whole
+from latentbandits.settings import Refusal, between, whole
 from latentbandits.theory._checks import PROBABILITY, chain_matrix, means_matrix, probe_set
 
 
@@ -136,7 +136,7 @@ def stationary(transition: ArrayLike) -> np.ndarray:
     closed = np.flatnonzero(~leaves)
     if len(closed) > 1:
         allowed = "a chain with one stationary distribution; this one can be caught in several sets of states"
-        raise refuse("stationary", "transition", chain.tolist(), allowed)
+        raise Refusal("stationary", "transition", chain.tolist(), allowed)
     caught = np.flatnonzero(label == closed[0])
     folded = chain[np.ix_(caught, caught)]
     for last in range(len(caught) - 1, 0, -1):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentbandits.settings import AtLeast, Vector, Within, array, between, refuse, whole
+from latentbandits.settings import AtLeast, Refusal, Vector, Within, array, between, whole
 from latentbandits.theory._checks import AMOUNT, POSITIVE, PROBABILITY, means_matrix, probabilities
 
 
@@ -66,11 +66,11 @@ def episode_bound(
     moved = probabilities("episode_bound", "drift", drift)
     if not len(charge) == len(spans) == len(wrong):
         sizes = (len(charge), len(spans), len(wrong))
-        raise refuse("episode_bound", "number of costs, lengths and errors", sizes, "three equal numbers")
+        raise Refusal("episode_bound", "number of costs, lengths and errors", sizes, "three equal numbers")
     longest = int(spans.max(initial=1))
     if (spans < 1).any() or longest > len(moved) + 1:
         allowed = f"integers from 1 to {len(moved) + 1}, one more than the numbers in drift"
-        raise refuse("episode_bound", "lengths", spans.tolist(), allowed)
+        raise Refusal("episode_bound", "lengths", spans.tolist(), allowed)
     top = between("episode_bound", "delta_max", delta_max, AMOUNT)
     spare = between("episode_bound", "leftover", leftover, AMOUNT)
     summed = np.concatenate([[0.0], np.cumsum(moved)])
@@ -81,7 +81,7 @@ def episode_bound(
 def _amounts(field: str, values: ArrayLike) -> np.ndarray:
     made = array("episode_bound", field, values, Vector(1))
     if (made < 0).any():
-        raise refuse("episode_bound", field, made.tolist(), "numbers at least 0")
+        raise Refusal("episode_bound", field, made.tolist(), "numbers at least 0")
     return made
 
 
@@ -259,7 +259,9 @@ def hazard_bound(
     longest = whole("hazard_bound", "cap", cap, least=1)
     moved = probabilities("hazard_bound", "drift", drift)
     if len(moved) < longest - 1:
-        raise refuse("hazard_bound", "drift", moved.tolist(), f"at least {longest - 1} numbers, one per round of reuse")
+        raise Refusal(
+            "hazard_bound", "drift", moved.tolist(), f"at least {longest - 1} numbers, one per round of reuse"
+        )
     rate = between("hazard_bound", "probe_rate", probe_rate, PROBABILITY)
     cost = between("hazard_bound", "probe_cost", probe_cost, AMOUNT)
     top = between("hazard_bound", "delta_max", delta_max, AMOUNT)
@@ -318,5 +320,5 @@ def _arms(field: str, arms: ArrayLike, matrix: np.ndarray) -> np.ndarray:
     made = array("decompose", field, arms, Vector(1, whole=True))
     rounds, count = matrix.shape
     if made.shape != (rounds,) or (made < 0).any() or (made >= count).any():
-        raise refuse("decompose", field, made.tolist(), f"{rounds} arms, each from 0 to {count - 1}")
+        raise Refusal("decompose", field, made.tolist(), f"{rounds} arms, each from 0 to {count - 1}")
     return made

@@ -10,7 +10,7 @@ from latentbandits.compiled import fast
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, Stream, stream, uniform
 from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
-from latentbandits.settings import Above, AtLeast, Interval, OneOf, Vector, Within, between, checked, refuse
+from latentbandits.settings import Above, AtLeast, Interval, OneOf, Refusal, Vector, Within, between, checked
 
 REVEALS = ("nothing", "state", "means")
 
@@ -112,7 +112,7 @@ class HiddenMarkov:
         if dwell is not None:
             if self.stickiness is not None or self.transition is not None:
                 other = "transition" if self.stickiness is None else "stickiness"
-                raise refuse("HiddenMarkov", "dwell", dwell, f"left out when {other} is given")
+                raise Refusal("HiddenMarkov", "dwell", dwell, f"left out when {other} is given")
             self._set("stickiness", 1.0 - 1.0 / between("HiddenMarkov", "dwell", dwell, AtLeast(1)))
 
     def check(self) -> None:
@@ -125,7 +125,7 @@ class HiddenMarkov:
         if self.stickiness is None:
             self._set("stickiness", 0.99)
         elif self.transition is not None:
-            raise refuse("HiddenMarkov", "stickiness", self.stickiness, "left out when transition is given")
+            raise Refusal("HiddenMarkov", "stickiness", self.stickiness, "left out when transition is given")
         self._check_chain()
         self._check_means()
 
@@ -137,10 +137,10 @@ class HiddenMarkov:
             return
         if self.transition.shape != (self.states, self.states):
             rule = f"({self.states}, {self.states}), one row and column per state"
-            raise refuse("HiddenMarkov", "transition", self.transition.shape, rule, ".shape")
+            raise Refusal("HiddenMarkov", "transition", self.transition.shape, rule, ".shape")
         for row, values in enumerate(self.transition):
             if (values < 0).any() or abs(values.sum() - 1) > 1e-6:
-                raise refuse("HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]")
+                raise Refusal("HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]")
         self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
 
     def _check_means(self) -> None:
@@ -148,16 +148,16 @@ class HiddenMarkov:
         if self.means is not None:
             if self.means.shape != (self.states, self.arms):
                 rule = f"({self.states}, {self.arms}), one row per state and one column per arm"
-                raise refuse("HiddenMarkov", "means", self.means.shape, rule, ".shape")
+                raise Refusal("HiddenMarkov", "means", self.means.shape, rule, ".shape")
             check_means("HiddenMarkov", "means", self.means, self.rewards)
         if self.separation is not None:
             if self.means is not None:
-                raise refuse("HiddenMarkov", "separation", self.separation, "left out when means are given")
+                raise Refusal("HiddenMarkov", "separation", self.separation, "left out when means are given")
             if self.states < 2:
-                raise refuse("HiddenMarkov", "states", self.states, "at least 2 when separation is given")
+                raise Refusal("HiddenMarkov", "states", self.states, "at least 2 when separation is given")
         if len(self.separated_arms) != len({arm for arm in self.separated_arms.tolist() if 0 <= arm < self.arms}):
             rule = f"different arms from 0 to {self.arms - 1}"
-            raise refuse("HiddenMarkov", "separated_arms", self.separated_arms, rule)
+            raise Refusal("HiddenMarkov", "separated_arms", self.separated_arms, rule)
 
     @cached_property
     def chain(self) -> np.ndarray:
@@ -224,7 +224,7 @@ def stationary(chain: np.ndarray) -> np.ndarray:
     found = np.maximum(found, 0.0)
     found /= found.sum()
     if np.abs(found @ chain - found).max() > 1e-6:
-        raise refuse("HiddenMarkov", "transition", chain, "an ergodic chain (no stationary distribution was found)")
+        raise Refusal("HiddenMarkov", "transition", chain, "an ergodic chain (no stationary distribution was found)")
     return found  # type: ignore[no-any-return]
 
 
@@ -257,6 +257,6 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
                 points.append(point)
             if len(points) == states:
                 return np.array(points)[generator.permutation(states)]
-    raise refuse(
+    raise Refusal(
         "HiddenMarkov", "separation", distance, f"less: no {states} states with {arms} arms were found that far apart"
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from latentbandits.protocols import Realisation
-from latentbandits.settings import Vector, array, checked, refuse
+from latentbandits.settings import Refusal, Vector, array, checked
 
 
 @checked
@@ -45,13 +45,13 @@ class Recorded:
         rewards = rewards[:, None, :] if axes == 2 else rewards
         rounds, units, arms = rewards.shape
         if rounds == 0 or units == 0 or arms < 2:
-            raise refuse("Recorded", "rewards", np.shape(self.rewards), "at least one round and two arms", ".shape")
+            raise Refusal("Recorded", "rewards", np.shape(self.rewards), "at least one round and two arms", ".shape")
         means = rewards.mean(axis=1) if self.means is None else self.means
         if means.shape != (rounds, arms):
-            raise refuse("Recorded", "means", means.shape, f"({rounds}, {arms}), as for the rewards", ".shape")
+            raise Refusal("Recorded", "means", means.shape, f"({rounds}, {arms}), as for the rewards", ".shape")
         context = np.zeros((rounds, 0)) if self.context is None else self.context
         if len(context) != rounds:
-            raise refuse("Recorded", "context", context.shape, f"({rounds}, columns), a row per round", ".shape")
+            raise Refusal("Recorded", "context", context.shape, f"({rounds}, columns), a row per round", ".shape")
         for field, value in (("rewards", rewards), ("means", means), ("context", context)):
             object.__setattr__(self, field, value)
 
@@ -69,9 +69,9 @@ class Recorded:
         """Return the first rounds of the record, the same in every run; see `latentbandits.protocols.World`."""
         rounds, recorded, _ = self.rewards.shape
         if horizon > rounds:
-            raise refuse("Recorded", "horizon", horizon, f"at most the {rounds} rounds recorded")
+            raise Refusal("Recorded", "horizon", horizon, f"at most the {rounds} rounds recorded")
         if recorded not in (1, units):
-            raise refuse("Recorded", "units", units, f"the {recorded} units recorded")
+            raise Refusal("Recorded", "units", units, f"the {recorded} units recorded")
         rewards = np.array(np.broadcast_to(self.rewards[:horizon], (horizon, units, self.arms)), order="C")
         means, context = np.ascontiguousarray(self.means[:horizon]), np.ascontiguousarray(self.context[:horizon])
         return Realisation(means, rewards, context, np.full(horizon, -1), None)

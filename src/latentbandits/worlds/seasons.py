@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
-from latentbandits.settings import AtLeast, Interval, OneOf, Vector, checked, refuse
+from latentbandits.settings import AtLeast, Interval, OneOf, Refusal, Vector, checked
 
 
 @checked
@@ -58,7 +58,7 @@ class Seasons:
             sizes = self.states, self.arms
             if self.means.shape != sizes:
                 rule = f"{sizes}, one row per state and one column per arm"
-                raise refuse("Seasons", "means", self.means.shape, rule, ".shape")
+                raise Refusal("Seasons", "means", self.means.shape, rule, ".shape")
             check_means("Seasons", "means", self.means, self.rewards)
         check_means("Seasons", "span", self.span, self.rewards)
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from latentbandits.protocols import Realisation
+from latentbandits.settings import Refusal
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 
@@ -31,10 +32,10 @@ class Rescaled:
     scale: float
 
     def __post_init__(self) -> None:
-        if self.world.rewards != "gaussian" or not self.scale > 0:
-            raise ValueError(
-                f"Rescaled: scale is {self.scale} and rewards are {self.world.rewards} but must be a positive scale of gaussian rewards"
-            )
+        if not self.scale > 0:
+            raise Refusal("Rescaled", "scale", self.scale, "above 0")
+        if self.world.rewards != "gaussian":
+            raise Refusal("Rescaled", "rewards", self.world.rewards, "gaussian")
 
     @property
     def arms(self) -> int:

@@ -30,7 +30,7 @@ from latentbandits.policies.state_library.scale import NARROW, WIDE, count_diffe
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked, refuse
+from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
 
 _NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
 
@@ -153,13 +153,13 @@ class StateLibrary(NamedTuple):
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
         if self.high < self.low:
-            raise refuse("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
+            raise Refusal("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
         for name, size in (("noise", self.noise), ("high - low", self.high - self.low)):
             if size != 0.0 and not NARROW <= size <= WIDE:
-                raise refuse("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
+                raise Refusal("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
         cells = self.particles * self.states * (self.states + self.arms) + self.arms * self.arms * self.levels
         if cells > 50_000_000:
-            raise refuse("StateLibrary", "particles x states x (states + arms)", cells, "at most 50000000 numbers")
+            raise Refusal("StateLibrary", "particles x states x (states + arms)", cells, "at most 50000000 numbers")
 
     @property
     def width(self) -> int:
