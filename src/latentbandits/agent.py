@@ -142,7 +142,9 @@ class Agent:
             Observed covariates, as many as the policy's setting `covariates` says.
         """
         observed = self._nothing if context is None and self._covariates == 0 else self._observe(context)
-        choice = Choice(np.zeros(self._units, np.int64), np.zeros(self._width), np.zeros(NOTES, np.int64))
+        choice = Choice(
+            np.zeros(self._units, np.int64), np.zeros(self._width), np.zeros(NOTES, np.int64), self._blank.offers.copy()
+        )
         self._choose(self._policy, self._memory, observed, self._random, choice)
         arms = tuple(choice.arms.tolist())
         if min(arms) < 0 or max(arms) >= self._arms:
