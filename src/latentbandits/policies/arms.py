@@ -6,6 +6,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.protocols import Choice
+from latentbandits.random import Stream, normal
 
 # Indices of arms that go before or after all others; those of other arms are smaller, since rewards are at most LARGEST_REWARD
 FIRST, LAST = 1e300, -1e300
@@ -90,6 +91,12 @@ def set_index(choice: Choice, arm: int, value: float, bonus: float) -> None:
 
 
 @kernel
+def sample_index(choice: Choice, arm: int, value: float, deviation: float, random: Stream) -> None:
+    """Write an arm's expected reward, and as its index a sample around it; nothing is sampled for an arm that is not available."""
+    set_index(choice, arm, value, deviation * normal(random) if choice.offers[arm].available else np.nan)
+
+
+@kernel
 def set_untried(choice: Choice, arm: int, index: float) -> None:
     """Write that nothing is expected of an arm, and whether it goes FIRST or LAST."""
     offer = choice.offers[arm]
@@ -125,7 +132,8 @@ def set_mixture(choice: Choice, best: int, share: float) -> None:
     """Write the probabilities of a policy that plays a random available arm a share of the time, and else the best one."""
     number = available(choice)
     for arm in range(len(choice.offers)):
-        choice.offers[arm].probability = share / number + (1.0 - share if arm == best else 0.0)
+        random = share / number if choice.offers[arm].available else 0.0
+        choice.offers[arm].probability = random + (1.0 - share if arm == best else 0.0)
 
 
 @kernel

@@ -7,9 +7,9 @@ import numpy as np
 
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign_highest, set_index
+from latentbandits.policies.arms import assign_highest, sample_index
 from latentbandits.protocols import Choice, record_type
-from latentbandits.random import Stream, normal, uniform
+from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
 
 # Before anything is known there is one change in a hundred rounds, and that counts as much as a hundred rounds.
@@ -107,10 +107,9 @@ class ChangePointThompson(NamedTuple):
         # the number of rounds that the prior is worth
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
         for arm in range(self.arms):
-            if choice.offers[arm].available:
-                weight = prior_weight + memory.counts[sampled, arm]
-                mean = (prior_weight * self.prior_mean + memory.sums[sampled, arm]) / weight
-                set_index(choice, arm, mean, noise / math.sqrt(weight) * normal(random))
+            weight = prior_weight + memory.counts[sampled, arm]
+            mean = (prior_weight * self.prior_mean + memory.sums[sampled, arm]) / weight
+            sample_index(choice, arm, mean, noise / math.sqrt(weight), random)
         assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:

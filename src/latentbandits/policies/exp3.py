@@ -26,13 +26,14 @@ class EXP3(NamedTuple):
     """Sample an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
 
     With ``share`` above 0 it is EXP3.S: after each update every weight receives ``e * share / K`` of the total, so that no arm is
-    ever forgotten. Each unit samples its own arm. Rewards are expected in [0, 1]. Arms that are not available keep their weights, and the
-    others share theirs.
+    ever forgotten. Each unit samples its own arm. Rewards are expected in [0, 1]. K counts the available arms: their
+    probabilities and updates are those of EXP3 among them, and the sum of their weights does not change. Others keep their weights. A new
+    arm has the mean weight of the others.
 
     Parameters
     ----------
     arms : int
-        Number of arms, K.
+        Number of arms.
     units : int
         Units per round.
     mixing : float
@@ -59,10 +60,11 @@ class EXP3(NamedTuple):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Sample each unit's arm by the probabilities, which the estimate of a late reward needs again."""
         number = available(choice)
+        total = held(memory, choice, number)
         for arm in range(self.arms):
             choice.offers[arm].probability = 0.0
             if choice.offers[arm].available:
-                weight = memory.weights[arm] / held(memory, choice, number)
+                weight = memory.weights[arm] / total
                 choice.offers[arm].probability = (1.0 - self.mixing) * weight + self.mixing / number
         for unit in range(self.units):
             left = uniform(random)

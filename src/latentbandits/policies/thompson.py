@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import assign_highest, set_index
+from latentbandits.policies.arms import assign_highest, sample_index
 from latentbandits.protocols import Choice
-from latentbandits.random import Stream, normal
+from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, checked
 
 
@@ -55,9 +55,8 @@ class ThompsonSampling(NamedTuple):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm with the highest sampled mean."""
         for arm in range(self.arms):
-            if choice.offers[arm].available:
-                weight = memory.counts[arm] + self.prior_weight
-                set_index(choice, arm, memory.sums[arm] / weight, self.noise / math.sqrt(weight) * normal(random))
+            weight = memory.counts[arm] + self.prior_weight
+            sample_index(choice, arm, memory.sums[arm] / weight, self.noise / math.sqrt(weight), random)
         assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
