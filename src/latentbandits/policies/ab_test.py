@@ -13,7 +13,7 @@ Scalars = record_type(rounds=int)
 
 
 class Memory(NamedTuple):
-    """Rounds begun, and the rewards of the test counted and summed per arm."""
+    """Rounds of the test begun, and the rewards of the test counted and summed per arm."""
 
     scalars: np.ndarray
     counts: np.ndarray
@@ -26,8 +26,9 @@ class ABTest(NamedTuple):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
     The test is one probe; with more than two arms it is called an A/B/n test. Rewards of the test that come late count whenever they
-    come, others never. An arm without a reward in the test is not chosen after it, unless no available arm has one. The arms that are
-    available take the turns of the test; a new arm cannot join.
+    come, others never. An arm without a reward in the test is not chosen after it, unless no available arm has one. Turn n of
+    the test is that of the available arm n modulo their number. A round with one available arm is no part of the test, which waits. A new
+    arm cannot join.
 
     Parameters
     ----------
@@ -61,12 +62,11 @@ class ABTest(NamedTuple):
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Continue the test, or play the arm that was best in it."""
-        begun = memory.scalars[0].rounds
-        memory.scalars[0].rounds += 1
+        begun, number = memory.scalars[0].rounds, available(choice)
         set_means(choice, memory.sums, memory.counts, LAST)
-        if begun < self.test:
+        if begun < self.test and number > 1:
+            memory.scalars[0].rounds += 1
             choice.note[WHY] = SCHEDULED if begun == 0 else CONTINUED
-            number = available(choice)
             for unit in range(self.units):
                 choice.arms[unit] = nth_available(choice, (begun * self.units + unit) % number)
         else:
