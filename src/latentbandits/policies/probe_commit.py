@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import assign_highest, available, nth_available, set_index
+from latentbandits.policies.arms import LAST, assign_highest, available, nth_available, set_index, set_untried
 from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Refusal, checked
@@ -17,7 +17,7 @@ Scalars = record_type(
 
 
 class Memory(NamedTuple):
-    """The counters, and the last reward that each arm gave in a probe."""
+    """The counters, and the last reward that each arm gave in a probe (LAST if none)."""
 
     scalars: np.ndarray
     probed: np.ndarray
@@ -29,8 +29,11 @@ class ProbeCommit(NamedTuple):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.
 
     It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Units
-    share a probe, so it takes as many rounds as arms with one unit, and one round with as many units as arms. Arms that are not
-    available are not probed, and a probe waits while there is only one that is.
+    share a probe, so it takes as many rounds as arms with one unit, and one round with as many units as arms.
+
+    Round n after the beginning of a probe is for the available arms from number ``n * units`` on, and not part of it where there are no
+    such arms. Rounds with one available arm do not count: a probe, and the time until the next one, waits. An arm that was never probed is
+    not played between probes, unless no available arm was.
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ class ProbeCommit(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, Scalars), np.zeros(self.arms))
+        return Memory(np.zeros(1, Scalars), np.full(self.arms, LAST))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with a probe, begin one, or play the arm that paid most in the last one."""
@@ -88,7 +91,10 @@ class ProbeCommit(NamedTuple):
         choice.note[WHY] = choice.note[PHASE] = 0
         choice.note[EPISODE] = scalars.probes
         for arm in range(self.arms):
-            set_index(choice, arm, memory.probed[arm], 0.0)
+            if memory.probed[arm] == LAST:
+                set_untried(choice, arm, LAST)
+            else:
+                set_index(choice, arm, memory.probed[arm], 0.0)
         assign_highest(choice)
         number = available(choice)
         if number == 1:  # nothing to compare: a probe waits
@@ -119,11 +125,10 @@ class ProbeCommit(NamedTuple):
         if choice.note[WHY] != 0:
             for unit in range(self.units):
                 memory.probed[choice.arms[unit]] = rewards[unit]
-        elif (
-            self.surprise > 0 and choice.note[EPISODE] == memory.scalars[0].probes
-        ):  # late rewards say nothing of a newer probe
+        elif self.surprise > 0 and choice.note[EPISODE] == memory.scalars[0].probes:  # not late for a newer probe
             mean = 0.0
             for unit in range(self.units):
                 mean += rewards[unit] / self.units
-            if abs(mean - memory.probed[choice.arms[0]]) > self.surprise:
+            probed = memory.probed[choice.arms[0]]
+            if probed != LAST and abs(mean - probed) > self.surprise:
                 memory.scalars[0].surprised = 1
