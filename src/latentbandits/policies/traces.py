@@ -10,8 +10,18 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.markers import When
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign_highest, available, lead, nth_available, set_index
+from latentbandits.policies.arms import assign_highest, available, lead, sample_index, set_index
 from latentbandits.policies.growth import corner
+from latentbandits.policies.trace_features import LAGS, blocks, sizes, write_features
+from latentbandits.policies.trace_probes import (
+    OPEN_PROBES,
+    begin_probe,
+    end_probe,
+    nth_visited,
+    place_of,
+    show,
+    visited,
+)
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -24,14 +34,8 @@ from latentbandits.protocols import (
     Choice,
     record_type,
 )
-from latentbandits.random import Stream, normal
-from latentbandits.settings import AtLeast, OneOf, Refusal, Vector, checked
-
-NONE, PAIR, ONE_HOT, SLOPES, CURVES = 0, 1, 2, 3, 4
-LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
-
-# Probes whose rewards may be under way at once; of older ones nothing is kept
-OPEN_PROBES = 16
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
 Scalars = record_type(
     now=int,  # rounds begun
@@ -52,7 +56,8 @@ class Memory(NamedTuple):
     ----------
     factor, coefficients : the arms' regressions (see `latentbandits.linear`)
     fingerprint : rewards of the probe set in the last completed probe
-    pending, arrived, owner : rewards of the probes under way, how many of their parts have arrived, and the probes' numbers
+    pending, owner : rewards of the probes under way, and the probes' numbers
+    arrived : how many rounds of these probes have arrived; once a probe has ended, less the number of its rounds
     scalars : counters of rounds and probes, and the last completed decision
     gain : space that an update of the regressions needs
     noise : the noise of rewards, where it is learned (see `latentbandits.noise`)
@@ -80,6 +85,11 @@ class TraceLearner(NamedTuple):
 
     A probe is due every `interval` rounds, or when a gate opens (`gated`) at least `min_gap` rounds after the last probe began: the
     residual of the last decision was large, the two highest indices are close, or the fingerprint is old.
+
+    Only available arms count: those of the probe set are visited, and others keep what they gave before as their part of the fingerprint.
+    Phase n of a probe visits the available arms of the set from number ``n * units`` on; the probe ends when there are no more, and is
+    ended by the next one of a fixed schedule. While one arm is available, or none of the probe set, a probe waits, and none begins: one of
+    a fixed schedule that is due then is left out.
 
     Parameters
     ----------
@@ -225,18 +235,21 @@ class TraceLearner(NamedTuple):
         scalars.now += 1
         write_features(self, memory, context, choice.features)
         for arm in range(self.arms):
-            if choice.offers[arm].available:
-                mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
-                width = self.exploration * math.sqrt(variance)
-                set_index(choice, arm, mean, width * normal(random) if self.thompson else width)
+            mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
+            width = self.exploration * math.sqrt(variance)
+            if self.thompson:
+                sample_index(choice, arm, mean, width, random)
+            else:
+                set_index(choice, arm, mean, width)
 
         number = visited(self, choice)
         phases = (number + self.units - 1) // self.units
         why, phase = 0, 0
-        if phases > 0 and available(choice) > 1:  # with one arm there is nothing to compare: a probe waits
+        if phases > 0 and available(choice) > 1:  # else there is nothing to compare: a probe waits
             due = self.interval > 0 and scalars.now % self.interval == 0
             phase = 1 if self.interval > 0 and scalars.now == 1 else scalars.next_phase  # the paper's t = 1
-            if due or phase >= phases:
+            if phase > 0 and (due or phase >= phases):
+                end_probe(memory, phase)
                 phase = 0
             if phase > 0:
                 why = CONTINUED
@@ -248,12 +261,10 @@ class TraceLearner(NamedTuple):
             assign_highest(choice)
         else:
             if phase == 0:
-                scalars.last_probe = scalars.now
-                scalars.probe += 1
-                slot = scalars.probe % OPEN_PROBES
-                memory.owner[slot] = scalars.probe
-                memory.arrived[slot] = 0
-            scalars.next_phase = phase + 1 if phase + 1 < phases else 0
+                begin_probe(memory)
+            scalars.next_phase = phase + 1
+            if phase + 1 >= phases:
+                end_probe(memory, phase + 1)
             for unit in range(self.units):
                 # more units than arms left in this phase: go round the probe set again
                 choice.arms[unit] = nth_visited(self, choice, (phase * self.units + unit) % number)
@@ -276,9 +287,7 @@ class TraceLearner(NamedTuple):
             return
 
         number = visited(self, choice)
-        phases = (number + self.units - 1) // self.units
         distinct = min(self.units, number)  # units beyond the probe set repeat its arms
-        # A probe replaces the fingerprint when all its parts have arrived, unless a newer one already has.
         probe = choice.note[EPISODE]
         slot = probe % OPEN_PROBES
         kept = memory.owner[slot] == probe
@@ -302,10 +311,7 @@ class TraceLearner(NamedTuple):
                 scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, weight))
         if kept:
             memory.arrived[slot] += 1
-            if memory.arrived[slot] == phases and probe > scalars.shown:
-                scalars.shown = probe
-                for place in range(len(memory.fingerprint)):
-                    memory.fingerprint[place] = memory.pending[slot, place]
+            show(memory, probe)
 
     def positions(self) -> np.ndarray:
         """Return where each feature stands when there is one arm more."""
@@ -326,98 +332,6 @@ class TraceLearner(NamedTuple):
         coefficients[np.ix_(rows, at)] = memory.coefficients
         made: Memory = plain._replace(factor=factor, coefficients=coefficients)
         return made
-
-
-@kernel
-def sizes(policy: TraceLearner) -> tuple[int, int]:
-    """Return the number of arms that a probe visits and the number of features."""
-    probed = len(policy.probe_set)
-    if probed == 0:
-        probed = policy.arms
-    width = policy.covariates
-    if policy.fingerprint:
-        width += probed
-    if policy.lag == PAIR:
-        width += 2
-    elif policy.lag == ONE_HOT:
-        width += policy.arms + 1
-    elif policy.lag == SLOPES:
-        width += 2 * policy.arms
-    elif policy.lag == CURVES:
-        width += 3 * policy.arms
-    return probed, width
-
-
-def blocks(policy: TraceLearner) -> list[int]:
-    """Return the lengths of the parts of the features that may grow with the number of arms, in order."""
-    arms = policy.arms
-    lag = {NONE: [], PAIR: [2], ONE_HOT: [arms, 1], SLOPES: [arms] * 2, CURVES: [arms] * 3}[int(policy.lag)]
-    return [policy.probed if policy.fingerprint else 0, *lag, policy.covariates]
-
-
-@kernel
-def visited(policy: TraceLearner, choice: Choice) -> int:
-    """Return the number of available arms of the probe set."""
-    if len(policy.probe_set) == 0:
-        return available(choice)
-    number = 0
-    for place in range(len(policy.probe_set)):
-        number += choice.offers[policy.probe_set[place]].available
-    return int(number)
-
-
-@kernel
-def nth_visited(policy: TraceLearner, choice: Choice, n: int) -> int:
-    """Return the n-th available arm of the probe set, counted from 0."""
-    if len(policy.probe_set) == 0:
-        return nth_available(choice, n)
-    left = n
-    for place in range(len(policy.probe_set)):
-        if choice.offers[policy.probe_set[place]].available:
-            if left == 0:
-                return int(policy.probe_set[place])
-            left -= 1
-    return -1
-
-
-@kernel
-def place_of(policy: TraceLearner, arm: int) -> int:
-    """Return the place of an arm in the probe set."""
-    for place in range(len(policy.probe_set)):
-        if policy.probe_set[place] == arm:
-            return place
-    return arm
-
-
-@kernel
-def write_features(policy: TraceLearner, memory: Memory, context: np.ndarray, features: np.ndarray) -> None:
-    """Write fingerprint, lag and covariates, in this order."""
-    at = 0
-    if policy.fingerprint:
-        for place in range(memory.fingerprint.shape[0]):
-            features[place] = memory.fingerprint[place]
-        at = memory.fingerprint.shape[0]
-    arm, reward = memory.scalars[0].lag_arm, memory.scalars[0].lag_reward
-    if policy.lag == PAIR:
-        features[at] = arm
-        features[at + 1] = reward
-        at += 2
-    elif policy.lag == ONE_HOT:
-        for i in range(policy.arms):
-            features[at + i] = 0.0
-        features[at + arm] = 1.0
-        features[at + policy.arms] = reward
-        at += policy.arms + 1
-    elif policy.lag != NONE:
-        term = 1.0
-        for _ in range(int(policy.lag) - ONE_HOT + 1):  # powers of the reward: two for slopes, three for curves
-            for i in range(policy.arms):
-                features[at + i] = 0.0
-            features[at + arm] = term
-            term *= reward
-            at += policy.arms
-    for i in range(policy.covariates):
-        features[at + i] = context[i]
 
 
 @kernel
