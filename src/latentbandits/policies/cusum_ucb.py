@@ -29,8 +29,8 @@ class CUSUMUCB(NamedTuple):
     """Upper confidence bounds since the last change, which two cumulative sums find: CUSUM-UCB (Liu, Lee & Shroff 2018).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds, n_a of them with arm a. In
-    the share `forced` of the rounds the arm is random. The first `warm_up` rewards of an arm give its usual reward u; each
-    later reward r moves two sums, ``above = max(0, above + r - u - drift * noise)`` and
+    the share `forced` of the rounds the arm is random, one of those available. The first `warm_up` rewards of an arm give its
+    usual reward u; each later reward r moves two sums, ``above = max(0, above + r - u - drift * noise)`` and
     ``under = max(0, under + u - r - drift * noise)``. When one of them reaches ``threshold * noise``, the arm restarts, or all
     arms do if they change `together`.
 

@@ -34,8 +34,8 @@ class GLRUCB(NamedTuple):
     """Upper confidence bounds since the last change, which a test finds: GLR-UCB with global restarts (Besson et al. 2022).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
-    them with arm a. In addition, every ``arms / forced`` rounds each arm is played once. The rewards of an arm are split into s
-    earlier and s' later ones; if for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
+    them with arm a. In addition, every ``arms / forced`` rounds each arm is played once; only available arms count there. The rewards of an
+    arm are split into s earlier and s' later ones; if for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
     ``log(3 n_a^1.5 / risk)`` or more, all arms restart.
 
     No more than `splits` splits of an arm are tested, all of the newest and ever fewer of the older ones: new splits come in at

@@ -31,8 +31,9 @@ class MonitoredUCB(NamedTuple):
     """Upper confidence bounds since the last change, which a window finds: M-UCB (Cao, Wen, Kveton & Xie 2019).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
-    them with arm a. In addition, every ``arms / forced`` rounds each arm is played once. When the sums of the older and of the newer
-    half of an arm's last `window` rewards differ by more than ``threshold * noise * sqrt(window)``, all arms restart.
+    them with arm a. In addition, every ``arms / forced`` rounds each arm is played once; only available arms count there. When the
+    sums of the older and of the newer half of an arm's last `window` rewards differ by more than
+    ``threshold * noise * sqrt(window)``, all arms restart.
 
     Parameters
     ----------
