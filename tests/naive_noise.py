@@ -9,10 +9,10 @@ class NaiveNoise:
     """Standard deviation of a reward: given, or learned from pairs of rewards of one arm.
 
     Differences of pairs are half-normal with scale sqrt(2) * noise, but for a uniform rest. They are counted in bins of 10 % around the
-    first that is not zero. Fewer than 32 pairs: the lower quartile. More: six steps of expectation-maximisation, from the last result.
-    Where more than 5 % are exactly zero: the mean square, but if the others are all alike, and not rare, at least 0.45 of their size. A
-    tenth of `prior_sd` is expected, which counts as much as two pairs, in logarithms. Thirty pairs without a change, and one with, are
-    taken for granted. More than 32 ties alone make the noise small.
+    first that is not zero. Fewer than 32 pairs, or the first time: the lower quartile. More: six steps of expectation-maximisation, from
+    the last result. Where more than 5 % are exactly zero: the mean square, but if the others are all alike, and not rare, at least 0.45 of
+    their size. A tenth of `prior_sd` is expected, which counts as much as two pairs, in logarithms. Thirty pairs without a change, and one
+    with, are taken for granted. More than 32 ties alone make the noise small.
     """
 
     def __init__(self, given: float, units: int, prior_sd: float) -> None:
@@ -63,7 +63,7 @@ class NaiveNoise:
             self.raw = math.sqrt(self.squares / pairs / 2)
             if len(self.bins) == 1 and self.ties < 0.95 * pairs:
                 self.raw = max(self.raw, 0.45 * self.largest)
-        elif pairs < 32:
+        elif pairs < 32 or self.raw == 0:
             self.raw, self.share = self.lower_quartile() / 0.45062, 0.9
         else:
             self.separate()

@@ -2,8 +2,8 @@
 
 Two rewards of one arm in a row differ by noise alone, unless the state changed in between. So differences are a mixture: half-normal
 with scale ``sqrt(2) * noise``, and a rare rest of any size, modelled as uniform. Their sizes are counted in bins of 10 % around the first
-one that was not zero: a memory of fixed size for any number of rounds and any scale of rewards. With few pairs the noise follows from
-the lower quartile, which the rest hardly touches; with many, a few steps of expectation-maximisation separate the two parts.
+one that was not zero: a memory of fixed size for any number of rounds and any scale of rewards. With few pairs, and at first, the noise
+follows from the lower quartile, which the rest hardly touches; with many, a few steps of expectation-maximisation separate the two parts.
 """
 
 import math
@@ -87,7 +87,7 @@ def estimate(noise: Any, expected: float, weight: float) -> float:
         raw = math.sqrt(0.5 * noise.squares / pairs)
         if noise.low == noise.high and noise.ties < 0.95 * pairs:  # of two values: mostly about equally frequent
             raw = max(raw, _TWO_VALUES * noise.largest)
-    elif pairs < _FEW:
+    elif pairs < _FEW or noise.raw == 0.0:  # the first estimate may come late
         raw = _lower_quartile(noise) / _QUARTILE
         noise.share = 0.9
     else:
