@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from latentbandits.protocols import Truth
-from tests.naive import Floats
+from tests.naive import Floats, first_best
 
 
 def log_likelihood(reward: float, means: Floats, noise: float, bernoulli: bool) -> Floats:
@@ -33,8 +33,8 @@ class NaiveFilter:
         belief: Floats = np.exp(self.log_belief - np.logaddexp.reduce(self.log_belief))
         return np.asarray(belief @ self.means)
 
-    def choose(self, context: Floats) -> list[int]:
-        return [int(np.argmax(self.expected()))] * self.units
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
+        return [first_best(available, self.expected())] * self.units
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         seen = self.log_belief

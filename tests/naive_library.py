@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from tests.naive import Draws, Floats
+from tests.naive import Draws, Floats, first_best
 from tests.naive_lag import Group, LagModel
 from tests.naive_noise import NaiveNoise
 from tests.naive_particles import Branch, Particle, Remembered, decay, prune
@@ -83,19 +83,20 @@ class NaiveLibrary:
 
     # Choosing
 
-    def choose(self, context: Floats) -> list[int]:
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         self.u = self.draws.uniform()
+        self.number = len(available)
         rounds = len(self.history)
         if self.noise == 0:
-            self.why = frozenset({"untried"})
-            return [rounds % self.arms] * self.units
+            self.why = frozenset({"untried"} if self.number > 1 else ())
+            return [available[rounds % self.number]] * self.units
         values = self.values()
         self.by_library = values
         hope = self.hope()
         indices = [value + self.optimism * extra for value, extra in zip(values, hope, strict=True)]
-        hopeful = first_highest(indices)
+        hopeful = first_best(available, indices)
         if len(self.particles) > 1:
-            self.add_tests(indices, first_highest(values))
+            self.add_tests(indices, first_best(available, values), available)
         blend = self.lag.blend
         if blend < 1:
             lagged = [self.lag.expected(arm) for arm in range(self.arms)]
@@ -104,10 +105,11 @@ class NaiveLibrary:
                 blend * index + (1 - blend) * (lag + self.lag.doubt(arm))
                 for arm, (index, lag) in enumerate(zip(indices, lagged, strict=True))
             ]
-        greedy, pick = first_highest(values), first_highest(indices)
+        greedy, pick = first_best(available, values), first_best(available, indices)
         self.why = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
-        oldest = self.played.index(min(self.played))
-        if rounds - max(self.played[oldest], self.forced) > self.arms * max(self.patience, 0.1 * rounds):
+        oldest = min(available, key=lambda arm: self.played[arm])
+        limit = self.number * max(self.patience, 0.1 * rounds)
+        if self.number > 1 and rounds - max(self.played[oldest], self.forced) > limit:
             self.forced, pick, self.why = rounds, oldest, frozenset({"staleness"})
         return [pick] + [greedy] * (self.units - 1)
 
@@ -143,11 +145,11 @@ class NaiveLibrary:
             hope.append(extra)
         return hope
 
-    def add_tests(self, indices: list[float], greedy: int) -> None:
+    def add_tests(self, indices: list[float], greedy: int, available: Sequence[int]) -> None:
         """Add to every index how well the arm tells the particles that promise more than the greedy arm from the heaviest."""
         worth = self.testing * math.sqrt(len(self.best.library) / (1 - self.stay(self.best)))
         for particle in self.particles:
-            gain = max(particle.now.means) - particle.now.means[greedy]
+            gain = max(particle.now.means[arm] for arm in available) - particle.now.means[greedy]
             if gain > 0:
                 for arm in range(self.arms):
                     far = particle.now.means[arm] - self.best.now.means[arm]
@@ -206,9 +208,9 @@ class NaiveLibrary:
         if self.noise == 0:
             seen = [group.mean for past, _ in self.history for group in past]
             low, high = min(seen), max(seen)
-            if len(self.history) < self.arms or low == high:
+            if self.number == 1 or len(self.history) < self.number or low == high:
                 return False
-            beyond = (high - low) / (self.arms - 1)
+            beyond = (high - low) / (self.number - 1)
             self.low, self.high = low - beyond, high + beyond
             self.noise = self.given_noise or self.learned_noise()
             return True
@@ -339,7 +341,3 @@ class NaiveLibrary:
         at = next(i for i, other in enumerate(self.particles) if other is particle)
         self.particles[at] = self.particles[-1]
         self.particles.pop()
-
-
-def first_highest(values: Sequence[float]) -> int:
-    return values.index(max(values))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TypedDict
 
-from tests.naive import Draws, Floats
+from tests.naive import Draws, Floats, first_best
 from tests.naive_noise import NaiveNoise
 
 
@@ -47,18 +47,18 @@ class NaiveChangePointThompson:
         precision = 1 / self.prior_sd**2 + count / noise**2
         return (self.prior_mean / self.prior_sd**2 + total / noise**2) / precision, 1 / precision
 
-    def choose(self, context: Floats) -> list[int]:
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         point, drawn = self.draws.uniform(), self.known[-1]
         for hypothesis in self.known:
             if point < hypothesis["weight"]:
                 drawn = hypothesis
                 break
             point -= hypothesis["weight"]
-        values = []
-        for arm in range(self.arms):
+        values = {}
+        for arm in available:
             mean, variance = self.posterior(drawn, arm)
-            values.append(mean + math.sqrt(variance) * self.draws.normal())
-        return [values.index(max(values))] * self.units
+            values[arm] = mean + math.sqrt(variance) * self.draws.normal()
+        return [first_best(available, values)] * self.units
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm, mean = arms[0], sum(rewards) / self.units
@@ -103,25 +103,26 @@ class Restarting:
         self.rewards: list[list[float]] = [[] for _ in range(arms)]
         self.rounds = 0
 
-    def best(self) -> int:
-        """Return the first arm without rewards, or the one with the highest index (the lowest of equals)."""
-        for arm, rewards in enumerate(self.rewards):
-            if not rewards:
+    def best(self, available: Sequence[int]) -> int:
+        """Return the first available arm without rewards, or the one with the highest index (the lowest of equals)."""
+        for arm in available:
+            if not self.rewards[arm]:
                 return arm
         every = sum(len(rewards) for rewards in self.rewards)
-        indices = [
-            sum(rewards) / len(rewards)
-            + self.exploration * self.noise.of_mean() * math.sqrt(math.log(every) / len(rewards))
-            for rewards in self.rewards
-        ]
-        return indices.index(max(indices))
+        indices = {
+            arm: sum(self.rewards[arm]) / len(self.rewards[arm])
+            + self.exploration * self.noise.of_mean() * math.sqrt(math.log(every) / len(self.rewards[arm]))
+            for arm in available
+        }
+        return first_best(available, indices)
 
-    def turn(self, forced: float) -> int | None:
-        """Return the arm whose turn it is: every arms / forced rounds, all of them one after the other."""
-        if forced == 0:
-            return None
-        phase = self.rounds % math.floor(self.arms / forced)
-        return phase if phase < self.arms else None
+    def turn_or_best(self, forced: float, available: Sequence[int]) -> int:
+        """Return the arm whose turn it is (every arms / forced rounds, all of them one after the other), else the best."""
+        if forced > 0:
+            phase = self.rounds % math.floor(len(available) / forced)
+            if phase < len(available):
+                return available[phase]
+        return self.best(available)
 
     def restart(self) -> None:
         self.rewards = [[] for _ in range(self.arms)]
@@ -147,9 +148,8 @@ class NaiveGLRUCB(Restarting):
         self.risk, self.forced, self.most = risk, forced, splits
         self.splits: list[list[int]] = [[] for _ in range(arms)]
 
-    def choose(self, context: Floats) -> list[int]:
-        turn = self.turn(self.forced)
-        return [self.best() if turn is None else turn] * self.units
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
+        return [self.turn_or_best(self.forced, available)] * self.units
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm = arms[0]
@@ -197,10 +197,10 @@ class NaiveCUSUMUCB(Restarting):
         self.forced, self.together = forced, together
         self.walks = [(0.0, 0.0)] * arms
 
-    def choose(self, context: Floats) -> list[int]:
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         if self.draws.uniform() < self.forced:
-            return [self.draws.below(self.arms)] * self.units
-        return [self.best()] * self.units
+            return [available[self.draws.below(len(available))]] * self.units
+        return [self.best(available)] * self.units
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm = arms[0]
@@ -236,9 +236,8 @@ class NaiveMonitoredUCB(Restarting):
         super().__init__(arms, units, exploration, noise, prior_sd)
         self.window, self.threshold, self.forced = window, threshold, forced
 
-    def choose(self, context: Floats) -> list[int]:
-        turn = self.turn(self.forced)
-        return [self.best() if turn is None else turn] * self.units
+    def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
+        return [self.turn_or_best(self.forced, available)] * self.units
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm = arms[0]

@@ -19,6 +19,8 @@ from latentbandits.protocols import (
 )
 from latentbandits.random import stream
 from tests.twins import (
+    ROUNDS,
+    TABLES,
     Settings,
     assert_compiles_alike,
     assert_like_twin,
@@ -117,6 +119,13 @@ TRACES = {**GRID, **CORNERS}
 def test_trace_learner_plays_like_its_twin(case: str) -> None:
     settings, world = TRACES[case]
     assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case))
+
+
+@pytest.mark.parametrize("case", TRACES)
+def test_trace_learner_with_arms_that_come_and_go_plays_like_its_twin(case: str) -> None:
+    settings, world = TRACES[case]
+    for table in TABLES:
+        assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case), rounds=ROUNDS // 6, table=table)
 
 
 @pytest.mark.parametrize("case", TRACES)

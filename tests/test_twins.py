@@ -22,6 +22,7 @@ from tests import naive_filter
 from tests.twins import (
     GAUSSIAN,
     ROUNDS,
+    TABLES,
     WORLDS,
     Settings,
     assert_compiles_alike,
@@ -63,6 +64,24 @@ def test_named_policy_interpreted(name: str, world: str) -> None:
         assert_compiles_alike(lb.policy(name, arms=arms), WORLDS[world], seed=2)
 
 
+SIZES = [(2, 1), (2, 2), (3, 3), (5, 2)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_named_policy_with_arms_that_come_and_go_plays_like_its_twin(name: str, table: str) -> None:
+    for seed, (arms, units) in enumerate(SIZES):
+        clicks: Settings = {"rewards": "bernoulli"} if seed % 2 and not is_linear(name) else {}
+        world = {"noise": 0.1, "stickiness": 0.95, **clicks}
+        assert_like_twin(lb.policy(name, arms=arms, units=units), world, seed, rounds=ROUNDS // 5, table=table)
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("name", REGISTRY)
+def test_named_policy_with_arms_that_come_and_go_interpreted(name: str, table: str) -> None:
+    assert_compiles_alike(lb.policy(name, arms=3, units=2), {"noise": 0.1}, seed=5, table=table)
+
+
 # Baselines and oracles: settings off the preset, and several units.
 BASELINES: Sequence[tuple[str, Settings]] = [
     ("d-ucb", {"discount": 0.8, "exploration": 2.0}),
@@ -95,7 +114,6 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("state-oracle", {}),
     ("bayes-limit", {}),
 ]
-SIZES = [(2, 1), (2, 2), (3, 3), (5, 2)]
 BASELINE_CASES = [
     pytest.param(
         name,
@@ -112,6 +130,8 @@ def test_baseline_plays_like_its_twin(name: str, settings: Settings) -> None:
     worlds: list[Settings] = [{"rewards": "bernoulli"}, {"noise": 0.2, "stickiness": 0.9}]
     for seed, world in enumerate(worlds):
         assert_like_twin(lb.policy(name, **settings), world, seed, rounds=ROUNDS // 2)
+    for seed, table in enumerate(TABLES):
+        assert_like_twin(lb.policy(name, **settings), worlds[seed % 2], seed, rounds=ROUNDS // 6, table=table)
 
 
 @pytest.mark.parametrize(("name", "settings"), BASELINE_CASES)
@@ -144,6 +164,8 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
 def test_library_plays_like_its_twin(case: int) -> None:
     settings, world = LIBRARIES[case]
     assert_like_twin(lb.StateLibrary(**settings), world, seed=case)
+    for table in TABLES:
+        assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=ROUNDS // 6, table=table)
 
 
 @pytest.mark.parametrize("case", range(len(LIBRARIES)))

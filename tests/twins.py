@@ -1,4 +1,4 @@
-"""Helpers of the tests that compare policies with their slow twins (naive.py, naive_filter.py, naive_peers.py, naive_library.py)."""
+"""Helpers of the tests that compare policies with their slow twins (naive.py and the naive_*.py)."""
 
 import itertools
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from latentbandits.protocols import (
 from latentbandits.random import below, normal, stream, uniform
 from latentbandits.rewards import DISTRIBUTIONS
 from latentbandits.simulation.batch import record_one
-from tests import naive, naive_filter, naive_library, naive_peers
+from tests import naive, naive_filter, naive_library, naive_peers, naive_traces
 
 ROUNDS = 3000
 INTERPRETED_ROUNDS = 400
@@ -38,7 +38,7 @@ WORLDS: Mapping[str, Settings] = {
 }
 
 TWINS: Mapping[type, Callable[..., naive.Twin]] = {
-    lb.TraceLearner: naive.NaiveTraces,
+    lb.TraceLearner: naive_traces.NaiveTraces,
     lb.UCB1: naive.NaiveUCB1,
     lb.EpsilonGreedy: naive.NaiveEpsilonGreedy,
     lb.ABTest: naive.NaiveABTest,
@@ -74,10 +74,52 @@ class StreamDraws:
             return int(below(self.stream, n))
 
 
-def realise(policy: Any, world: Settings, rounds: int, seed: int) -> Realisation:
-    return lb.HiddenMarkov(arms=policy.arms, **world).realise(
+def constant(rounds: int, arms: int, generator: np.random.Generator) -> np.ndarray:
+    """One arm is never available."""
+    return np.tile(np.arange(arms) != generator.integers(arms), (rounds, 1))
+
+
+def arriving(rounds: int, arms: int, generator: np.random.Generator) -> np.ndarray:
+    """All arms but one come during the first half."""
+    first = generator.permutation([0, *generator.integers(0, rounds // 2, arms - 1)])
+    return np.arange(rounds)[:, None] >= first[None, :]
+
+
+def leaving(rounds: int, arms: int, generator: np.random.Generator) -> np.ndarray:
+    """All arms but one go during the second half."""
+    return arriving(rounds, arms, generator)[::-1].copy()
+
+
+def scattered(rounds: int, arms: int, generator: np.random.Generator) -> np.ndarray:
+    """Every round has other arms."""
+    table = generator.random((rounds, arms)) < 0.7
+    table[np.arange(rounds), generator.integers(arms, size=rounds)] = True
+    return table
+
+
+def stretches(rounds: int, arms: int, generator: np.random.Generator) -> np.ndarray:
+    """Arms come and go every few rounds."""
+    return np.repeat(scattered(rounds, arms, generator), generator.integers(1, 12, rounds), axis=0)[:rounds]
+
+
+def singles(rounds: int, arms: int, generator: np.random.Generator) -> np.ndarray:
+    """All arms, but in a third of the rounds one alone."""
+    alone = np.eye(arms, dtype=bool)[generator.integers(arms, size=rounds)]
+    return np.where((generator.random(rounds) < 1 / 3)[:, None], alone, True)
+
+
+TABLES: Mapping[str, Callable[[int, int, np.random.Generator], np.ndarray]] = {
+    table.__name__: table for table in (constant, arriving, leaving, scattered, stretches, singles)
+}
+
+
+def realise(policy: Any, world: Settings, rounds: int, seed: int, table: str = "") -> Realisation:
+    realisation = lb.HiddenMarkov(arms=policy.arms, **world).realise(
         horizon=rounds, units=policy.units, seed=seed, draw=seed, repeat=0
     )
+    if not table:
+        return realisation
+    return realisation._replace(available=TABLES[table](rounds, policy.arms, np.random.default_rng(seed)))
 
 
 def stationary(transition: np.ndarray) -> np.ndarray:
@@ -88,12 +130,12 @@ def twin_of(policy: Any, realisation: Realisation, seed: int) -> naive.Twin:
     if type(policy) in TWINS:
         return TWINS[type(policy)](StreamDraws(seed), **lb.describe(policy))
     if isinstance(policy, lb.StateOracle):
-        return naive.NaiveScript(policy.units, [int(np.argmax(means)) for means in realisation.means])
+        return naive.NaiveOracle(policy.units, realisation.means)
     if isinstance(policy, lb.BestSingleArm):
         average = realisation.means.mean(axis=0)
         if realisation.truth is not None:
             average = stationary(realisation.truth.transition) @ realisation.truth.means
-        return naive.NaiveScript(policy.units, itertools.repeat(int(np.argmax(average))))
+        return naive.NaiveOracle(policy.units, itertools.repeat(average))
     if isinstance(policy, lb.ProbeCommit):
         return naive.NaiveProbeCommit(**lb.describe(policy))
     assert isinstance(policy, lb.BayesLimit)
@@ -104,8 +146,9 @@ def twin_of(policy: Any, realisation: Realisation, seed: int) -> naive.Twin:
 def play(twin: naive.Twin, realisation: Realisation) -> Played:
     """Play a twin on a realisation, and return its arms and reasons as `record_one` returns those of a policy."""
     played, reasons = [], []
-    for context, rewards in zip(realisation.context, realisation.rewards, strict=True):
-        arms = twin.choose(context)
+    offered = np.ones(realisation.means.shape, bool) if realisation.available is None else realisation.available
+    for context, rewards, available in zip(realisation.context, realisation.rewards, offered, strict=True):
+        arms = twin.choose(context, np.flatnonzero(available).tolist())
         twin.learn(arms, [float(rewards[unit, arm]) for unit, arm in enumerate(arms)])
         played.append(arms)
         why: frozenset[str] = getattr(twin, "why", frozenset())
@@ -121,15 +164,15 @@ def assert_same(one: Played, other: Played) -> None:
         pytest.fail(f"first of {len(differs)} differences in round {t + 1}: {plays[0]}, but {plays[1]}")
 
 
-def assert_like_twin(policy: Any, world: Settings, seed: int, rounds: int = ROUNDS) -> Played:
-    realisation = realise(policy, world, rounds, seed)
+def assert_like_twin(policy: Any, world: Settings, seed: int, rounds: int = ROUNDS, table: str = "") -> Played:
+    realisation = realise(policy, world, rounds, seed, table)
     fast = record_one(policy, realisation, stream(seed))
     assert_same(fast, play(twin_of(policy, realisation, seed), realisation))
     return fast
 
 
-def assert_compiles_alike(policy: Any, world: Settings, seed: int) -> None:
-    realisation = realise(policy, world, INTERPRETED_ROUNDS, seed)
+def assert_compiles_alike(policy: Any, world: Settings, seed: int, table: str = "") -> None:
+    realisation = realise(policy, world, INTERPRETED_ROUNDS, seed, table)
     assert_same(
         record_one(policy, realisation, stream(seed), interpreted=False),
         record_one(policy, realisation, stream(seed), interpreted=True),
