@@ -240,7 +240,7 @@ class Player:
         args = (
             chosen,
             Choice.blank(chosen),
-            realisation.means,
+            realisation.offered,
             realisation.rewards,
             context,
             available,
