@@ -1,6 +1,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,6 +70,56 @@ def test_regret_and_frequency_are_what_the_arms_say() -> None:
                 "probe_rounds": int((why > 0).sum()),
                 **{f"{REASONS[gate]}_gate": int((starts & gate > 0).sum()) for gate in GATES},
             }
+
+
+def some_available(arms: int, rounds: int = 500) -> np.ndarray:
+    """Return random arms for every round, at least one of them; in many rounds exactly one."""
+    generator = np.random.default_rng(7)
+    available = generator.random((rounds, arms)) < generator.random((rounds, 1))
+    available[np.arange(rounds), generator.integers(arms, size=rounds)] = True
+    return available
+
+
+def test_regret_is_against_the_best_available_arm() -> None:
+    world = lb.Available(lb.HiddenMarkov(arms=4), some_available(4))
+    names = ["adarp-ucb:units=2", "state-library", "exp3", "state-oracle", "best-single-arm", "bayes-limit"]
+    results = lb.simulate(world, names, **SMALL)
+    for i, name in enumerate(names):
+        policy = lb.policy(name, arms=4)
+        for run in range(6):
+            draw, repeat = divmod(run, 2)
+            realisation = world.realise(500, policy.units, 3, draw, repeat)
+            arms, _ = record_one(policy, realisation, stream(3, Purpose.POLICY, draw, repeat))
+            assert np.take_along_axis(world.available, arms, axis=1).all()
+            best = np.where(world.available, realisation.means, -1).max(axis=1)
+            gaps = best[:, None] - np.take_along_axis(realisation.means, arms, axis=1)
+            assert results.regret[i, run] == pytest.approx(gaps.mean(axis=1).sum())
+            assert results.optimal[i, run] == pytest.approx((gaps == 0).mean())
+    regret = dict(zip(results.labels, results.regret.mean(axis=1), strict=True))
+    assert regret["state-oracle"] == 0
+    assert regret["bayes-limit"] < regret["best-single-arm"]
+
+
+def test_all_arms_available_are_no_availability() -> None:
+    names = [name for name in REGISTRY if not getattr(lb.policy(name), "fixed_arms", False)]
+    plain = lb.simulate(lb.HiddenMarkov(), names, **SMALL)
+    masked = lb.simulate(lb.Available(lb.HiddenMarkov(), np.ones((500, 2))), names, **SMALL)
+    for name in names:
+        same(plain, masked, name)
+
+
+def test_a_policy_with_fixed_arms_is_refused_where_arms_come_and_go() -> None:
+    world = lb.Available.between(lb.HiddenMarkov(), 500, {1: (20, None)})
+    with pytest.raises(ValueError, match="Scripted: arms is 'not always all available' but must be the same in every"):
+        lb.simulate(world, lb.Scripted(arms=2), **SMALL)
+
+
+def test_a_missing_arm_is_refused_in_the_round_in_which_it_is_played() -> None:
+    world = lb.Available.between(lb.HiddenMarkov(), 500, {0: (0, 3)})
+    with pytest.raises(ValueError, match="Broken: choice in round 3 is 'no such arm' but must be available arms"):
+        lb.simulate(world, Broken(wrong=0), **SMALL)
+    with pytest.raises(ValueError, match="Broken: choice in round 3 is 'no such arm' but must be available arms"):
+        record_one(Broken(wrong=0), world.realise(500, 1, 0, 0, 0), stream(0))
 
 
 def test_oracles_are_in_order() -> None:
@@ -167,7 +218,9 @@ class Rounds(NamedTuple):
 
 @pytest.mark.parametrize("wrong", [-(10**9), -1, 2, 10**9])
 def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
-    with pytest.raises(ValueError, match="Broken: choice in round 3 is 'no such arm' but must be available arms from 0 to 1"):
+    with pytest.raises(
+        ValueError, match="Broken: choice in round 3 is 'no such arm' but must be available arms from 0 to 1"
+    ):
         lb.simulate(lb.HiddenMarkov(), Broken(wrong=wrong), **SMALL)
     agent = lb.Agent(Broken(wrong=wrong))
     for _ in range(3):
@@ -202,6 +255,20 @@ class Liar:
 def test_worlds_that_break_their_promise_are_refused(change: Callable[[Realisation], Realisation]) -> None:
     with pytest.raises(ValueError, match=r"world: (shape of )?(rewards|means) is .* but must be (\(|finite)"):
         lb.simulate(Liar(change), ["ucb1"], **SMALL)
+
+
+@pytest.mark.parametrize(
+    ("available", "sentence"),
+    [
+        (np.ones((500, 3)), r"world: shape of available is \(500, 3\) but must be \(500, 2\)"),
+        (np.arange(1000).reshape(500, 2) != 6, ""),
+        (np.arange(1000).reshape(500, 2) // 2 != 3, "world: available arms in round 3 is 0 but must be at least 1"),
+    ],
+)
+def test_availability_that_cannot_be_is_refused(available: np.ndarray, sentence: str) -> None:
+    world = Liar(lambda realisation: realisation._replace(available=available))
+    with pytest.raises(ValueError, match=sentence) if sentence else nullcontext():
+        lb.simulate(world, ["ucb1"], **SMALL)
 
 
 def test_an_odd_layout_is_no_lie() -> None:

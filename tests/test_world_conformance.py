@@ -25,6 +25,7 @@ WORLDS: dict[str, Any] = {
     "unequal units": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
     "three arms": lb.Drift(arms=3),
     "bernoulli seasons": lb.Seasons(rewards="bernoulli"),
+    "arms that come and go": lb.Available.between(lb.HiddenMarkov(arms=3), 300, {1: (100, None), 2: (0, 200)}),
 }
 
 

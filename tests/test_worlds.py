@@ -99,6 +99,38 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         {"rewards": [[1, 2]], "context": [[1], [3]]},
         "context.shape is (2, 1) but must be (1, columns), a row per round",
     ),
+    (
+        lb.Available,
+        {"world": lb.Drift(), "available": [[1, 1], [0, 0]]},
+        "Available: available[1] is [0, 0] but must be 0 or 1 for every arm, with at least one 1",
+    ),
+    (lb.Available, {"world": lb.Drift(), "available": [[1, 2]]}, "available[0] is [1, 2] but must be 0 or 1"),
+    (lb.Available, {"world": lb.Drift(), "available": [[1, np.nan]]}, "but must be a 2-axis array of integers"),
+    (
+        lb.Available,
+        {"world": lb.Drift(), "available": [[1, 1, 1]]},
+        "available.shape is (1, 3) but must be (rounds, 2), one column for each arm of the world",
+    ),
+    (lb.Available, {"world": lb.Drift, "available": [[1, 1]]}, "but must be a world, such as HiddenMarkov()"),
+    (
+        lb.Available.between,
+        {"world": lb.Drift(), "rounds": 9, "spans": {2: (0, 3)}},
+        "Available: arm of spans is 2 but must be from 0 to 1",
+    ),
+    *(
+        (
+            lb.Available.between,
+            {"world": lb.Drift(), "rounds": 9, "spans": {1: span}},
+            f"spans[1] is {span} but must be a first round and a later end, from 0 to 9, or None",
+        )
+        for span in ((3, 3), (5, 10), (-1, 4), (0.5, 4), (1, 2, 3), 4)
+    ),
+    (lb.Available.between, {"world": lb.Drift(), "rounds": 0, "spans": {}}, "rounds is 0 but must be an integer at"),
+    (
+        lb.Available.between,
+        {"world": lb.Drift(), "rounds": 9, "spans": {0: (4, None), 1: (5, None)}},
+        "available[0] is [0, 0] but must be",
+    ),
 ]
 
 
@@ -119,6 +151,8 @@ def test_what_cannot_be_realised_is_refused() -> None:
         realise(lb.Recorded([[0, 1], [1, 0]]), horizon=3)
     with pytest.raises(ValueError, match="units is 3 but must be the 2 units recorded"):
         realise(lb.Recorded(np.zeros((5, 2, 2))), horizon=3, units=3)
+    with pytest.raises(ValueError, match="Available: horizon is 3 but must be at most the 2 rows of available"):
+        realise(lb.Available(lb.Drift(), np.ones((2, 2))), horizon=3)
     with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
     with pytest.raises(ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"):
@@ -268,3 +302,37 @@ def test_a_record_is_played_as_it_is() -> None:
     np.testing.assert_array_equal(found.rewards[:, 0], record[:20])
     np.testing.assert_array_equal(found.rewards[:, 1], record[:20])
     np.testing.assert_array_equal(found.context[:, 0], np.arange(20))
+
+
+def test_availability_adds_to_the_realisation_and_changes_nothing_else() -> None:
+    inner = lb.HiddenMarkov(arms=3, reveal="state", carryover=0.2)
+    given = np.random.default_rng(0).random((500, 3)) < 0.6
+    given[:, 1] |= ~given.any(axis=1)
+    for units in (1, 2):
+        plain = realise(inner, horizon=400, units=units)
+        found = realise(lb.Available(inner, given.astype(float)), horizon=400, units=units)
+        np.testing.assert_array_equal(found.available, given[:400])
+        for name in ("means", "rewards", "context", "states"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
+        assert found.truth is not None
+        assert plain.truth is not None
+        np.testing.assert_array_equal(found.truth.means, plain.truth.means)
+
+
+def test_an_arm_needs_every_availability() -> None:
+    first = lb.Available.between(lb.Drift(arms=3), 40, {0: (10, None)})
+    both = lb.Available.between(first, 30, {1: (None, 20)})
+    available = realise(both, horizon=30).available
+    assert available is not None
+    assert available[[0, 9, 10, 19, 20, 29]].astype(int).tolist() == [
+        [0, 1, 1], [0, 1, 1], [1, 1, 1], [1, 1, 1], [1, 0, 1], [1, 0, 1]
+    ]  # fmt: skip
+
+
+def test_rounds_of_availability_are_those_that_both_have() -> None:
+    record = lb.Recorded(np.random.default_rng(0).random((30, 2)))
+    assert lb.Available(record, np.ones((50, 2))).rounds == 30
+    assert lb.Available(record, np.ones((20, 2))).rounds == 20
+    assert lb.Available(lb.Drift(), np.ones((50, 2))).rounds == 50
+    assert lb.Available(record, np.ones((5, 2))) == lb.Available(record, np.ones((5, 2), bool))
+    assert lb.Available(record, np.ones((5, 2))) != lb.Available(record, np.eye(2))

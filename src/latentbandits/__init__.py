@@ -18,6 +18,7 @@ _HOMES = {
     "ABTest": "policies.ab_test",
     "Advice": "advice.advise",
     "Agent": "agent",
+    "Available": "worlds.available",
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
     "BestSingleArm": "policies.oracles",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
     from latentbandits.specs import policy as policy
+    from latentbandits.worlds.available import Available as Available
     from latentbandits.worlds.drift import Drift as Drift
     from latentbandits.worlds.hidden_markov import HiddenMarkov as HiddenMarkov
     from latentbandits.worlds.recorded import Recorded as Recorded

@@ -44,7 +44,7 @@ class Trace(Result):
     policy : the policy
     number_of_states : number of hidden states of the world, 0 for a world without any
     states : int array (rounds,), the hidden state
-    means : array (rounds, arms), the expected rewards
+    means : array (rounds, arms), the expected rewards, minus infinity where an arm is not available
     arms : int array (rounds, units), the arms played
     why : int array (rounds,), the reasons to probe, see `latentbandits.protocols.REASONS`
     beliefs : what the policy believed after every round; empty if it has no beliefs
@@ -69,7 +69,7 @@ class Trace(Result):
 
     @cached_property
     def gaps(self) -> np.ndarray:
-        """Expected reward of a best arm less that of each arm, (rounds, arms)."""
+        """Expected reward of a best available arm less that of each arm, infinite where it is not available, (rounds, arms)."""
         return self.means.max(axis=1, keepdims=True) - self.means  # type: ignore[no-any-return]
 
     @cached_property
@@ -195,7 +195,9 @@ def trace(
     beliefs = believe_one(made, realisation, random.copy(), first) if hasattr(made, "belief") else []
     seen = set(realisation.states[realisation.states >= 0].tolist())
     number = getattr(place.sample(place.seed, 0), "states", len(seen))
-    states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.means, arms, why))
+    if realisation.truth is not None:
+        number = len(realisation.truth.start)
+    states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.offered, arms, why))
     table = tabulated(first, states, means, arms, why)
     return Trace(table, place, spec, name, made, number, states, means, arms, why, beliefs)
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 # One tint per arm; the place of a band shows the arm as well, so tints may repeat
 TINTS = (SKY, ORANGE, GREEN, PINK, YELLOW)
 FAINT = 0.4
+AWAY: Mapping[str, Any] = {"facecolor": "none", "edgecolor": GREY, "hatch": "////", "linewidth": 0}
 
 
 class Mark(NamedTuple):
@@ -177,10 +178,12 @@ def _states(axes: Axes, trace: "Trace") -> None:
 
 
 def _arms(axes: Axes, trace: "Trace") -> None:
-    """Plot the best arm as bands, the arms played as bars, the arms of a probe as rings."""
+    """Plot the best arm as bands, the arms played as bars, the arms of a probe as rings, and hatch those that are not available."""
     arms = trace.gaps.shape[1]
     exploits = trace.why == 0
     for arm in range(arms):
+        if (away := np.isinf(trace.gaps[:, arm])).any():
+            axes.broken_barh(spans(away, trace.rounds), (arm - 0.4, 0.8), **AWAY, gid=f"away-{arm}")
         best = trace.gaps[:, arm] == 0
         played = (trace.arms == arm).any(axis=1) & exploits
         axes.broken_barh(
@@ -257,7 +260,8 @@ def _known(axes: Axes, trace: "Trace") -> None:
 def _regret(axes: Axes, trace: "Trace") -> None:
     """Plot regret summed over the rounds shown, beside what a random arm would be expected to cost."""
     random = style("random")
-    axes.plot(trace.rounds, trace.gaps.mean(axis=1).cumsum(), color=random.color, linestyle=random.line, gid="random")
+    expected = trace.gaps.mean(axis=1, where=np.isfinite(trace.gaps))
+    axes.plot(trace.rounds, expected.cumsum(), color=random.color, linestyle=random.line, gid="random")
     axes.plot(trace.rounds, trace.regret.cumsum(), color=style(trace.name).color, gid="regret")
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_locator(MaxNLocator(4))
@@ -269,6 +273,8 @@ def _keys(trace: "Trace") -> dict[str, Any]:
     exploited = trace.losses[trace.why == 0]
     tints = tuple(Patch(color=tint, alpha=FAINT, linewidth=0) for tint in TINTS[: trace.gaps.shape[1]])
     keys: dict[str, Any] = {"best arm (a tint per arm)": tints}
+    if np.isinf(trace.gaps).any():
+        keys["not available"] = Patch(**AWAY)
     if (exploited == 0).any():
         keys["played, best"] = Line2D([], [], color=BLACK, linewidth=2)
     if (exploited > 0).any():

@@ -91,9 +91,11 @@ class EXP3(NamedTuple):
                         memory.weights[arm] = max(memory.weights[arm] * fall, _LEAST)
                     memory.weights[arm] += shared
                     total += memory.weights[arm]
+            if number < self.arms:  # else it is 1, and a division would take a tenth of the round
+                total /= before
             for arm in range(self.arms):
                 if choice.offers[arm].available:
-                    memory.weights[arm] /= total / before
+                    memory.weights[arm] /= total
 
     def grow(self, memory: Memory) -> Memory:
         """Give a new arm the mean weight of the others."""

@@ -240,7 +240,7 @@ class Player:
         args = (
             chosen,
             Choice.blank(chosen),
-            realisation.means,
+            realisation.offered,
             realisation.rewards,
             context,
             available,
@@ -269,26 +269,22 @@ def record_one(
     >>> arms[2].tolist(), why.tolist()
     ([0, 1], [0, 0, 8, 0])
     """
-    chosen, context, available = prepare(contestant, realisation)
-    return _record(chosen, realisation, context, available, random, np.empty((0, chosen.units), np.int64), interpreted)
+    units: int = contestant.units  # type: ignore[union-attr]
+    return _record(contestant, realisation, random, np.empty((0, units), np.int64), interpreted)
 
 
 def _record(
-    chosen: Any,
-    realisation: Realisation,
-    context: np.ndarray,
-    available: np.ndarray,
-    random: np.ndarray,
-    played: np.ndarray,
-    interpreted: bool,
+    contestant: Any, realisation: Realisation, random: np.ndarray, played: np.ndarray, interpreted: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Play one policy, or the arms in `played`, and return its own arms and the reasons to probe."""
-    rounds = len(realisation.means)
-    rewards = validated(realisation, rounds, chosen.arms, chosen.units).rewards
-    arms, why = np.zeros((rounds, chosen.units), np.int64), np.zeros(rounds, np.int64)
+    rounds, units = len(realisation.means), contestant.units
+    realisation = validated(realisation, rounds, contestant.arms, units)
+    chosen, context, available = prepare(contestant, realisation)
+    arms, why = np.zeros((rounds, units), np.int64), np.zeros(rounds, np.int64)
     run = plain(record) if interpreted else fast(record, chosen)
-    args = (chosen, chosen.init(), Choice.blank(chosen), rewards, context, available, random, played, arms, why)
-    _refuse_wrong(chosen, run(*args))
+    blank = Choice.blank(chosen)
+    wrong = run(chosen, chosen.init(), blank, realisation.rewards, context, available, random, played, arms, why)
+    _refuse_wrong(chosen, wrong)
     return arms, why
 
 
@@ -307,12 +303,13 @@ def follow_one(
     >>> bool((follow_one(lb.policy("ucb1"), realisation, played, stream(0)) == played).all())
     True
     """
-    chosen, context, available = prepare(contestant, realisation)
+    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)  # type: ignore[union-attr]
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
-    if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
-        wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
-        raise Refusal("follow_one", "played", seen.tolist(), wanted)
-    return _record(chosen, realisation, context, available, random, seen, interpreted)[0]
+    if seen.shape != (rounds, units) or (seen < 0).any() or (seen >= arms).any():
+        raise Refusal(
+            "follow_one", "played", seen.tolist(), f"{rounds} rows of {units}, each an arm from 0 to {arms - 1}"
+        )
+    return _record(contestant, realisation, random, seen, interpreted)[0]
 
 
 def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start: int = 1) -> list[Any]:
@@ -328,8 +325,8 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     >>> len(beliefs), beliefs[-1].changed
     (20, 40)
     """
+    realisation = validated(realisation, len(realisation.means), policy.arms, policy.units)
     chosen, context, available = prepare(policy, realisation)
-    realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
     memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
     none = np.empty((0, chosen.units), np.int64)
     beliefs, first = [], 0

@@ -34,9 +34,9 @@ def play(
 ) -> int:
     """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
-    Regret is against the best available arm; `available` has no rows where all arms always are. A probe that takes several rounds counts
-    once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose an arm that
-    does not exist or is not available.
+    The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no rows where
+    all arms always are. A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns
+    -1, or the round in which the policy chose an arm that does not exist or is not available.
     """
     memory = policy.init()
     observed = np.zeros(context.shape[1])
@@ -53,13 +53,12 @@ def play(
             if len(available) > 0:
                 offer(choice, available[t])
             policy.choose(memory, observed, random, choice)
-            best = -np.inf
-            for arm in range(arms):
-                if choice.offers[arm].available:
-                    best = max(best, means[t, arm])
+            best = means[t, 0]
+            for arm in range(1, arms):
+                best = max(best, means[t, arm])
             for unit in range(units):
                 arm = choice.arms[unit]
-                if arm < 0 or arm >= arms or not choice.offers[arm].available:
+                if arm < 0 or arm >= arms or means[t, arm] == -np.inf:
                     return t
                 received[unit] = rewards[t, unit, arm]
                 gap = best - means[t, arm]

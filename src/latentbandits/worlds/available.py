@@ -1,0 +1,111 @@
+"""Any world, of which some arms may be played in some rounds only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self
+
+import numpy as np
+
+from latentbandits.protocols import Realisation, World
+from latentbandits.settings import Refusal, Vector, checked, whole
+
+
+@checked
+@dataclass(frozen=True)
+class Available:
+    """A world with arms that come and go: the same realisations, and which arms may be played in which round.
+
+    Regret is against the best arm that is available. A horizon longer than the rows of `available` is refused.
+
+    Parameters
+    ----------
+    world : World
+        Any world; where it has availability of its own, an arm needs both.
+    available : array (rounds, arms)
+        True or 1 where an arm may be played, False or 0 elsewhere. Every round needs at least one arm.
+
+    Examples
+    --------
+    Arm 2 arrives in round 500, and arm 1 leaves in round 800, counted from 0:
+
+    >>> import latentbandits as lb
+    >>> world = lb.Available.between(lb.HiddenMarkov(arms=3), 1000, {2: (500, None), 1: (0, 800)})
+    >>> world.available[[0, 499, 500, 799, 800]].astype(int).tolist()
+    [[1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 1, 1], [1, 0, 1]]
+    >>> results = lb.simulate(world, ["state-library", "state-oracle"], draws=2, repeats=1)
+    >>> results.horizon, float(results.regret[1].max())
+    (1000, 0.0)
+
+    A record of rewards in which some are missing:
+
+    >>> rewards = np.array([[0.1, 0.9, np.nan], [0.2, np.nan, 0.8]])
+    >>> world = lb.Available(lb.Recorded(np.nan_to_num(rewards)), ~np.isnan(rewards))
+    >>> world.realise(horizon=2, units=1, seed=0, draw=0, repeat=0).offered.max(axis=1).tolist()
+    [0.9, 0.8]
+    """
+
+    world: Any
+    available: Annotated[Any, Vector(2, whole=True)] = field(repr=False)
+
+    def check(self) -> None:
+        """Refuse what does not fit the world, and rounds without an arm."""
+        if not isinstance(self.world, World) or isinstance(self.world, type):
+            raise Refusal("Available", "world", self.world, "a world, such as HiddenMarkov()")
+        given = self.available
+        if len(given) == 0 or given.shape[1] != self.world.arms:
+            rule = f"(rounds, {self.world.arms}), one column for each arm of the world"
+            raise Refusal("Available", "available", given.shape, rule, ".shape")
+        for row in np.flatnonzero(((given != 0) & (given != 1)).any(axis=1) | ~given.any(axis=1))[:1]:
+            raise Refusal("Available", "available", given[row], "0 or 1 for every arm, with at least one 1", f"[{row}]")
+        made = given.astype(bool)
+        made.flags.writeable = False
+        object.__setattr__(self, "available", made)
+
+    @classmethod
+    def between(cls, world: World, rounds: int, spans: Mapping[int, tuple[int | None, int | None]]) -> Self:
+        """Return a world in which some arms are available for a span of rounds, and the others always.
+
+        Parameters
+        ----------
+        world : World
+            Any world.
+        rounds : int
+            Number of rounds.
+        spans : mapping from int to pair of int
+            For an arm, the first round in which it is available, counted from 0, and the first in which it no longer is; None for
+            the beginning or the end.
+        """
+        available = np.ones((whole("Available", "rounds", rounds, least=1), world.arms), bool)
+        for arm, span in spans.items():
+            if not 0 <= whole("Available", "arm of spans", arm) < world.arms:
+                raise Refusal("Available", "arm of spans", arm, f"from 0 to {world.arms - 1}")
+            try:
+                first, end = (default if one is None else one for one, default in zip(span, (0, rounds), strict=True))
+                possible = 0 <= whole("Available", "spans", first) < whole("Available", "spans", end) <= rounds
+            except (TypeError, ValueError):
+                possible = False
+            if not possible:
+                rule = f"a first round and a later end, from 0 to {rounds}, or None"
+                raise Refusal("Available", "spans", span, rule, f"[{arm}]")
+            available[:first, arm] = available[end:, arm] = False
+        return cls(world, available)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds for which the available arms are given."""
+        return min(len(self.available), getattr(self.world, "rounds", len(self.available)))
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.world.arms)
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return a realisation of the world, with the arms that are available; see `latentbandits.protocols.World`."""
+        if horizon > len(self.available):
+            raise Refusal("Available", "horizon", horizon, f"at most the {len(self.available)} rows of available")
+        realisation: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+        available = self.available[:horizon]
+        if realisation.available is not None:
+            available = available & np.asarray(realisation.available, bool)
+        return realisation._replace(available=available)
