@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from latentbandits import __version__, specs
-from latentbandits.compiled import machine_code
+from latentbandits.compiled import in_background, loaded, machine_code, plain
 from latentbandits.files import write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, NOTES, REASONS, WHY, Choice, Oracle, Policy
@@ -72,6 +72,9 @@ class Agent:
         Names the agent's randomness.
     max_open : int
         Decisions that may wait for rewards; beyond it the oldest is forgotten, so that rewards that never arrive cost no memory.
+    compiled : bool, optional
+        Whether to run machine code: True compiles now, False never; if not given, the agent answers at once, interpreted, and goes on with
+        machine code when it is there, which changes no choice.
 
     Examples
     --------
@@ -85,7 +88,9 @@ class Agent:
     latentbandits.settings.Refusal: Agent: decision is 0 but must be an open one (this one is completed or forgotten)
     """
 
-    def __init__(self, policy: Policy | str, seed: int = 0, max_open: int = 10_000) -> None:
+    def __init__(
+        self, policy: Policy | str, seed: int = 0, max_open: int = 10_000, *, compiled: bool | None = None
+    ) -> None:
         if isinstance(policy, str):
             policy = specs.policy(policy)
         if isinstance(policy, Oracle):
@@ -100,16 +105,28 @@ class Agent:
         self._memory = policy.init()
         self._open: dict[int, Choice] = {}
         self._next = 0
-        self._bind()
+        self._bind(compiled)
 
-    def _bind(self) -> None:
+    def _bind(self, compiled: bool | None) -> None:
         self._covariates = getattr(self._policy, "covariates", 0)
         self._arms = self._policy.arms
         self._units, self._width = self._policy.units, getattr(self._policy, "width", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         self._blank = Choice.blank(self._policy)
-        self._choose = machine_code(choose, self._policy, self._memory, self._nothing, self._random, self._blank)
-        self._learn = machine_code(learn, self._policy, self._memory, self._blank, self._rewards)
+        jobs = (
+            (choose, (self._policy, self._memory, self._nothing, self._random, self._blank)),
+            (learn, (self._policy, self._memory, self._blank, self._rewards)),
+        )
+        self._choose, self._learn = plain(choose), plain(learn)
+        made = [machine_code(f, *args) if compiled else loaded(f, *args) for f, args in jobs]
+        if compiled is not False and None not in made:
+            self._switch(made)
+        elif compiled is None:
+            in_background(jobs, self._switch)
+
+    def _switch(self, made: list[Any]) -> None:
+        """Go on with machine code, which changes no choice."""
+        self._choose, self._learn = made
 
     @property
     def policy(self) -> Policy:
@@ -275,7 +292,7 @@ class Agent:
             made._take(description, arrays)
         except (KeyError, TypeError, ValueError) as problem:
             raise damaged(path) from problem
-        made._bind()
+        made._bind(None)
         return made
 
     def _take(self, description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
