@@ -1,8 +1,12 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and locks between processes."""
 
+import contextlib
 import os
+import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -18,3 +22,28 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that one process (and one thread) has at a time; it ends with the process, even if that is killed.
+
+    Where the file system has no locks nothing is held.
+    """
+    with open(path, "ab") as file:
+        with contextlib.suppress(OSError):
+            _wait_for(file)
+        yield  # closing the file gives the lock back
+
+
+def _wait_for(file: BinaryIO) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        while True:
+            with contextlib.suppress(OSError):
+                return msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # which itself tries for ten seconds
+    else:
+        from fcntl import LOCK_EX, flock
+
+        flock(file, LOCK_EX)

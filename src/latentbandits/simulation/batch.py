@@ -268,7 +268,7 @@ def _record(
     rounds = len(realisation.means)
     rewards = validated(realisation, rounds, chosen.arms, chosen.units).rewards
     arms, why = np.zeros((rounds, chosen.units), np.int64), np.zeros(rounds, np.int64)
-    run = plain(record) if interpreted else fast(record, chosen)
+    run = plain(record) if interpreted else fast(record)
     args = (chosen, chosen.init(), Choice.blank(chosen), rewards, context, random, played, arms, why)
     _refuse_wrong(chosen, run(*args))
     return arms, why
@@ -312,7 +312,7 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     """
     chosen, context = prepare(policy, realisation)
     realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
-    memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
+    memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record)
     none = np.empty((0, chosen.units), np.int64)
     beliefs, first = [], 0
     for end in range(start, len(realisation.means) + 1):
