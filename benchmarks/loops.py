@@ -73,11 +73,13 @@ def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Realisation:
 
 def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
     """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
-    policy, context = prepare(contestant, realisation)
+    policy, context, available = prepare(contestant, realisation)
     loop, blank, random = fast(play, policy), Choice.blank(policy), stream(0)
     regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
     return Run(
-        lambda: loop(policy, blank, realisation.means, realisation.rewards, context, random, regret, optimal, counts),
+        lambda: loop(
+            policy, blank, realisation.means, realisation.rewards, context, available, random, regret, optimal, counts
+        ),
         regret,
         counts,
     )

@@ -4,8 +4,9 @@ A policy is a NamedTuple of settings with three methods, ``init``, ``choose`` an
 in simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
 """
 
+from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -76,6 +77,15 @@ GATES = (RESIDUAL, MARGIN, STALENESS)
 LARGEST_REWARD = 1e50
 
 
+# An arm as one decision sees it
+Offer = record_type(
+    available=int,  # 1 if it may be played, else 0; set by the caller before the policy chooses
+    value=float,  # the reward that the policy expects of it, NaN if it has no idea
+    index=float,  # what the policy compares: the value plus a bonus; NaN if it compares nothing
+    probability=float,  # with which it is played, given everything before; NaN if unknown. Not written by a deterministic policy
+)
+
+
 class Choice(NamedTuple):
     """What a policy decided in one round, and all that it needs to learn from the rewards later.
 
@@ -84,25 +94,57 @@ class Choice(NamedTuple):
     arms : int array, one arm per unit
     features : float array as long as the policy's ``width``
     note : int array; ``note[WHY]`` is 0 when the policy exploits, else the sum of the reasons to probe
+    offers : array of `Offer`, one row per arm
     """
 
     arms: np.ndarray
     features: np.ndarray
     note: np.ndarray
+    offers: np.ndarray
 
     @classmethod
     def blank(cls, policy: "Policy") -> "Choice":
-        """Return an empty choice of the size that a policy needs."""
+        """Return an empty choice of the size that a policy needs, with all arms available."""
         width = getattr(policy, "width", 0)
-        return cls(np.zeros(policy.units, np.int64), np.zeros(width), np.zeros(NOTES, np.int64))
+        offers = np.zeros(policy.arms, Offer)
+        offers["available"] = 1
+        for field in ("value", "index", "probability"):
+            offers[field] = np.nan
+        return cls(np.zeros(policy.units, np.int64), np.zeros(width), np.zeros(NOTES, np.int64), offers)
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def traits(*, deterministic: bool = False, fixed_arms: bool = False) -> Callable[[Class], Class]:
+    """Say of a policy class whether it samples nothing to choose an arm, and whether all its arms are needed in every round.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.UCB1.deterministic, lb.Scripted.fixed_arms
+    (True, True)
+    """
+
+    def say(kind: Class) -> Class:
+        kind.deterministic, kind.fixed_arms = deterministic, fixed_arms  # type: ignore[attr-defined]
+        return kind
+
+    return say
 
 
 @runtime_checkable
 class Policy(Protocol):
     """A NamedTuple of settings, at least ``arms`` and ``units``, with three methods that compile.
 
+    ``choose`` plays arms that are available alone (``choice.offers[arm].available``), in a probe too. With one available arm it plays that
+    one and does not probe.
+
     A policy whose choices carry features has a property ``width``, their number; one that reads observed covariates has a field
-    ``covariates``, their number. One whose memory has fields that need not be saved names them in ``scratch``, a tuple.
+    ``covariates``, their number. One whose memory has fields that need not be saved names them in ``scratch``, a tuple. One that samples
+    nothing to choose an arm has the trait ``deterministic`` (see `traits`); others write the probability of every available arm, if they can.
+    One whose arms are all needed in every round has the trait ``fixed_arms``. `latentbandits.policies.growth` says how a policy
+    receives a new arm.
     """
 
     @property
@@ -154,6 +196,7 @@ class Realisation(NamedTuple):
     context : array (rounds, covariates), what a policy may observe; often with no columns
     states : int array (rounds,), the hidden state, -1 where there is none
     truth : what oracles are given, None where the world has no chain
+    available : bool array (rounds, arms), which arms may be played; None for all of them always
     """
 
     means: np.ndarray
@@ -161,6 +204,12 @@ class Realisation(NamedTuple):
     context: np.ndarray
     states: np.ndarray
     truth: Truth | None
+    available: np.ndarray | None = None
+
+    @property
+    def offered(self) -> np.ndarray:
+        """The means of the arms that may be played, minus infinity for others."""
+        return self.means if self.available is None else np.where(self.available, self.means, -np.inf)
 
 
 @runtime_checkable

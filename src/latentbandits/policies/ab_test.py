@@ -4,29 +4,30 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import LAST, assign_highest
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record_type
+from latentbandits.policies.arms import LAST, assign_highest, available, nth_available, set_means
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record_type, traits
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked
+from latentbandits.settings import AtLeast, Refusal, checked
 
 Scalars = record_type(rounds=int)
 
 
 class Memory(NamedTuple):
-    """Rounds begun, the rewards of the test counted and summed per arm, and their means."""
+    """Rounds begun, and the rewards of the test counted and summed per arm."""
 
     scalars: np.ndarray
     counts: np.ndarray
     sums: np.ndarray
-    indices: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class ABTest(NamedTuple):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
     The test is one probe; with more than two arms it is called an A/B/n test. Rewards of the test that come late count whenever they
-    come, others never. An arm without a reward in the test is not chosen after it; if no arm has one, arm 0 is played.
+    come, others never. An arm without a reward in the test is not chosen after it, unless no available arm has one. The arms that are
+    available take the turns of the test; a new arm cannot join.
 
     Parameters
     ----------
@@ -56,22 +57,21 @@ class ABTest(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(1, Scalars), np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(1, Scalars), np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Continue the test, or play the arm that was best in it."""
         begun = memory.scalars[0].rounds
         memory.scalars[0].rounds += 1
+        set_means(choice, memory.sums, memory.counts, LAST)
         if begun < self.test:
             choice.note[WHY] = SCHEDULED if begun == 0 else CONTINUED
+            number = available(choice)
             for unit in range(self.units):
-                choice.arms[unit] = (begun * self.units + unit) % self.arms
+                choice.arms[unit] = nth_available(choice, (begun * self.units + unit) % number)
         else:
             choice.note[WHY] = 0
-            for arm in range(self.arms):
-                n = memory.counts[arm]
-                memory.indices[arm] = memory.sums[arm] / n if n > 0 else LAST
-            assign_highest(memory.indices, choice)
+            assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward of the test."""
@@ -79,3 +79,9 @@ class ABTest(NamedTuple):
             for unit in range(self.units):
                 memory.counts[choice.arms[unit]] += 1
                 memory.sums[choice.arms[unit]] += rewards[unit]
+
+    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
+        """Refuse a new arm."""
+        raise Refusal(
+            "ABTest", "new arm", self.arms, "there from the start, since a test compares the arms that it began with"
+        )

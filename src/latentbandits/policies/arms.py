@@ -1,4 +1,4 @@
-"""Which arm the units play: the only place that picks an arm from indices."""
+"""Which arm the units play: the only place that picks an arm, and only from those that are available."""
 
 import math
 
@@ -12,25 +12,60 @@ FIRST, LAST = 1e300, -1e300
 
 
 @kernel
-def highest(indices: np.ndarray) -> int:
-    """Return the arm with the highest index, the first of equals."""
-    best = 0
-    for arm in range(1, len(indices)):
-        if indices[arm] > indices[best]:
-            best = arm
+def available(choice: Choice) -> int:
+    """Return the number of available arms."""
+    number = 0
+    for arm in range(len(choice.offers)):
+        number += choice.offers[arm].available
+    return int(number)
+
+
+@kernel
+def nth_available(choice: Choice, n: int) -> int:
+    """Return the n-th of the available arms, counted from 0."""
+    left = n
+    for arm in range(len(choice.offers)):
+        if choice.offers[arm].available:
+            if left == 0:
+                return arm
+            left -= 1
+    return -1
+
+
+@kernel
+def highest(choice: Choice) -> int:
+    """Return the available arm with the highest index, the first of equals."""
+    best, top = -1, -np.inf
+    for arm in range(len(choice.offers)):
+        offer = choice.offers[arm]
+        if offer.available and (best < 0 or offer.index > top):
+            best, top = arm, offer.index
     return best
 
 
 @kernel
-def lead(indices: np.ndarray) -> float:
-    """Return how far the highest index is above the next one."""
+def highest_value(choice: Choice) -> int:
+    """Return the available arm with the highest value, the first of equals."""
+    best, top = -1, -np.inf
+    for arm in range(len(choice.offers)):
+        offer = choice.offers[arm]
+        if offer.available and (best < 0 or offer.value > top):
+            best, top = arm, offer.value
+    return best
+
+
+@kernel
+def lead(choice: Choice) -> float:
+    """Return how far the highest index of an available arm is above the next one; infinity if there is no next one."""
     top, second = -np.inf, -np.inf
-    for arm in range(len(indices)):
-        if indices[arm] > top:
-            top, second = indices[arm], top
-        elif indices[arm] > second:
-            second = indices[arm]
-    return top - second
+    for arm in range(len(choice.offers)):
+        offer = choice.offers[arm]
+        if offer.available:
+            if offer.index > top:
+                top, second = offer.index, top
+            elif offer.index > second:
+                second = offer.index
+    return float(top - second)
 
 
 @kernel
@@ -41,26 +76,63 @@ def assign(arm: int, choice: Choice) -> None:
 
 
 @kernel
-def assign_highest(indices: np.ndarray, choice: Choice) -> None:
-    """Let all units play the arm with the highest index."""
-    assign(highest(indices), choice)
+def assign_highest(choice: Choice) -> None:
+    """Let all units play the available arm with the highest index."""
+    assign(highest(choice), choice)
 
 
 @kernel
-def set_bounds(indices: np.ndarray, sums: np.ndarray, counts: np.ndarray, total: int, width: float) -> None:
+def set_index(choice: Choice, arm: int, value: float, bonus: float) -> None:
+    """Write what an arm is worth: its expected reward, and that plus a bonus."""
+    offer = choice.offers[arm]
+    offer.value = value
+    offer.index = value + bonus
+
+
+@kernel
+def set_untried(choice: Choice, arm: int, index: float) -> None:
+    """Write that nothing is expected of an arm, and whether it goes FIRST or LAST."""
+    offer = choice.offers[arm]
+    offer.value = np.nan
+    offer.index = index
+
+
+@kernel
+def set_bounds(choice: Choice, sums: np.ndarray, counts: np.ndarray, total: int, width: float) -> None:
     """Write the upper confidence bounds ``sum / n + width * sqrt(log(total) / n)``; an arm without rewards goes first."""
     log_n = math.log(max(total, 1))
-    for arm in range(len(indices)):
+    for arm in range(len(choice.offers)):
         n = counts[arm]
-        indices[arm] = FIRST
         if n > 0:
-            indices[arm] = sums[arm] / n + width * math.sqrt(log_n / n)
+            set_index(choice, arm, sums[arm] / n, width * math.sqrt(log_n / n))
+        else:
+            set_untried(choice, arm, FIRST)
 
 
 @kernel
-def forced_arm(now: int, arms: int, share: float) -> int:
-    """Return the arm that a schedule forces in a round, -1 if none: all arms in turn, a share of the time."""
+def set_means(choice: Choice, sums: np.ndarray, counts: np.ndarray, untried: float) -> None:
+    """Write the means of the arms as their indices; an arm without rewards has the index `untried`."""
+    for arm in range(len(choice.offers)):
+        n = counts[arm]
+        if n > 0:
+            set_index(choice, arm, sums[arm] / n, 0.0)
+        else:
+            set_untried(choice, arm, untried)
+
+
+@kernel
+def set_mixture(choice: Choice, best: int, share: float) -> None:
+    """Write the probabilities of a policy that plays a random available arm a share of the time, and else the best one."""
+    number = available(choice)
+    for arm in range(len(choice.offers)):
+        choice.offers[arm].probability = share / number + (1.0 - share if arm == best else 0.0)
+
+
+@kernel
+def forced_arm(choice: Choice, now: int, share: float) -> int:
+    """Return the arm that a schedule forces in a round, -1 if none: the available arms in turn, a share of the time."""
     if share <= 0.0:
         return -1
-    turn = now % math.floor(min(arms / share, 2.0**31))
-    return turn if turn < arms else -1
+    number = available(choice)
+    turn = now % math.floor(min(number / share, 2.0**31))
+    return nth_available(choice, turn) if turn < number else -1

@@ -5,8 +5,8 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import Choice, Policy, Realisation, record_type
+from latentbandits.policies.arms import assign_highest, set_index
+from latentbandits.protocols import Choice, Policy, Realisation, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.rewards import NAMES, check_means, log_likelihood
 from latentbandits.settings import AtLeast, OneOf, Refusal, Vector, checked
@@ -15,14 +15,14 @@ Clock = record_type(rounds=int)
 
 
 class Memory(NamedTuple):
-    """The belief over the hidden state, space to compute it in, the number of rounds begun, and the arms' expected rewards."""
+    """The belief over the hidden state, space to compute it in, and the number of rounds begun."""
 
     belief: np.ndarray
     next_belief: np.ndarray
     clock: np.ndarray
-    indices: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class BayesFilter(NamedTuple):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
@@ -88,7 +88,7 @@ class BayesFilter(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, Clock), np.zeros(self.means.shape[1]))
+        return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, Clock))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Move the belief to this round, and play the arm with the highest expected reward under it."""
@@ -104,8 +104,8 @@ class BayesFilter(NamedTuple):
             value = 0.0
             for s in range(len(memory.belief)):
                 value += memory.belief[s] * self.means[s, arm]
-            memory.indices[arm] = value
-        assign_highest(memory.indices, choice)
+            set_index(choice, arm, value, 0.0)
+        assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
@@ -125,6 +125,10 @@ class BayesFilter(NamedTuple):
             total += memory.next_belief[s]
         for s in range(states):
             memory.belief[s] = memory.next_belief[s] / total
+
+    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
+        """Refuse a new arm."""
+        raise Refusal("BayesFilter", "new arm", self.arms, "one whose means in all states are given from the start")
 
 
 @checked

@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign_highest
+from latentbandits.policies.arms import assign_highest, set_index
 from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream, normal, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -35,7 +35,6 @@ class Memory(NamedTuple):
     misfit: np.ndarray  # of each hypothesis to the newest reward
     scalars: np.ndarray
     noise: np.ndarray  # see `latentbandits.noise`
-    indices: np.ndarray
 
 
 @checked
@@ -91,7 +90,6 @@ class ChangePointThompson(NamedTuple):
             np.zeros(self.hypotheses),
             np.zeros(1, Scalars),
             np.zeros(1, Noise),
-            np.zeros(self.arms),
         )
         memory.scalars[0].used = 1
         memory.scalars[0].hazard = self.hazard if self.hazard > 0.0 else _CHANGES / _ROUNDS
@@ -109,10 +107,11 @@ class ChangePointThompson(NamedTuple):
         # the number of rounds that the prior is worth
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
         for arm in range(self.arms):
-            weight = prior_weight + memory.counts[sampled, arm]
-            mean = (prior_weight * self.prior_mean + memory.sums[sampled, arm]) / weight
-            memory.indices[arm] = mean + noise / math.sqrt(weight) * normal(random)
-        assign_highest(memory.indices, choice)
+            if choice.offers[arm].available:
+                weight = prior_weight + memory.counts[sampled, arm]
+                mean = (prior_weight * self.prior_mean + memory.sums[sampled, arm]) / weight
+                set_index(choice, arm, mean, noise / math.sqrt(weight) * normal(random))
+        assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the hypotheses by how well they predicted the mean reward, and add a new one."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign, assign_highest, set_bounds
+from latentbandits.policies.arms import assign, available, highest, nth_available, set_bounds, set_mixture
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -22,7 +22,6 @@ class Memory(NamedTuple):
     above: np.ndarray  # by how much later rewards were higher, in all
     under: np.ndarray  # by how much they were lower
     noise: np.ndarray  # see `latentbandits.noise`
-    indices: np.ndarray
 
 
 @checked
@@ -85,7 +84,6 @@ class CUSUMUCB(NamedTuple):
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(1, Noise),
-            np.zeros(self.arms),
         )
         start_noise(memory.noise[0], self.noise, self.prior_sd)
         return memory
@@ -96,11 +94,13 @@ class CUSUMUCB(NamedTuple):
         for arm in range(self.arms):
             total += memory.counts[arm]
         width = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
-        set_bounds(memory.indices, memory.sums, memory.counts, total, width)
+        set_bounds(choice, memory.sums, memory.counts, total, width)
+        best = highest(choice)
+        set_mixture(choice, best, self.forced)
         if uniform(random) < self.forced:
-            assign(below(random, self.arms), choice)
+            assign(nth_available(choice, below(random, available(choice))), choice)
         else:
-            assign_highest(memory.indices, choice)
+            assign(best, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards and move the sums; restart if one of them is too large."""

@@ -5,8 +5,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import SCHEDULED, WHY, Choice, record_type
+from latentbandits.policies.arms import assign_highest, set_index
+from latentbandits.protocols import SCHEDULED, WHY, Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
@@ -29,6 +29,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
+@traits(deterministic=True, fixed_arms=True)
 @checked
 class DecodeCommit(NamedTuple):
     """Probe all arms in one round, name the state whose fingerprint is nearest, and play what has paid most in probes of that state.
@@ -95,7 +96,9 @@ class DecodeCommit(NamedTuple):
             for unit in range(self.units):
                 choice.arms[unit] = unit % self.arms
         else:
-            assign_highest(memory.sums[scalars.decoded], choice)
+            for arm in range(self.arms):
+                set_index(choice, arm, memory.sums[scalars.decoded, arm], 0.0)
+            assign_highest(choice)
         choice.note[WHY] = SCHEDULED if probing else 0
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:

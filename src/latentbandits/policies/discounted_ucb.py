@@ -5,20 +5,20 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import FIRST, assign_highest
-from latentbandits.protocols import Choice
+from latentbandits.policies.arms import FIRST, assign_highest, set_index, set_untried
+from latentbandits.protocols import Choice, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
 
 
 class Memory(NamedTuple):
-    """Discounted counts and sums, and the index, per arm."""
+    """Discounted counts and sums per arm."""
 
     counts: np.ndarray
     sums: np.ndarray
-    indices: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class DiscountedUCB(NamedTuple):
     """Upper confidence bounds on discounted means (Garivier & Moulines 2011).
@@ -51,7 +51,7 @@ class DiscountedUCB(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
@@ -61,10 +61,11 @@ class DiscountedUCB(NamedTuple):
         log_n = math.log(max(total, 1.0))
         for arm in range(self.arms):
             n = memory.counts[arm]
-            memory.indices[arm] = FIRST
             if n > 0:
-                memory.indices[arm] = memory.sums[arm] / n + math.sqrt(self.exploration * log_n / n)
-        assign_highest(memory.indices, choice)
+                set_index(choice, arm, memory.sums[arm] / n, math.sqrt(self.exploration * log_n / n))
+            else:
+                set_untried(choice, arm, FIRST)
+        assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Forget a little, then count every unit's reward."""

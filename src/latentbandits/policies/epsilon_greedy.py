@@ -4,18 +4,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import FIRST, assign, assign_highest
+from latentbandits.policies.arms import FIRST, assign, available, highest, nth_available, set_means, set_mixture
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import AtLeast, Within, checked
 
 
 class Memory(NamedTuple):
-    """Rewards counted and summed per arm, and their means."""
+    """Rewards counted and summed per arm."""
 
     counts: np.ndarray
     sums: np.ndarray
-    indices: np.ndarray
 
 
 @checked
@@ -44,17 +43,17 @@ class EpsilonGreedy(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Toss the coin, then explore or exploit."""
+        set_means(choice, memory.sums, memory.counts, FIRST)
+        best = highest(choice)
+        set_mixture(choice, best, self.epsilon)
         if uniform(random) < self.epsilon:
-            assign(below(random, self.arms), choice)
+            assign(nth_available(choice, below(random, available(choice))), choice)
         else:
-            for arm in range(self.arms):
-                n = memory.counts[arm]
-                memory.indices[arm] = memory.sums[arm] / n if n > 0 else FIRST
-            assign_highest(memory.indices, choice)
+            assign(best, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""

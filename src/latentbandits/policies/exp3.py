@@ -5,6 +5,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.compiled import kernel
+from latentbandits.policies.arms import available
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import AtLeast, Within, checked
@@ -24,7 +26,8 @@ class EXP3(NamedTuple):
     """Sample an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
 
     With ``share`` above 0 it is EXP3.S: after each update every weight receives ``e * share / K`` of the total, so that no arm is
-    ever forgotten. Each unit samples its own arm. Rewards are expected in [0, 1].
+    ever forgotten. Each unit samples its own arm. Rewards are expected in [0, 1]. Arms that are not available keep their weights, and the
+    others share theirs.
 
     Parameters
     ----------
@@ -49,39 +52,60 @@ class EXP3(NamedTuple):
     mixing: Annotated[float, Within(1e-9, 1)] = 0.1
     share: Annotated[float, Within(0, 1)] = 0.0
 
-    @property
-    def width(self) -> int:
-        """Number of features: the probability with which each unit's arm was sampled."""
-        return self.units
-
     def init(self) -> Memory:
         """Return the memory before the first round."""
         return Memory(np.full(self.arms, 1.0 / self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Sample each unit's arm and note its probability, which the estimate of a late reward needs."""
+        """Sample each unit's arm by the probabilities, which the estimate of a late reward needs again."""
+        number = available(choice)
+        for arm in range(self.arms):
+            choice.offers[arm].probability = 0.0
+            if choice.offers[arm].available:
+                weight = memory.weights[arm] / held(memory, choice, number)
+                choice.offers[arm].probability = (1.0 - self.mixing) * weight + self.mixing / number
         for unit in range(self.units):
             left = uniform(random)
             for arm in range(self.arms):
-                probability = (1.0 - self.mixing) * memory.weights[arm] + self.mixing / self.arms
-                left -= probability
-                choice.arms[unit] = arm
-                choice.features[unit] = probability
-                if left < 0:
-                    break
+                if choice.offers[arm].available:
+                    left -= choice.offers[arm].probability
+                    choice.arms[unit] = arm
+                    if left < 0:
+                        break
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Raise the weights of the sampled arms, share, and scale the sum back to one."""
+        """Raise the weights of the sampled arms, share, and scale back to the sum that the available arms had before."""
+        number = available(choice)
         for unit in range(self.units):
-            gain = self.mixing * rewards[unit] / (choice.features[unit] * self.arms)
+            before = held(memory, choice, number)
+            gain = self.mixing * rewards[unit] / (choice.offers[choice.arms[unit]].probability * number)
             # only ratios matter: instead of raising one weight, which may overflow, lower all else (the shares too)
             fall = math.exp(-abs(gain))
-            shared = math.e * self.share / self.arms * (fall if gain > 0 else 1.0)
+            shared = before * math.e * self.share / number * (fall if gain > 0 else 1.0)
             total = 0.0
             for arm in range(self.arms):
-                if (arm == choice.arms[unit]) == (gain < 0):
-                    memory.weights[arm] = max(memory.weights[arm] * fall, _LEAST)
-                memory.weights[arm] += shared
-                total += memory.weights[arm]
+                if choice.offers[arm].available:
+                    if (arm == choice.arms[unit]) == (gain < 0):
+                        memory.weights[arm] = max(memory.weights[arm] * fall, _LEAST)
+                    memory.weights[arm] += shared
+                    total += memory.weights[arm]
             for arm in range(self.arms):
-                memory.weights[arm] /= total
+                if choice.offers[arm].available:
+                    memory.weights[arm] /= total / before
+
+    def grow(self, memory: Memory) -> Memory:
+        """Give a new arm the mean weight of the others."""
+        weights = np.append(memory.weights, memory.weights.mean())
+        return Memory(weights / weights.sum())
+
+
+@kernel
+def held(memory: Memory, choice: Choice, number: int) -> float:
+    """Return the weight of the available arms; all arms together weigh one."""
+    if number == len(memory.weights):
+        return 1.0
+    total = 0.0
+    for arm in range(len(memory.weights)):
+        if choice.offers[arm].available:
+            total += memory.weights[arm]
+    return total

@@ -9,7 +9,7 @@ from latentbandits.compiled import kernel
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
-from latentbandits.protocols import Choice, record_type
+from latentbandits.protocols import Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
 
@@ -26,9 +26,9 @@ class Memory(NamedTuple):
     splits: np.ndarray  # number of these moments, per arm
     scalars: np.ndarray
     noise: np.ndarray  # see `latentbandits.noise`
-    indices: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class GLRUCB(NamedTuple):
     """Upper confidence bounds since the last change, which a test finds: GLR-UCB with global restarts (Besson et al. 2022).
@@ -87,7 +87,6 @@ class GLRUCB(NamedTuple):
             np.zeros(self.arms, np.int64),
             np.zeros(1, Scalars),
             np.zeros(1, Noise),
-            np.zeros(self.arms),
         )
         start_noise(memory.noise[0], self.noise, self.prior_sd)
         return memory
@@ -95,12 +94,12 @@ class GLRUCB(NamedTuple):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
         width = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
-        set_bounds(memory.indices, memory.sums, memory.counts, memory.scalars[0].rounds, width)
-        turn = forced_arm(memory.scalars[0].rounds, self.arms, self.forced)
+        set_bounds(choice, memory.sums, memory.counts, memory.scalars[0].rounds, width)
+        turn = forced_arm(choice, memory.scalars[0].rounds, self.forced)
         if turn >= 0:
             assign(turn, choice)
         else:
-            assign_highest(memory.indices, choice)
+            assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards, and restart if the arm seems to have changed."""

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign
-from latentbandits.protocols import Choice, Policy, Realisation, record_type
+from latentbandits.protocols import Choice, Policy, Realisation, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
@@ -19,6 +19,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
+@traits(deterministic=True, fixed_arms=True)
 @checked
 class Scripted(NamedTuple):
     """Play a given sequence of arms, over and over.
@@ -93,7 +94,9 @@ class BestSingleArm(NamedTuple):
             if realisation.truth is None
             else realisation.truth.start @ realisation.truth.means
         )
-        return Scripted(self.arms, self.units, (int(np.argmax(value)),))
+        if realisation.available is None:
+            return Scripted(self.arms, self.units, (int(np.argmax(value)),))
+        return Scripted(self.arms, self.units, np.where(realisation.available, value, -np.inf).argmax(axis=1))
 
 
 @checked
@@ -121,4 +124,4 @@ class StateOracle(NamedTuple):
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the policy that plays the best arm of every round of this realisation."""
-        return Scripted(self.arms, self.units, realisation.means.argmax(axis=1))
+        return Scripted(self.arms, self.units, realisation.offered.argmax(axis=1))

@@ -4,8 +4,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import assign_highest
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record_type
+from latentbandits.policies.arms import assign_highest, available, nth_available, set_index
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Refusal, checked
 
@@ -23,12 +23,14 @@ class Memory(NamedTuple):
     probed: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class ProbeCommit(NamedTuple):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.
 
     It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Units
-    share a probe, so it takes as many rounds as arms with one unit, and one round with as many units as arms.
+    share a probe, so it takes as many rounds as arms with one unit, and one round with as many units as arms. Arms that are not
+    available are not probed, and a probe waits while there is only one that is.
 
     Parameters
     ----------
@@ -83,13 +85,21 @@ class ProbeCommit(NamedTuple):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with a probe, begin one, or play the arm that paid most in the last one."""
         scalars = memory.scalars[0]
+        choice.note[WHY] = choice.note[PHASE] = 0
+        choice.note[EPISODE] = scalars.probes
+        for arm in range(self.arms):
+            set_index(choice, arm, memory.probed[arm], 0.0)
+        assign_highest(choice)
+        number = available(choice)
+        if number == 1:  # nothing to compare: a probe waits
+            return
         phase = scalars.rounds % self.interval
-        early = scalars.surprised == 1 and phase * self.units >= self.arms
+        early = scalars.surprised == 1 and phase * self.units >= number
         if early:
             phase = 0
             scalars.rounds = 0
         scalars.rounds += 1
-        probing = phase * self.units < self.arms
+        probing = phase * self.units < number
         why = CONTINUED if probing else 0
         if phase == 0:
             why = 0 if early else SCHEDULED
@@ -99,9 +109,7 @@ class ProbeCommit(NamedTuple):
             scalars.surprised = 0
         if probing:
             for unit in range(self.units):
-                choice.arms[unit] = (phase * self.units + unit) % self.arms
-        else:
-            assign_highest(memory.probed, choice)
+                choice.arms[unit] = nth_available(choice, (phase * self.units + unit) % number)
         choice.note[WHY] = why
         choice.note[PHASE] = phase
         choice.note[EPISODE] = scalars.probes

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_bounds
-from latentbandits.protocols import Choice, record_type
+from latentbandits.protocols import Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
@@ -13,16 +13,16 @@ Scalars = record_type(seen=int)
 
 
 class Memory(NamedTuple):
-    """Counts and sums within the window, the window itself as a ring, the number of rewards seen, and the arms' indices."""
+    """Counts and sums within the window, the window itself as a ring, and the number of rewards seen."""
 
     counts: np.ndarray
     sums: np.ndarray
     arms: np.ndarray
     rewards: np.ndarray
     scalars: np.ndarray
-    indices: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class SlidingWindowUCB(NamedTuple):
     """Upper confidence bounds on the last ``window`` rewards (Garivier & Moulines 2011).
@@ -61,14 +61,13 @@ class SlidingWindowUCB(NamedTuple):
             np.zeros(self.window, np.int64),
             np.zeros(self.window),
             np.zeros(1, Scalars),
-            np.zeros(self.arms),
         )
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first arm that is not in the window, else the one with the highest index."""
         total = min(memory.scalars[0].seen, self.window)
-        set_bounds(memory.indices, memory.sums, memory.counts, total, self.exploration)
-        assign_highest(memory.indices, choice)
+        set_bounds(choice, memory.sums, memory.counts, total, self.exploration)
+        assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Replace the oldest reward of the window; after each turn of the ring, sum again so that errors cannot pile up."""

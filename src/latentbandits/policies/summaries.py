@@ -7,9 +7,9 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
-from latentbandits.policies.arms import assign, assign_highest
+from latentbandits.policies.arms import assign, assign_highest, set_index
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record_type
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Refusal, checked
 
@@ -31,7 +31,6 @@ class Memory(NamedTuple):
     fingerprints : rewards of the last completed probes, newest first
     pending : rewards of the probe under way
     scalars : counters of rounds and probes
-    indices : of the arms, in the last choice
     """
 
     factor: np.ndarray
@@ -42,9 +41,9 @@ class Memory(NamedTuple):
     fingerprints: np.ndarray
     pending: np.ndarray
     scalars: np.ndarray
-    indices: np.ndarray
 
 
+@traits(deterministic=True, fixed_arms=True)
 @checked
 class SummaryLearner(NamedTuple):
     """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
@@ -129,7 +128,6 @@ class SummaryLearner(NamedTuple):
             np.zeros((max(self.fingerprints, 1), arms)),
             np.zeros(arms),
             scalars,
-            np.zeros(arms),
         )
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
@@ -139,7 +137,7 @@ class SummaryLearner(NamedTuple):
         summarise(self, memory, context, choice.features)
         for arm in range(self.arms):
             mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
-            memory.indices[arm] = mean + self.exploration * math.sqrt(variance)
+            set_index(choice, arm, mean, self.exploration * math.sqrt(variance))
         why, phase = 0, 0
         if self.interval > 0:
             phase = scalars.now % self.interval
@@ -149,7 +147,7 @@ class SummaryLearner(NamedTuple):
                 scalars.probe += 1
                 scalars.arrived = 0
         if why == 0:
-            assign_highest(memory.indices, choice)
+            assign_highest(choice)
         else:
             assign(phase, choice)
         choice.note[WHY] = why
@@ -228,7 +226,7 @@ def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, featu
 
 
 class BelieverMemory(NamedTuple):
-    """The memories of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields; both use `indices`."""
+    """The memories of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields."""
 
     factor: np.ndarray
     coefficients: np.ndarray
@@ -238,12 +236,12 @@ class BelieverMemory(NamedTuple):
     fingerprints: np.ndarray
     pending: np.ndarray
     scalars: np.ndarray
-    indices: np.ndarray
     belief: np.ndarray
     next_belief: np.ndarray
     clock: np.ndarray
 
 
+@traits(deterministic=True, fixed_arms=True)
 class Believer(NamedTuple):
     """A summary learner whose covariates are the belief of a Bayes filter that sees the same rewards.
 
@@ -283,7 +281,6 @@ class Believer(NamedTuple):
             mine.fingerprints,
             mine.pending,
             mine.scalars,
-            mine.indices,
             its.belief,
             its.next_belief,
             its.clock,
@@ -328,6 +325,8 @@ class BeliefLearner(NamedTuple):
 
     def informed(self, realisation: Realisation) -> Believer:
         """Return the learner beside the filter for this world."""
+        if realisation.available is not None:
+            raise Refusal("BeliefLearner", "arms", "not always all available", "the same in every round")
         known: Any = BayesLimit(self.arms, self.units).informed(realisation)
         learner = SummaryLearner(
             self.arms,

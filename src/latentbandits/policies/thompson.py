@@ -5,18 +5,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.policies.arms import assign_highest
+from latentbandits.policies.arms import assign_highest, set_index
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream, normal
 from latentbandits.settings import Above, AtLeast, checked
 
 
 class Memory(NamedTuple):
-    """Rewards counted and summed per arm, and the sampled means."""
+    """Rewards counted and summed per arm."""
 
     counts: np.ndarray
     sums: np.ndarray
-    indices: np.ndarray
 
 
 @checked
@@ -51,14 +50,15 @@ class ThompsonSampling(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm with the highest sampled mean."""
         for arm in range(self.arms):
-            weight = memory.counts[arm] + self.prior_weight
-            memory.indices[arm] = memory.sums[arm] / weight + self.noise / math.sqrt(weight) * normal(random)
-        assign_highest(memory.indices, choice)
+            if choice.offers[arm].available:
+                weight = memory.counts[arm] + self.prior_weight
+                set_index(choice, arm, memory.sums[arm] / weight, self.noise / math.sqrt(weight) * normal(random))
+        assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""

@@ -10,7 +10,8 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.markers import When
 from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import assign_highest, lead
+from latentbandits.policies.arms import assign_highest, available, lead, nth_available, set_index
+from latentbandits.policies.growth import corner
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -54,7 +55,6 @@ class Memory(NamedTuple):
     pending, arrived, owner : rewards of the probes under way, how many of their parts have arrived, and the probes' numbers
     scalars : counters of rounds and probes, and the last completed decision
     gain : space that an update of the regressions needs
-    indices : of the arms, in the last choice
     noise : the noise of rewards, where it is learned (see `latentbandits.noise`)
     """
 
@@ -66,7 +66,6 @@ class Memory(NamedTuple):
     owner: np.ndarray
     scalars: np.ndarray
     gain: np.ndarray
-    indices: np.ndarray
     noise: np.ndarray
 
 
@@ -178,6 +177,11 @@ class TraceLearner(NamedTuple):
             )
 
     @property
+    def deterministic(self) -> bool:
+        """Whether the choice of an arm is without chance."""
+        return not self.thompson
+
+    @property
     def probed(self) -> int:
         """Number of arms that a probe visits."""
         return sizes(self)[0]
@@ -209,7 +213,6 @@ class TraceLearner(NamedTuple):
             np.zeros(OPEN_PROBES, np.int64),
             np.zeros(1, Scalars),
             np.zeros(width),
-            np.zeros(arms),
             np.zeros(1, Noise),
         )
         memory.scalars[0].shown = -1
@@ -222,24 +225,27 @@ class TraceLearner(NamedTuple):
         scalars.now += 1
         write_features(self, memory, context, choice.features)
         for arm in range(self.arms):
-            mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
-            if self.thompson:
-                memory.indices[arm] = mean + self.exploration * math.sqrt(variance) * normal(random)
-            else:
-                memory.indices[arm] = mean + self.exploration * math.sqrt(variance)
+            if choice.offers[arm].available:
+                mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
+                width = self.exploration * math.sqrt(variance)
+                set_index(choice, arm, mean, width * normal(random) if self.thompson else width)
 
-        probed = memory.fingerprint.shape[0]
-        phases = (probed + self.units - 1) // self.units
+        number = visited(self, choice)
+        phases = (number + self.units - 1) // self.units
         why, phase = 0, 0
-        if self.interval > 0:
-            phase = scalars.now % self.interval
-            if phase < phases:
-                why = SCHEDULED if phase == 0 else CONTINUED
-        elif self.gated:
-            phase = scalars.next_phase
-            why = CONTINUED if phase > 0 else open_gates(self, memory)
+        if phases > 0 and available(choice) > 1:  # with one arm there is nothing to compare: a probe waits
+            due = self.interval > 0 and scalars.now % self.interval == 0
+            phase = 1 if self.interval > 0 and scalars.now == 1 else scalars.next_phase  # the paper's t = 1
+            if due or phase >= phases:
+                phase = 0
+            if phase > 0:
+                why = CONTINUED
+            elif due:
+                why = SCHEDULED
+            elif self.gated:
+                why = open_gates(self, memory, choice)
         if why == 0:
-            assign_highest(memory.indices, choice)
+            assign_highest(choice)
         else:
             if phase == 0:
                 scalars.last_probe = scalars.now
@@ -250,8 +256,7 @@ class TraceLearner(NamedTuple):
             scalars.next_phase = phase + 1 if phase + 1 < phases else 0
             for unit in range(self.units):
                 # more units than arms left in this phase: go round the probe set again
-                place = (phase * self.units + unit) % probed
-                choice.arms[unit] = self.probe_set[place] if len(self.probe_set) > 0 else place
+                choice.arms[unit] = nth_visited(self, choice, (phase * self.units + unit) % number)
         choice.note[WHY] = why
         choice.note[PHASE] = phase
         choice.note[EPISODE] = scalars.probe
@@ -270,10 +275,9 @@ class TraceLearner(NamedTuple):
             scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, float(self.units)))
             return
 
-        probed = memory.fingerprint.shape[0]
-        phases = (probed + self.units - 1) // self.units
-        phase = choice.note[PHASE]
-        distinct = min(self.units, probed)  # units beyond the probe set repeat its arms
+        number = visited(self, choice)
+        phases = (number + self.units - 1) // self.units
+        distinct = min(self.units, number)  # units beyond the probe set repeat its arms
         # A probe replaces the fingerprint when all its parts have arrived, unless a newer one already has.
         probe = choice.note[EPISODE]
         slot = probe % OPEN_PROBES
@@ -281,7 +285,7 @@ class TraceLearner(NamedTuple):
         best = -np.inf
         for first in range(distinct):
             reward, weight = 0.0, 0.0
-            for unit in range(first, self.units, probed):
+            for unit in range(first, self.units, number):
                 reward += rewards[unit]
                 weight += 1.0
             reward /= weight
@@ -290,7 +294,7 @@ class TraceLearner(NamedTuple):
                 memory.factor, memory.coefficients, memory.gain, arm, choice.features, weight, reward
             )
             if kept:
-                memory.pending[slot, (phase * self.units + first) % probed] = reward
+                memory.pending[slot, place_of(self, arm)] = reward
             if reward > best:
                 best = reward
                 scalars.lag_arm = arm
@@ -300,8 +304,28 @@ class TraceLearner(NamedTuple):
             memory.arrived[slot] += 1
             if memory.arrived[slot] == phases and probe > scalars.shown:
                 scalars.shown = probe
-                for place in range(probed):
+                for place in range(len(memory.fingerprint)):
                     memory.fingerprint[place] = memory.pending[slot, place]
+
+    def positions(self) -> np.ndarray:
+        """Return where each feature stands when there is one arm more."""
+        found: list[int] = []
+        at = 0
+        for size, larger in zip(blocks(self), blocks(self._replace(arms=self.arms + 1)), strict=True):
+            found.extend(range(at, at + size))
+            at += larger
+        return np.array(found, np.int64)
+
+    def grow(self, memory: Memory) -> Memory:
+        """Return the memory with one arm more: a fresh regression, and features that nobody has seen in those of the others."""
+        larger = self._replace(arms=self.arms + 1)
+        plain = corner(larger.init(), memory)
+        at, rows = self.positions(), np.arange(self.arms)
+        factor, coefficients = larger.init().factor, np.zeros_like(plain.coefficients)
+        factor[np.ix_(rows, at, at)] = memory.factor
+        coefficients[np.ix_(rows, at)] = memory.coefficients
+        made: Memory = plain._replace(factor=factor, coefficients=coefficients)
+        return made
 
 
 @kernel
@@ -322,6 +346,47 @@ def sizes(policy: TraceLearner) -> tuple[int, int]:
     elif policy.lag == CURVES:
         width += 3 * policy.arms
     return probed, width
+
+
+def blocks(policy: TraceLearner) -> list[int]:
+    """Return the lengths of the parts of the features that may grow with the number of arms, in order."""
+    arms = policy.arms
+    lag = {NONE: [], PAIR: [2], ONE_HOT: [arms, 1], SLOPES: [arms] * 2, CURVES: [arms] * 3}[int(policy.lag)]
+    return [policy.probed if policy.fingerprint else 0, *lag, policy.covariates]
+
+
+@kernel
+def visited(policy: TraceLearner, choice: Choice) -> int:
+    """Return the number of available arms of the probe set."""
+    if len(policy.probe_set) == 0:
+        return available(choice)
+    number = 0
+    for place in range(len(policy.probe_set)):
+        number += choice.offers[policy.probe_set[place]].available
+    return int(number)
+
+
+@kernel
+def nth_visited(policy: TraceLearner, choice: Choice, n: int) -> int:
+    """Return the n-th available arm of the probe set, counted from 0."""
+    if len(policy.probe_set) == 0:
+        return nth_available(choice, n)
+    left = n
+    for place in range(len(policy.probe_set)):
+        if choice.offers[policy.probe_set[place]].available:
+            if left == 0:
+                return int(policy.probe_set[place])
+            left -= 1
+    return -1
+
+
+@kernel
+def place_of(policy: TraceLearner, arm: int) -> int:
+    """Return the place of an arm in the probe set."""
+    for place in range(len(policy.probe_set)):
+        if policy.probe_set[place] == arm:
+            return place
+    return arm
 
 
 @kernel
@@ -365,14 +430,14 @@ def floor(policy: TraceLearner, memory: Memory, weight: float) -> float:
 
 
 @kernel
-def open_gates(policy: TraceLearner, memory: Memory) -> int:
+def open_gates(policy: TraceLearner, memory: Memory, choice: Choice) -> int:
     """Return the sum of the reasons to probe now, 0 for none."""
     why = 0
     age = memory.scalars[0].now - memory.scalars[0].last_probe
     if age >= policy.min_gap:
         if abs(memory.scalars[0].lag_residual) >= policy.residual_threshold:
             why += RESIDUAL
-        if lead(memory.indices) <= policy.margin:
+        if lead(choice) <= policy.margin:
             why += MARGIN
         if len(policy.hazard) > 0:
             if 1.0 - math.exp(-policy.hazard[0] * age) >= policy.hazard[1]:

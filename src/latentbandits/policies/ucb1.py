@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_bounds
-from latentbandits.protocols import Choice, record_type
+from latentbandits.protocols import Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, checked
 
@@ -13,14 +13,14 @@ Scalars = record_type(total=int)
 
 
 class Memory(NamedTuple):
-    """Rewards counted and summed per arm, their total number, and the arms' indices."""
+    """Rewards counted and summed per arm, and their total number."""
 
     counts: np.ndarray
     sums: np.ndarray
     scalars: np.ndarray
-    indices: np.ndarray
 
 
+@traits(deterministic=True)
 @checked
 class UCB1(NamedTuple):
     """Play every arm once, then the one with the highest mean plus bonus (Auer, Cesa-Bianchi & Fischer 2002).
@@ -50,12 +50,12 @@ class UCB1(NamedTuple):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1, Scalars), np.zeros(self.arms))
+        return Memory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1, Scalars))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
-        set_bounds(memory.indices, memory.sums, memory.counts, memory.scalars[0].total, self.exploration)
-        assign_highest(memory.indices, choice)
+        set_bounds(choice, memory.sums, memory.counts, memory.scalars[0].total, self.exploration)
+        assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every unit's reward."""

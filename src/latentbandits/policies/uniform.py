@@ -4,6 +4,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.policies.arms import available, nth_available, set_mixture
 from latentbandits.protocols import Choice, record_type
 from latentbandits.random import Stream, below
 from latentbandits.settings import AtLeast, checked
@@ -45,8 +46,10 @@ class UniformRandom(NamedTuple):
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Sample each unit's arm."""
+        number = available(choice)
+        set_mixture(choice, 0, 1.0)
         for unit in range(self.units):
-            choice.arms[unit] = below(random, self.arms)
+            choice.arms[unit] = nth_available(choice, below(random, number))
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:  # noqa: ARG002
         """Count."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import fast, machine_code, plain
+from latentbandits.policies.growth import refuse_fixed
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal, Vector, array, whole
@@ -190,22 +191,37 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
         if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # NaN fails too
             bad = part.flat[np.argmax(~(np.abs(part) <= LARGEST_REWARD))]
             raise Refusal("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
-    return Realisation(parts["means"], parts["rewards"], parts["context"], realisation.states, realisation.truth)
+    available = realisation.available
+    if available is not None:
+        available = np.ascontiguousarray(available, dtype=bool)
+        if available.shape != (rounds, arms):
+            raise Refusal("world", "shape of available", available.shape, (rounds, arms))
+        if not available.any(axis=1).all():
+            none = int(np.argmin(available.any(axis=1)))
+            raise Refusal("world", "available arms", 0, "at least 1", f" in round {none}")
+    means, rewards, context = parts.values()
+    return Realisation(means, rewards, context, realisation.states, realisation.truth, available)
 
 
-def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray]:
-    """Return the policy that will play this realisation (an oracle is given the truth first) and the context that it may see."""
+def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Return the policy that will play this realisation (an oracle is given the truth first), the context that it may see, and the arms."""
     chosen: Any = contestant.informed(realisation) if hasattr(contestant, "informed") else contestant
+    available = np.empty((0, chosen.arms), bool)
+    if realisation.available is not None:
+        if chosen is contestant:  # an oracle was given the availability
+            refuse_fixed(chosen)
+        available = realisation.available
     needed, found = getattr(chosen, "covariates", 0), realisation.context.shape[1]
     if needed not in (0, found):
         raise Refusal("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
-    return chosen, realisation.context if needed else np.zeros((len(realisation.means), 0))
+    return chosen, realisation.context if needed else np.zeros((len(realisation.means), 0)), available
 
 
 def _refuse_wrong(policy: Any, wrong: int) -> None:
     """Refuse a policy that chose no arm in some round."""
     if wrong >= 0:
-        raise Refusal(type(policy).__name__, f"choice in round {wrong}", "no arm", f"arms from 0 to {policy.arms - 1}")
+        rule = f"available arms from 0 to {policy.arms - 1}"
+        raise Refusal(type(policy).__name__, f"choice in round {wrong}", "no such arm", rule)
 
 
 class Player:
@@ -220,13 +236,14 @@ class Player:
         self, realisation: Realisation, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
     ) -> None:
         """Play one realisation and write what it cost."""
-        chosen, context = prepare(self.contestant, realisation)
+        chosen, context, available = prepare(self.contestant, realisation)
         args = (
             chosen,
             Choice.blank(chosen),
             realisation.means,
             realisation.rewards,
             context,
+            available,
             random,
             regret,
             optimal,
@@ -252,14 +269,15 @@ def record_one(
     >>> arms[2].tolist(), why.tolist()
     ([0, 1], [0, 0, 8, 0])
     """
-    chosen, context = prepare(contestant, realisation)
-    return _record(chosen, realisation, context, random, np.empty((0, chosen.units), np.int64), interpreted)
+    chosen, context, available = prepare(contestant, realisation)
+    return _record(chosen, realisation, context, available, random, np.empty((0, chosen.units), np.int64), interpreted)
 
 
 def _record(
     chosen: Any,
     realisation: Realisation,
     context: np.ndarray,
+    available: np.ndarray,
     random: np.ndarray,
     played: np.ndarray,
     interpreted: bool,
@@ -269,7 +287,7 @@ def _record(
     rewards = validated(realisation, rounds, chosen.arms, chosen.units).rewards
     arms, why = np.zeros((rounds, chosen.units), np.int64), np.zeros(rounds, np.int64)
     run = plain(record) if interpreted else fast(record)
-    args = (chosen, chosen.init(), Choice.blank(chosen), rewards, context, random, played, arms, why)
+    args = (chosen, chosen.init(), Choice.blank(chosen), rewards, context, available, random, played, arms, why)
     _refuse_wrong(chosen, run(*args))
     return arms, why
 
@@ -289,12 +307,12 @@ def follow_one(
     >>> bool((follow_one(lb.policy("ucb1"), realisation, played, stream(0)) == played).all())
     True
     """
-    chosen, context = prepare(contestant, realisation)
+    chosen, context, available = prepare(contestant, realisation)
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
     if seen.shape != (len(realisation.means), chosen.units) or (seen < 0).any() or (seen >= chosen.arms).any():
         wanted = f"{len(realisation.means)} rows of {chosen.units}, each an arm from 0 to {chosen.arms - 1}"
         raise Refusal("follow_one", "played", seen.tolist(), wanted)
-    return _record(chosen, realisation, context, random, seen, interpreted)[0]
+    return _record(chosen, realisation, context, available, random, seen, interpreted)[0]
 
 
 def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start: int = 1) -> list[Any]:
@@ -310,14 +328,16 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     >>> len(beliefs), beliefs[-1].changed
     (20, 40)
     """
-    chosen, context = prepare(policy, realisation)
+    chosen, context, available = prepare(policy, realisation)
     realisation = validated(realisation, len(realisation.means), chosen.arms, chosen.units)
     memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record)
     none = np.empty((0, chosen.units), np.int64)
     beliefs, first = [], 0
     for end in range(start, len(realisation.means) + 1):
         arms, why = np.empty((end - first, chosen.units), np.int64), np.empty(end - first, np.int64)
-        run(chosen, memory, choice, realisation.rewards[first:end], context[first:end], random, none, arms, why)
+        part = slice(first, end)
+        args = (realisation.rewards[part], context[part], available[part], random, none, arms, why)
+        run(chosen, memory, choice, *args)
         beliefs.append(chosen.belief(memory))
         first = end
     return beliefs

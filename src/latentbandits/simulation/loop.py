@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from latentbandits.compiled import kernel
 from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice
 from latentbandits.random import Stream
 
@@ -12,12 +13,20 @@ PROBES, PROBE_ROUNDS, FIRST_GATE = 0, 1, 2
 COUNTS = ("probes", "probe_rounds", *(f"{REASONS[gate]}_gate" for gate in GATES))
 
 
+@kernel
+def offer(choice: Choice, available: np.ndarray) -> None:
+    """Offer the arms that are available."""
+    for arm in range(len(available)):
+        choice.offers[arm].available = available[arm]
+
+
 def play(
     policy: Any,
     choice: Choice,
     means: np.ndarray,
     rewards: np.ndarray,
     context: np.ndarray,
+    available: np.ndarray,
     random: Stream,
     regret: np.ndarray,
     optimal: np.ndarray,
@@ -25,8 +34,9 @@ def play(
 ) -> int:
     """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
-    A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns -1, or the round in
-    which the policy chose an arm that does not exist.
+    Regret is against the best available arm; `available` has no rows where all arms always are. A probe that takes several rounds counts
+    once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose an arm that
+    does not exist or is not available.
     """
     memory = policy.init()
     observed = np.zeros(context.shape[1])
@@ -40,13 +50,16 @@ def play(
         for t in range(first, end):
             for i in range(context.shape[1]):
                 observed[i] = context[t, i]
+            if len(available) > 0:
+                offer(choice, available[t])
             policy.choose(memory, observed, random, choice)
-            best = means[t, 0]
-            for arm in range(1, arms):
-                best = max(best, means[t, arm])
+            best = -np.inf
+            for arm in range(arms):
+                if choice.offers[arm].available:
+                    best = max(best, means[t, arm])
             for unit in range(units):
                 arm = choice.arms[unit]
-                if arm < 0 or arm >= arms:
+                if arm < 0 or arm >= arms or not choice.offers[arm].available:
                     return t
                 received[unit] = rewards[t, unit, arm]
                 gap = best - means[t, arm]
@@ -71,6 +84,7 @@ def record(
     choice: Choice,
     rewards: np.ndarray,
     context: np.ndarray,
+    available: np.ndarray,
     random: Stream,
     played: np.ndarray,
     arms: np.ndarray,
@@ -79,17 +93,20 @@ def record(
     """Play on from a memory and write what happened: the arm of every unit and the reason to probe, round by round.
 
     If `played` is not empty, the arms in it are played instead of the policy's own: it learns from the arms of another. Returns -1, or the
-    round in which the policy chose an arm that does not exist.
+    round in which the policy chose an arm that does not exist or is not available.
     """
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
     for t in range(len(rewards)):
         for i in range(context.shape[1]):
             observed[i] = context[t, i]
+        if len(available) > 0:
+            offer(choice, available[t])
         policy.choose(memory, observed, random, choice)
         for unit in range(len(choice.arms)):
-            arms[t, unit] = choice.arms[unit]
-            if arms[t, unit] < 0 or arms[t, unit] >= rewards.shape[2]:
+            arm = choice.arms[unit]
+            arms[t, unit] = arm
+            if arm < 0 or arm >= rewards.shape[2] or not choice.offers[arm].available:
                 return t
             if len(played) > 0:
                 choice.arms[unit] = played[t, unit]

@@ -45,7 +45,7 @@ class PolicyChecks:
         """Return the policy (an oracle is given the truth), a realisation for it, and what it may observe there."""
         policy = self.policy()
         realisation = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
-        chosen, context = prepare(policy, realisation)
+        chosen, context, _ = prepare(policy, realisation)
         return chosen, realisation, context
 
     def test_memory_is_a_tuple_of_arrays(self) -> None:
@@ -138,7 +138,7 @@ class PolicyChecks:
     def _after(policy: Any, memory: Any, choice: Choice, arm: int) -> np.ndarray:
         """Return a copy of the memory that has learned a reward of an arm instead of the chosen one."""
         copy = type(memory)(*(part.copy() for part in memory))
-        other = Choice(np.full(policy.units, arm), choice.features.copy(), choice.note.copy())
+        other = Choice(np.full(policy.units, arm), choice.features.copy(), choice.note.copy(), choice.offers.copy())
         policy.learn(copy, other, np.full(policy.units, 0.77))
         return numbers(copy)
 

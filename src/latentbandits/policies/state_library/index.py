@@ -6,31 +6,32 @@ from typing import Any
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.memory import Memory
+from latentbandits.protocols import Choice
 
 _RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
 
 
 @kernel
-def expect(policy: Any, memory: Memory, stay: float) -> None:
-    """Write every arm's expected reward to `value`, and that plus the optimism to `upper`.
+def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
+    """Write every arm's expected reward as its value, and that plus the optimism as its index.
 
     value(arm) = stay * sum over particles of weight * mean in its present state
                + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        p, k: of the heaviest particle
-    upper(arm) = value(arm) + optimism * stay * sum over particles of weight * deviation
+    index(arm) = value(arm) + optimism * stay * sum over particles of weight * deviation
     """
-    value, upper = memory.value, memory.upper
+    offers = choice.offers
     if 1.0 - stay < _RARE:
         stay = 1.0
     for arm in range(policy.arms):
-        value[arm] = 0.0
-        upper[arm] = 0.0
+        offers[arm].value = 0.0
+        offers[arm].index = 0.0
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
         z = memory.particles[slot].here
         weight = memory.particles[slot].weight * stay
         for arm in range(policy.arms):
-            value[arm] += weight * memory.means[slot, z, arm].average
-            upper[arm] += weight * memory.deviation[memory.means[slot, z, arm].count]
+            offers[arm].value += weight * memory.means[slot, z, arm].average
+            offers[arm].index += weight * memory.deviation[memory.means[slot, z, arm].count]
     if stay < 1.0:
         slot = memory.core[0].best
         best = memory.particles[slot]
@@ -39,23 +40,23 @@ def expect(policy: Any, memory: Memory, stay: float) -> None:
             if k != z:
                 chance = (1.0 - stay) * (by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k])
                 for arm in range(policy.arms):
-                    value[arm] += chance * memory.means[slot, k, arm].average
+                    offers[arm].value += chance * memory.means[slot, k, arm].average
         for arm in range(policy.arms):
-            value[arm] += (1.0 - stay) * best.novel * memory.scale[0].centre
+            offers[arm].value += (1.0 - stay) * best.novel * memory.scale[0].centre
     for arm in range(policy.arms):
-        upper[arm] = value[arm] + policy.optimism * upper[arm]
+        offers[arm].index = offers[arm].value + policy.optimism * offers[arm].index
 
 
 @kernel
-def add_tests(policy: Any, memory: Memory, stay: float, greedy: int) -> None:
-    """Add to `upper` what each arm is worth as a test between particles.
+def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
+    """Add to the index what each arm is worth as a test between particles.
 
     If a particle is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest particle by much more than
     the noise decides at once. The greedy arm is such a test too, and it is free: where it distinguishes them, no other is needed::
 
-        upper(arm) += sum over particles of weight * worth * gain * d^2 / (d^2 + 4 noise^2)
+        index(arm) += sum over particles of weight * worth * gain * d^2 / (d^2 + 4 noise^2)
         worth = testing * sqrt(known states / (1 - stay))
-        gain  = highest mean of the particle - its mean of the greedy arm
+        gain  = highest mean of the particle, of available arms - its mean of the greedy arm
         d^2   = (its mean of the arm - the heaviest particle's)^2 + deviation^2
     """
     best = memory.core[0].best
@@ -67,7 +68,8 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int) -> None:
         here = memory.particles[slot].here
         gain = 0.0
         for arm in range(policy.arms):
-            gain = max(gain, memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average)
+            if choice.offers[arm].available:
+                gain = max(gain, memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average)
         if gain > 0.0:
             gain *= worth * memory.particles[slot].weight
             for arm in range(policy.arms):
@@ -75,18 +77,19 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int) -> None:
                 far = mean.average - memory.means[best, z, arm].average
                 deviation = memory.deviation[mean.count]
                 square = far * far + deviation * deviation
-                memory.upper[arm] += gain * square / (square + noise)
+                choice.offers[arm].index += gain * square / (square + noise)
 
 
 @kernel
-def blend_lag(policy: Any, memory: Memory) -> None:
-    """Blend the lag model into `value` and `upper`.
+def blend_lag(policy: Any, memory: Memory, choice: Choice) -> None:
+    """Blend the lag model into values and indices.
 
-    value <- blend * value + (1 - blend) * lag;  upper <- blend * upper + (1 - blend) * (lag + its uncertainty)
+    value <- blend * value + (1 - blend) * lag;  index <- blend * index + (1 - blend) * (lag + its uncertainty)
     """
     blend = memory.lag[0].blend
     for arm in range(policy.arms):
         lagged = lag.expected(memory, arm)
         hopeful = lagged + lag.uncertainty(memory, arm)
-        memory.value[arm] = blend * memory.value[arm] + (1.0 - blend) * lagged
-        memory.upper[arm] = blend * memory.upper[arm] + (1.0 - blend) * hopeful
+        offer = choice.offers[arm]
+        offer.value = blend * offer.value + (1.0 - blend) * lagged
+        offer.index = blend * offer.index + (1.0 - blend) * hopeful

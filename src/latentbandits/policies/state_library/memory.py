@@ -67,7 +67,7 @@ Observation = record_type(
 
 
 class Memory(NamedTuple):
-    """Records and arrays; those from `value` on are scratch, rebuilt in every round before they are read.
+    """Records and arrays; those from `parent` on are scratch, rebuilt in every round before they are read.
 
     Attributes
     ----------
@@ -84,7 +84,6 @@ class Memory(NamedTuple):
     deviation : of a mean, by the number of rewards behind it
     lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
     history : the last rounds
-    value, upper : expected reward and index of every arm in the last choice
     parent, to, chance, slot : branches of all particles: where each comes from, the state it goes to, its weight, its row
     heavy : weights that may be above the cut of the pruning
     first_branch : per particle, the first of its branches that was kept
@@ -107,8 +106,6 @@ class Memory(NamedTuple):
     lag_levels: np.ndarray
     lag_next: np.ndarray
     history: np.ndarray
-    value: np.ndarray
-    upper: np.ndarray
     parent: np.ndarray
     to: np.ndarray
     chance: np.ndarray

@@ -8,7 +8,8 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, start_noise
-from latentbandits.policies.arms import highest
+from latentbandits.policies.arms import available, highest, highest_value, nth_available
+from latentbandits.policies.growth import corner
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
@@ -28,7 +29,7 @@ from latentbandits.policies.state_library.memory import (
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.scale import NARROW, WIDE, count_difference, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import staying
-from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice
+from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, traits
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
 
@@ -36,18 +37,19 @@ _NET = 0.1  # share of all rounds after which an arm that was never played since
 
 
 @kernel
-def stalest(policy: Any, memory: Memory) -> int:
-    """Return the arm that was not played for longest if that is too long ago, else -1.
+def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
+    """Return the available arm that was not played for longest if that is too long ago, else -1.
 
     Too long: arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later
     """
     core = memory.core[0]
-    oldest = 0
-    for arm in range(1, policy.arms):
-        if memory.played[arm] < memory.played[oldest]:
+    oldest = nth_available(choice, 0)
+    for arm in range(oldest + 1, policy.arms):
+        if choice.offers[arm].available and memory.played[arm] < memory.played[oldest]:
             oldest = arm
-    limit = policy.arms * max(float(policy.patience), _NET * core.rounds)
-    return oldest if core.rounds - max(memory.played[oldest], core.forced) > limit else -1
+    number = available(choice)
+    limit = number * max(float(policy.patience), _NET * core.rounds)
+    return int(oldest) if number > 1 and core.rounds - max(memory.played[oldest], core.forced) > limit else -1
 
 
 @kernel
@@ -73,6 +75,7 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
     latest.u = choice.features[0]
 
 
+@traits(deterministic=True)
 @checked
 class StateLibrary(NamedTuple):
     """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
@@ -169,7 +172,7 @@ class StateLibrary(NamedTuple):
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that are written in every round before they are read."""
-        return ("value", "upper", "parent", "to", "chance", "slot", "heavy", "first_branch")
+        return ("parent", "to", "chance", "slot", "heavy", "first_branch")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -193,8 +196,6 @@ class StateLibrary(NamedTuple):
             lag_levels=np.zeros((k, levels), Mean),
             lag_next=np.zeros((k, levels, k), Mean),
             history=np.zeros(HISTORY, Observation),
-            value=np.zeros(k),
-            upper=np.zeros(k),
             parent=np.zeros(room, np.int64),
             to=np.zeros(room, np.int64),
             chance=np.zeros(room),
@@ -216,26 +217,27 @@ class StateLibrary(NamedTuple):
         choice.features[0] = uniform(random)
         choice.note[WHY] = 0
         if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
-            greedy = pick = core.rounds % self.arms
-            choice.note[WHY] = UNTRIED
+            greedy = pick = nth_available(choice, core.rounds % available(choice))
+            choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
             for arm in range(self.arms):
                 choice.features[1 + arm] = np.nan
+                choice.offers[arm].value = choice.offers[arm].index = np.nan
         else:
             stay = staying(self, memory, core.best)
-            expect(self, memory, stay)
+            expect(self, memory, stay, choice)
             for arm in range(self.arms):
-                choice.features[1 + arm] = memory.value[arm]
-            greedy = highest(memory.value)
-            hopeful = highest(memory.upper)
+                choice.features[1 + arm] = choice.offers[arm].value
+            greedy = highest_value(choice)
+            hopeful = highest(choice)
             if core.live > 1:
-                add_tests(self, memory, stay, greedy)
+                add_tests(self, memory, stay, greedy, choice)
             if memory.lag[0].blend < 1.0:
-                blend_lag(self, memory)
-                greedy = highest(memory.value)
-            pick = highest(memory.upper)
+                blend_lag(self, memory, choice)
+                greedy = highest_value(choice)
+            pick = highest(choice)
             if pick != greedy:
                 choice.note[WHY] = UNTRIED if pick == hopeful else RIVAL
-            stale = stalest(self, memory)
+            stale = stalest(self, memory, choice)
             if stale >= 0:
                 core.forced = core.rounds
                 pick = stale
@@ -253,7 +255,7 @@ class StateLibrary(NamedTuple):
         start = core.rounds
         latest = memory.history[(start - 1) % HISTORY]
         by_library = choice.features[1 + latest.first]
-        if observe(self, memory, latest.reward, latest.second, latest.other, due):
+        if observe(self, memory, available(choice), latest.reward, latest.second, latest.other, due):
             start = max(1, start - HISTORY + 1)
             begin(self, memory)
             lag.reset(self, memory)
@@ -273,6 +275,13 @@ class StateLibrary(NamedTuple):
                     lag.move(self, memory, second, other)
                 else:
                     lag.move(self, memory, first, reward)
+
+    def grow(self, memory: Memory) -> Memory:
+        """Return the memory with one arm more, of which nothing is known in any state."""
+        made: Memory = corner(self._replace(arms=self.arms + 1).init(), memory)
+        for rows in (made.means[:, :, -1:], made.lag_arms[-1:]):
+            rows["average"] = memory.scale[0].centre
+        return made
 
     def belief(self, memory: Memory) -> Belief:
         """Return what the policy believes, in a form to read.

@@ -66,8 +66,8 @@ def learned_noise(memory: Memory) -> float:
 
 
 @kernel
-def first_scale(policy: Any, memory: Memory, low: float, high: float) -> bool:
-    """Learn the first range and noise, once every arm was tried and two rewards differ; returns whether they are known now.
+def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float) -> bool:
+    """Learn the first range and noise, once each of the `arms` available was tried and two rewards differ; returns whether they are known.
 
     The range of n uniform numbers is on average (n - 1) / (n + 1) of what they are sampled from: widen by width / (n - 1) at both ends
     """
@@ -75,23 +75,26 @@ def first_scale(policy: Any, memory: Memory, low: float, high: float) -> bool:
     if rounds > 1:
         low, high = min(low, scale.low), max(high, scale.high)
     scale.low, scale.high = low, high
-    if rounds < policy.arms or high - low < NARROW:
+    if arms < 2 or rounds < arms or high - low < NARROW:
         return False
-    beyond = (high - low) / (policy.arms - 1)
+    beyond = (high - low) / (arms - 1)
     set_range(memory, low - beyond, high + beyond)
     memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
     return True
 
 
 @kernel
-def observe(policy: Any, memory: Memory, reward: float, second: int, other: float, due: bool) -> bool:
-    """Learn range and noise from a reward (or two); returns whether they turned out so different that all is to be learned again."""
+def observe(policy: Any, memory: Memory, arms: int, reward: float, second: int, other: float, due: bool) -> bool:
+    """Learn range and noise from a reward (or two) of a decision with so many arms.
+
+    Returns whether they turned out so different that all is to be learned again.
+    """
     noise, scale = memory.noise[0], memory.scale[0]
     low, high = reward, reward
     if second >= 0:
         low, high = min(low, other), max(high, other)
     if noise.sd == 0.0:
-        return first_scale(policy, memory, low, high)
+        return first_scale(policy, memory, arms, low, high)
     again = False
     margin = _OUTSIDE * noise.sd
     if policy.high == policy.low and (high - margin > scale.high or low + margin < scale.low):

@@ -1,0 +1,60 @@
+"""A new arm for a policy that has already learned: everything that is known of the other arms stays as it is."""
+
+from typing import Any
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.settings import Refusal
+
+
+def corner(fresh: Any, memory: Any) -> Any:
+    """Return a fresh memory with the arrays of a smaller one copied into their first rows and columns."""
+    made = {}
+    for field in memory._fields:
+        array = getattr(fresh, field)
+        array[tuple(slice(size) for size in getattr(memory, field).shape)] = getattr(memory, field)
+        made[field] = array
+    return fresh._replace(**made)
+
+
+def grown(policy: Any, memory: Any) -> tuple[Any, Any]:
+    """Return a policy with one more arm, the last, and its memory, in which that arm is as fresh as before the first round.
+
+    A policy may have a method ``grow(memory)`` that returns the larger memory; without one, arrays are copied into the first rows and
+    columns of a fresh memory. A policy that cannot take a new arm refuses.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.policies.growth import grown
+    >>> policy, memory = grown(lb.UCB1(arms=2), lb.UCB1(arms=2).init())
+    >>> policy.arms, len(memory.counts)
+    (3, 3)
+    """
+    refuse_fixed(policy)
+    if hasattr(policy, "grow"):
+        larger = policy.grow(memory)
+        return policy._replace(arms=policy.arms + 1), larger
+    more = policy._replace(arms=policy.arms + 1)
+    return more, corner(more.init(), memory)
+
+
+def grown_choice(policy: Any, larger: Any, choice: Choice) -> Choice:
+    """Return a choice that was made before an arm was added, in the form that the larger policy learns from."""
+    made = Choice.blank(larger)
+    positions = policy.positions() if hasattr(policy, "positions") else np.arange(len(choice.features))
+    made.arms[:] = choice.arms
+    made.features[positions] = choice.features
+    made.note[:] = choice.note
+    made.offers[: policy.arms] = choice.offers
+    made.offers[policy.arms :]["available"] = 0
+    return made
+
+
+def refuse_fixed(policy: Any) -> None:
+    """Refuse a policy whose arms cannot change."""
+    if getattr(policy, "fixed_arms", False):
+        raise Refusal(
+            type(policy).__name__, "arms", "not always all available", "the same in every round for this policy"
+        )
