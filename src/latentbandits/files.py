@@ -25,15 +25,31 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, keep: bool = True) -> Iterator[None]:
     """Hold a lock that one process (and one thread) has at a time; it ends with the process, even if that is killed.
 
-    Where the file system has no locks nothing is held.
+    Where the file system has no locks nothing is held. The empty file that is locked stays there unless `keep` is False.
     """
-    with open(path, "ab") as file:
-        with contextlib.suppress(OSError):
-            _wait_for(file)
-        yield  # closing the file gives the lock back
+    while True:
+        with open(path, "ab") as file:
+            with contextlib.suppress(OSError):
+                _wait_for(file)
+            if not keep and not _is_at(path, file):
+                continue  # whoever held it before has removed it
+            try:
+                yield  # closing the file gives the lock back
+            finally:
+                if not keep:
+                    with contextlib.suppress(OSError):  # Windows removes no open file
+                        path.unlink()
+            return
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _wait_for(file: BinaryIO) -> None:

@@ -1,7 +1,9 @@
 """What a file keeps of an agent."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 from latentbandits.agent.decision import Name
 from latentbandits.agent.mixing import Mixing
@@ -38,6 +40,13 @@ class Contents(NamedTuple):
     newest: str
     open: Mapping[str, str]
     choices: Choice
+
+    @classmethod
+    def fresh(cls, policy: Any, random: Stream, names: list[Name], mixing: Mixing, max_open: int) -> Self:
+        """Return what there is of a new agent."""
+        counts = dict.fromkeys(COUNTS, 0)
+        choices = Choice(*(np.empty((0, len(part)), part.dtype) for part in Choice.blank(policy)))
+        return cls(policy, policy.init(), random, names, [], mixing, max_open, counts, "", {}, choices)
 
 
 def copied(memory: Any) -> Any:

@@ -3,10 +3,12 @@
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from latentbandits.agent.decision import WORDS, Name, time_of
 from latentbandits.agent.mixing import CONTROL, FLOOR, Mixing
+from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Slot
 from latentbandits.policies.arms import FIRST
 from latentbandits.presentation.numbers import aligned, percent
@@ -24,7 +26,8 @@ _REASONS = {
 }
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True)
+class Option:
     """An arm as one decision saw it.
 
     Attributes
@@ -90,10 +93,9 @@ def _shown(value: float | None) -> str:
     return ("first" if value > 0 else "last") if math.isinf(value) else f"{value:.3f}"
 
 
-def explanation(known: str, slot: Slot, names: Sequence[Name], deterministic: bool, mixing: Mixing) -> Explanation:
+def explanation(known: str, slot: Slot, player: Player) -> Explanation:
     """Return why an open decision was made."""
-    choice = slot.choice
-    certain = deterministic and not mixing.active
+    choice, names, mixing, certain = slot.choice, player.names, player.mixing, player.sure
     played = set(choice.arms.tolist())
     options = []
     for arm, name in enumerate(names):

@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from latentbandits.agent.decision import is_id
 from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY, Mixing
 from latentbandits.agent.names import as_name
 from latentbandits.agent.upgrades import UPGRADES
+from latentbandits.files import locked, write_whole
 from latentbandits.policies import registry
 from latentbandits.protocols import Choice, Policy
 from latentbandits.settings import Refusal, describe
@@ -143,6 +145,23 @@ def consistent(contents: Contents, names: int, ids: int) -> bool:
         and (mixing.holdback == 0 or mixing.control >= 0)
         and (policy.units == 1 or not mixing.active)
     )
+
+
+def write(path: Path, contents: Contents, revisions: Mapping[Path, str | None]) -> str:
+    """Write an agent's file and return its revision; refuse if the file is not the one that the agent knows by its path."""
+    revision = os.urandom(8).hex()
+    content = packed(contents, revision)
+    with locked(path.with_name(f".{path.name}.lock"), keep=False):
+        if path in revisions and path.exists() and revision_of(path) != revisions[path]:
+            raise Refusal(
+                "Agent",
+                "file",
+                str(path),
+                "as this agent last read or wrote it (another one has saved there since: give each process a path of its own, "
+                "or keep the agent in one process and load the file again)",
+            )
+        write_whole(path, content)
+    return revision
 
 
 def revision_of(path: Path) -> str | None:

@@ -61,6 +61,8 @@ class Mixing(NamedTuple):
 
     def probabilities(self, own: np.ndarray, arms: Sequence[int]) -> np.ndarray:
         """Return the probability of each available arm, given that of the policy alone; NaN where that is unknown."""
+        if len(arms) == 1:
+            return np.ones(1)
         held = self.held(arms)
         total: np.ndarray = (1 - held) * (self.floor / len(arms) + (1 - self.floor) * own)
         if held:
@@ -68,10 +70,9 @@ class Mixing(NamedTuple):
         return total
 
 
-def mixing(
-    policy: Policy, known: dict[Name, int], seed: int, floor: Any, holdback: Any, control: Any
-) -> Mixing:
+def mixing(policy: Policy, names: Sequence[Name], seed: int, floor: Any, holdback: Any, control: Any) -> Mixing:
     """Return the mixing that an agent was given, or refuse it."""
+    known = {name: arm for arm, name in enumerate(names)}
     made = Mixing(
         between("Agent", "floor", floor, Within(0, 1)),
         between("Agent", "holdback", holdback, Within(0, 1)),

@@ -1,7 +1,7 @@
 """Arms by name."""
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from latentbandits import specs
@@ -12,6 +12,7 @@ from latentbandits.settings import Refusal, nearest, whole
 
 def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Any, list[Name]]:
     """Return the policy of an agent and the names of its arms, or refuse."""
+    names: list[Name] | None
     names = None if arms is None else list(range(whole("Agent", "arms", arms))) if _integer(arms) else _names(arms)
     if isinstance(policy, str):
         policy = specs.policy(policy, arms=None if names is None else len(names))
@@ -51,7 +52,7 @@ def _integer(value: Any) -> bool:
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
-def number_of(name: Any, known: dict[Name, int], field: str = "arm") -> int:
+def number_of(name: Any, known: Mapping[Name, int], field: str = "arm") -> int:
     """Return the number of the arm that has a name, or refuse the name."""
     plain = as_name(name, field)
     if plain not in known:

@@ -54,7 +54,7 @@ class Slots:
             end = start + part.nbytes // 8
             views.append(block[start:end].view(part.dtype))
             start = end
-        return Slot(Choice(*views), memoryview(block.view(np.uint8)))
+        return Slot(Choice(*views), block.view(np.uint8).data)
 
     def filled(self, choice: Choice) -> Slot:
         """Return a new slot with a copy of a choice."""
