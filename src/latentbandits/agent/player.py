@@ -40,8 +40,9 @@ class Player:
         self.told, self.late, self.forgotten, self.dropped = (contents.counts[name] for name in COUNTS)
         self.choose, self.learn = plain(choose), plain(learn)
         self._deterministic = bool(getattr(self.policy, "deterministic", False))
-        self.sure = self._deterministic and not self.mixing.active
-        self._certain = (1.0,) * self.policy.units
+        self._mixes = self.mixing.active
+        self.sure = self._deterministic and not self._mixes
+        self._certain: tuple[float | None, ...] = (1.0,) * self.policy.units
         self.open: dict[str, Slot] = {}
         self._arrange(contents.names, contents.retired)
         for row, (known, by) in enumerate(contents.open.items()):
@@ -93,7 +94,7 @@ class Player:
         if offered is not None:
             choice.offers["available"] = 0
             choice.offers["available"][offered] = 1
-        if self.mixing.active:
+        if self._mixes:
             slot.by = self._mix(seen, choice, unit)
         else:
             self.choose(self.policy, self.memory, seen, self.random, choice)
@@ -103,7 +104,7 @@ class Player:
         else:
             refuse_unavailable(choice)
             slot.arms = arms = self._called(choice)
-        chances = self._certain if self.sure else self._chances(choice)
+        chances = self._certain if self.sure else self._chances(slot, offered)
         if len(self.open) >= self.max_open:
             self._spare.append(self.open.pop(next(iter(self.open))))
             self.dropped += 1
@@ -133,12 +134,15 @@ class Player:
         offers["probability"][arms] = self.mixing.probabilities(own, arms)
         return by
 
-    def _chances(self, choice: Choice) -> tuple[float | None, ...]:
+    def _chances(self, slot: Slot, offered: list[int] | None) -> tuple[float | None, ...]:
         """Return the probability of every unit's arm, None where it is unknown."""
-        if choice.offers["available"].sum() == 1:
+        if len(self.names) - len(self.retired) == 1 or (offered is not None and len(offered) == 1):
             return self._certain
-        chances: list[float] = choice.offers["probability"][choice.arms].tolist()
-        return tuple(None if math.isnan(chance) else chance for chance in chances)
+        if self._single:
+            chance = slot.probability.item(slot.choice.arms.item(0))
+            return (None if math.isnan(chance) else chance,)
+        chances = slot.probability[slot.choice.arms].tolist()
+        return tuple([None if math.isnan(chance) else chance for chance in chances])
 
     def _called(self, choice: Choice) -> tuple[Name, ...]:
         """Return the names of the arms of a choice."""
@@ -166,7 +170,6 @@ class Player:
         """Learn from the rewards of an open decision."""
         slot = self.open.pop(known)
         self.learn(self.policy, self.memory, slot.choice, rewards)
-        slot.by = POLICY
         self._spare.append(slot)
         self.told += 1
         if known != self.newest:

@@ -20,12 +20,13 @@ class Slot:
     block : memoryview, the bytes of the choice
     arms : tuple of names, one per unit
     by : "policy", "floor" or "control"
+    probability : float array, a view of the offers
     """
 
-    __slots__ = ("arms", "block", "by", "choice")
+    __slots__ = ("arms", "block", "by", "choice", "probability")
 
     def __init__(self, choice: Choice, block: memoryview) -> None:
-        self.choice, self.block = choice, block
+        self.choice, self.block, self.probability = choice, block, choice.offers["probability"]
         self.arms: tuple[str | int, ...] = ()
         self.by = "policy"
 
