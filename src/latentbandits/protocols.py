@@ -141,10 +141,9 @@ class Policy(Protocol):
     one and does not probe.
 
     A policy whose choices carry features has a property ``width``, their number; one that reads observed covariates has a field
-    ``covariates``, their number. One whose memory has fields that need not be saved names them in ``scratch``, a tuple. One that samples
-    nothing to choose an arm has the trait ``deterministic`` (see `traits`); others write the probability of every available arm, if they can.
-    One whose arms are all needed in every round has the trait ``fixed_arms``. `latentbandits.policies.growth` says how a policy
-    receives a new arm.
+    ``covariates``, their number. One whose memory has fields that need not be saved names them in ``scratch``, a tuple. A policy without
+    the trait ``deterministic`` (see `traits`) writes the probability of every available arm, if it can. One whose arms are all needed
+    in every round has the trait ``fixed_arms``. `latentbandits.policies.growth` says how a policy receives a new arm.
     """
 
     @property
