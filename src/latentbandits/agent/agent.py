@@ -349,8 +349,8 @@ class Agent:
         >>> print(agent.explain(agent.ask()))
         decision ...: red, the arm with the highest index
         arm   value  bonus  index  probability
-        red   0.500  1.177  1.677        1.000  played
-        blue  0.250  1.177  1.427        0.000
+        red   0.500  1.665  2.165        1.000  played
+        blue  0.250  1.665  1.915        0.000
         """
         with self._lock:
             known, slot = self._player.find(decision, self._session)

@@ -36,9 +36,9 @@ class Decision(NamedTuple):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> decision = lb.Agent("epsilon-greedy", arms=["red", "blue"], seed=1).ask()
+    >>> decision = lb.Agent("random", arms=["red", "blue"], seed=1).ask()
     >>> decision.arm, decision.probability, decision.deterministic
-    ('red', 0.95, False)
+    ('blue', 0.5, False)
     """
 
     id: str
@@ -97,8 +97,8 @@ def time_of(decision: str) -> float | None:
     Examples
     --------
     >>> from latentbandits.agent.decision import time_of
-    >>> time_of("0006123456789abcdef012345"), time_of("41")
-    (1666685477.7, None)
+    >>> time_of("6606a0910a9263867990319d5"), time_of("41")
+    (1794858395.15063, None)
     """
     return int(decision[:TIME_DIGITS], 16) / 1e6 if is_id(decision) else None
 
