@@ -38,7 +38,7 @@ class Decision(NamedTuple):
     >>> import latentbandits as lb
     >>> decision = lb.Agent("random", arms=["red", "blue"], seed=1).ask()
     >>> decision.arm, decision.probability, decision.deterministic
-    ('blue', 0.5, False)
+    ('red', 0.5, False)
     """
 
     id: str
