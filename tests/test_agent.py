@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
+from latentbandits.agent.file import saved_fields
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle
 from latentbandits.testing.policy import numbers
@@ -18,7 +19,8 @@ ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 
 def snapshot(agent: lb.Agent) -> Any:
     contents = agent._player.contents()
-    parts = (*contents.memory, contents.random, contents.mixing.random, *contents.choices)
+    memory = [getattr(contents.memory, name) for name in saved_fields(contents.policy, contents.memory)]
+    parts = (*memory, contents.random, contents.mixing.random, *contents.choices)
     plain = (contents.policy, contents.names, contents.retired, contents.counts, contents.newest, contents.open)
     return [part.tobytes() for part in parts], plain
 
