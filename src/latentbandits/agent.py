@@ -56,6 +56,15 @@ def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None
     policy.learn(memory, choice, rewards)
 
 
+def compiled_jobs(policy: Any) -> list[tuple[Any, tuple[Any, ...]]]:
+    """Return what an agent compiles for a policy: each function, with arguments of the types that it is called with."""
+    memory, choice = policy.init(), Choice.blank(policy)
+    return [
+        (choose, (policy, memory, np.zeros(0), stream(0), choice)),
+        (learn, (policy, memory, choice, np.zeros(policy.units))),
+    ]
+
+
 class Agent:
     """A policy online.
 
@@ -113,10 +122,7 @@ class Agent:
         self._units, self._width = self._policy.units, getattr(self._policy, "width", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         self._blank = Choice.blank(self._policy)
-        jobs = (
-            (choose, (self._policy, self._memory, self._nothing, self._random, self._blank)),
-            (learn, (self._policy, self._memory, self._blank, self._rewards)),
-        )
+        jobs = compiled_jobs(self._policy)
         self._choose, self._learn = plain(choose), plain(learn)
         made = [machine_code(f, *args) if compiled else loaded(f, *args) for f, args in jobs]
         if compiled is not False and None not in made:
