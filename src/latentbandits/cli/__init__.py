@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Sequence
 
 from latentbandits import __version__
-from latentbandits.cli.compiling import announced
-from latentbandits.compiled import CacheWarning, CompileError, listening
+from latentbandits.cli.compiling import announced, shown
+from latentbandits.compiled import CompileError, listening
 from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
 
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         with listening(announced), warnings.catch_warnings():
-            warnings.simplefilter("ignore", CacheWarning)  # said by what is announced
+            warnings.showwarning = shown
             return int(options.run(options))
     except (ValueError, CompileError) as problem:
         print(problem, file=sys.stderr)

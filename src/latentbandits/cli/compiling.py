@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from latentbandits.compiled.cache import Code, cache_root, place
+from latentbandits.compiled.cache import CacheWarning, Code, place
 from latentbandits.presentation.progress import Progress
 
 Finished = Callable[[Code, float], None]  # what is called with each code and the seconds that it took
@@ -74,8 +74,8 @@ class Compiling(Progress):
 
 @contextlib.contextmanager
 def announced(codes: list[Code], finished: Finished | None = None) -> Iterator[Callable[[Code], None]]:
-    """Say what is compiled, and show progress until it is done; what takes less than a second is not mentioned unless it is not kept."""
-    if finished is not None or usual(codes) >= SHORT or not _kept(codes):
+    """Say what is compiled, unless it takes less than a second, and show progress until it is done."""
+    if finished is not None or usual(codes) >= SHORT:
         print(sentence(codes), file=sys.stderr, flush=True)
     stop = threading.Event()
     with Compiling(codes, finished) as progress:
@@ -90,11 +90,6 @@ def announced(codes: list[Code], finished: Finished | None = None) -> Iterator[C
             Progress.waited += progress.seconds()
 
 
-def _kept(codes: list[Code]) -> bool:
-    where = place()
-    return where is not None and not where.private and not any(code.outside for code in codes)
-
-
 def sentence(codes: list[Code]) -> str:
     """Return what is compiled, how long that usually takes, and whether it is done once."""
     names = ", ".join(dict.fromkeys(code.label for code in codes))
@@ -103,7 +98,12 @@ def sentence(codes: list[Code]) -> str:
     if outside:
         kept = f"in every run: machine code of user code ({', '.join(outside)}) is not kept"
     elif where is None or where.private:
-        kept = f"in every run: {cache_root()} cannot be written to, set LATENTBANDITS_CACHE to a folder that can"
+        kept = "in every run: it cannot be kept"
     else:
         kept = f"once: it is kept in {where.folder}"
     return f"compiling {names}; this usually takes about {max(1, round(usual(codes)))} s, {kept}"
+
+
+def shown(message: Warning | str, category: type[Warning], *_: object) -> None:
+    """Print a warning as a sentence, without the line of code that it comes from."""
+    print(message if issubclass(category, CacheWarning) else f"{category.__name__}: {message}", file=sys.stderr)

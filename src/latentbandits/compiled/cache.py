@@ -212,8 +212,8 @@ class Code:
 
     @functools.cached_property
     def outside(self) -> list[str]:
-        """The names of what does not belong to this package, or not to what its digest covers."""
-        kinds: tuple[Any, ...] = (self.function, *(type(arg) for arg in self.args if hasattr(arg, "_fields")))
+        """The names of what does not belong to this package, or not to what its digest covers: the function, the policy."""
+        kinds: tuple[Any, ...] = (self.function, *(type(arg) for arg in self.args[:1] if hasattr(arg, "_fields")))
         homes = [f"{kind.__module__}.".split(".") for kind in kinds]
         package = __package__.partition(".")[0]
         return [

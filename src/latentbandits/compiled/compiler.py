@@ -213,7 +213,11 @@ def compile_first(jobs: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]
     jobs : iterable of triples
         A label for people, a function, and arguments of the types that it will be called with.
     """
-    if _listener is None or disabled():
+    if disabled():
+        return
+    if not installed():
+        raise missing("numba")
+    if _listener is None:
         return
     codes: dict[Any, Code] = {}
     for label, function, args in jobs:

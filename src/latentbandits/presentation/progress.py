@@ -41,16 +41,16 @@ class Progress:
     def __init__(self, title: str, unit: str = "rounds") -> None:
         self._title, self._unit, self._begin = title, unit, time.perf_counter() - Progress.waited
         self._watched = sys.stderr.isatty()
-        self._shown = 0.0 if self._watched else time.perf_counter()
+        self._shown = -EVERY if self._watched else 0.0
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show how much is done, of a total if there is one."""
-        now = time.perf_counter()
+        now = self.seconds()
         if self._watched and done == total:
             self.close()
         elif now - self._shown >= (0.1 if self._watched else EVERY):
             self._shown = now
-            line = self._line(done, total, self.seconds())
+            line = self._line(done, total, now)
             sys.stderr.write("\r\x1b[K" + line if self._watched else line + "\n")
             sys.stderr.flush()
 
