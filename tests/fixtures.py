@@ -12,7 +12,9 @@ import latentbandits as lb
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle, Policy
 
-AGENTS = Path(__file__).parent / "golden" / "agents"  # a folder for each version of the files; the newest has all policies
+AGENTS = (
+    Path(__file__).parent / "golden" / "agents"
+)  # a folder for each version of the files; the newest has all policies
 FOLDER = AGENTS / "4"
 CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100

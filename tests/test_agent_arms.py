@@ -150,7 +150,10 @@ def test_a_retired_arm_comes_back_with_what_is_known_of_it() -> None:
         (lambda a: a.add(None), "arm is None but must be a text or an integer"),
         (lambda a: a.retire("d"), "arm is 'd' but must be one of a, b, c"),
         (lambda a: a.retire("c"), "arm is 'c' but must be one that is not retired"),
-        (lambda a: (a.retire("a"), a.retire("b")), "arm is 'b' but must be another than the last one that can be played"),
+        (
+            lambda a: (a.retire("a"), a.retire("b")),
+            "arm is 'b' but must be another than the last one that can be played",
+        ),
     ],
 )
 def test_bad_changes_are_refused(act: Any, sentence: str) -> None:

@@ -13,9 +13,7 @@ from tests.fixtures import policies
 
 POLICIES = policies()
 REDRAWS = 2_000 if disabled() else 20_000
-SINGLE = [
-    name for name, policy in POLICIES.items() if policy.units == 1 and not getattr(policy, "fixed_arms", False)
-]
+SINGLE = [name for name, policy in POLICIES.items() if policy.units == 1 and not getattr(policy, "fixed_arms", False)]
 
 
 def trained(name: str, rounds: int = 57, **settings: Any) -> lb.Agent:
@@ -153,7 +151,9 @@ def test_bad_mixing_is_refused(settings: Any, sentence: str) -> None:
 
 
 def test_mixing_needs_one_unit_and_arms_that_may_be_missing() -> None:
-    with pytest.raises(ValueError, match=r"floor is 0.1 but must be 0 for a policy with several units \(this one has 2\)"):
+    with pytest.raises(
+        ValueError, match=r"floor is 0.1 but must be 0 for a policy with several units \(this one has 2\)"
+    ):
         lb.Agent(lb.policy("ucb1", units=2), floor=0.1)
     with pytest.raises(ValueError, match="floor is 0.1 but must be 0 for Scripted, which needs all its arms"):
         lb.Agent(lb.Scripted(arms=2, script=[0, 1]), floor=0.1)

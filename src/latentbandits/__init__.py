@@ -116,7 +116,14 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'latentbandits' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
+    try:
+        return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as absent:
+        from latentbandits.extras import EXTRAS, missing
+
+        if absent.name in EXTRAS:
+            raise missing(absent.name) from None
+        raise
 
 
 def __dir__() -> list[str]:

@@ -56,9 +56,7 @@ def _wait_for(file: BinaryIO) -> None:
     if sys.platform == "win32":
         import msvcrt
 
-        while True:
-            with contextlib.suppress(OSError):
-                return msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # which itself tries for ten seconds
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # tries for ten seconds; a compilation may then be done twice
     else:
         from fcntl import LOCK_EX, flock
 

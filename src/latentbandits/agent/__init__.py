@@ -3,7 +3,7 @@
 from latentbandits.agent.agent import Agent
 from latentbandits.agent.decision import Decision, OpenDecisionsWarning, Stats
 from latentbandits.agent.explain import Explanation, Option
-from latentbandits.agent.steps import choose, learn, steps
+from latentbandits.agent.steps import choose, compiled_jobs, learn
 
 __all__ = [
     "Agent",
@@ -13,6 +13,6 @@ __all__ = [
     "Option",
     "Stats",
     "choose",
+    "compiled_jobs",
     "learn",
-    "steps",
 ]

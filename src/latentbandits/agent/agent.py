@@ -2,7 +2,6 @@
 
 import os
 import threading
-import warnings
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from latentbandits.agent.decision import (
     Stats,
     is_id,
     time_of,
+    warn_of_dropping,
 )
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.inputs import observed, received
@@ -31,7 +31,7 @@ from latentbandits.agent.names import as_name, online
 from latentbandits.agent.player import Player
 from latentbandits.agent.processes import refuse_in_children
 from latentbandits.agent.records import Journal, asked, field
-from latentbandits.agent.steps import steps
+from latentbandits.agent.steps import compiled_jobs
 from latentbandits.compiled import in_background, loaded, machine_code
 from latentbandits.protocols import LARGEST_REWARD, Policy
 from latentbandits.random import stream
@@ -130,21 +130,27 @@ class Agent:
     def _bind(self, compiled: bool | None) -> None:
         """Run machine code, if wanted: now, or from when it is there."""
         if compiled is False:
-            return
-        jobs = steps(self._player.policy)
+            return None
+        jobs = compiled_jobs(self._player.policy)
         made: Any = [machine_code(step, *args) if compiled else loaded(step, *args) for step, args in jobs]
         if None not in made:
-            self._player.choose, self._player.learn = made
-            return
-        agent = weakref.ref(self)  # an agent that nobody uses any more must not wait for its machine code
+            return self._switch(made)
+        switch = weakref.WeakMethod(
+            self._switch
+        )  # an agent that nobody uses any more must not wait for its machine code
 
-        def switch(made: list[Callable[..., Any]]) -> None:
-            here = agent()
+        def done(made: list[Callable[..., Any]]) -> None:
+            here = switch()
             if here is not None:
-                with here._lock:
-                    here._player.choose, here._player.learn = made
+                here(made)
 
-        in_background(jobs, switch)
+        in_background(jobs, done)
+        return None
+
+    def _switch(self, made: list[Callable[..., Any]]) -> None:
+        """Go on with machine code, which changes no choice."""
+        with self._lock:
+            self._player.choose, self._player.learn = made
 
     @property
     def policy(self) -> Policy:
@@ -228,21 +234,12 @@ class Agent:
         if unit is not None:
             unit = as_name(unit, "unit")
         if len(player.open) >= player.max_open and not self._warned:
-            self._warn()
+            self._warned = True  # before anything changes, since a warning may be made an error
+            warn_of_dropping(player.max_open)
         if journal is not None:
             journal(asked(known, seen, None if offered is None else [player.names[arm] for arm in offered], unit))
         self._last = now
         return player.decide(known, seen, offered, unit)
-
-    def _warn(self) -> None:
-        """Warn that decisions are dropped; once, and before anything changes, since a warning may be made an error."""
-        self._warned = True
-        warnings.warn(
-            f"Agent: more than max_open={self._player.max_open} decisions wait for rewards; the oldest are dropped, "
-            "and agent.stats counts them",
-            OpenDecisionsWarning,
-            stacklevel=4,
-        )
 
     def tell(self, decision: Decision | str | int, rewards: float | Sequence[float] | np.ndarray) -> None:
         """Learn from the rewards of a decision, given by itself or its id: one per unit (a plain number for one unit).

@@ -1,5 +1,6 @@
 """What an agent answers, and what it counts."""
 
+import warnings
 from typing import NamedTuple
 
 from latentbandits.protocols import REASONS
@@ -14,6 +15,15 @@ EARLIEST = 16 ** (TIME_DIGITS - 1)
 
 class OpenDecisionsWarning(UserWarning):
     """More decisions wait for rewards than `max_open` allows, so that the oldest are dropped."""
+
+
+def warn_of_dropping(max_open: int) -> None:
+    """Warn whoever asked an agent that decisions are dropped."""
+    warnings.warn(
+        f"Agent: more than max_open={max_open} decisions wait for rewards; the oldest are dropped, and agent.stats counts them",
+        OpenDecisionsWarning,
+        stacklevel=4,  # this function, _ask and ask
+    )
 
 
 class Decision(NamedTuple):

@@ -20,7 +20,7 @@ def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None
     policy.learn(memory, choice, rewards)
 
 
-def steps(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
+def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
     """Return the functions that an agent of a policy runs, each with arguments of the types that it passes."""
     memory, choice = policy.init(), Slots(policy).new().choice
     return [

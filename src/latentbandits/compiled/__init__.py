@@ -5,15 +5,26 @@ Nothing here imports numba until something is compiled, so that ``import latentb
 
 from latentbandits.compiled.background import in_background
 from latentbandits.compiled.cache import CacheWarning, installed
-from latentbandits.compiled.compiler import CompileError, fast, kernel, loaded, machine_code, plain
+from latentbandits.compiled.compiler import (
+    CompileError,
+    compile_first,
+    fast,
+    kernel,
+    listening,
+    loaded,
+    machine_code,
+    plain,
+)
 
 __all__ = [
     "CacheWarning",
     "CompileError",
+    "compile_first",
     "fast",
     "in_background",
     "installed",
     "kernel",
+    "listening",
     "loaded",
     "machine_code",
     "plain",

@@ -79,7 +79,7 @@ def _can_start() -> bool:
 
 def _make(codes: list[Code], key: Any) -> None:
     """Wait until the cache has it all, load it, and hand it to all who wait."""
-    made = None
+    made = []
     try:
         with _one_child:
             if not all(code.ready for code in codes):
@@ -90,7 +90,7 @@ def _make(codes: list[Code], key: Any) -> None:
     finally:
         with _guard:
             waiting = _waiting.pop(key, [])
-    for done in waiting if made is not None else ():
+    for done in waiting if made else ():
         done(made)
 
 
@@ -109,7 +109,15 @@ def _compile_elsewhere(codes: list[Code]) -> None:
         env={**os.environ, "LATENTBANDITS_CACHE": str(where.root)},
         start_new_session=True,  # an interrupt from the keyboard ends the program, not what the next start would need
     )
+    if where.private:  # of no use to a later start
+        atexit.register(_end, process)
     process.communicate(content.getvalue())
+    atexit.unregister(_end)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
 
 
 def fill(source: BinaryIO) -> None:

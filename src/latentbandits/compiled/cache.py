@@ -105,9 +105,8 @@ def _processor() -> list[str]:
 def cache_root() -> Path:
     """Return where our folder of machine code goes: LATENTBANDITS_CACHE, or the user's cache folder."""
     if chosen := os.environ.get("LATENTBANDITS_CACHE"):
-        return Path(chosen)
-    home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or str(Path.home() / ".cache")
-    return Path(home)
+        return Path(chosen).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.cache"))
 
 
 class Place(NamedTuple):
@@ -151,6 +150,8 @@ def place() -> Place | None:
 
 def _writable(folder: Path) -> bool:
     """Return whether files can be made in a folder, which is made if need be."""
+    if not folder.is_absolute():  # the user has no home
+        return False
     try:
         for part in ("ready", "locks"):
             (folder / part).mkdir(parents=True, exist_ok=True)
@@ -193,20 +194,26 @@ class Code:
     Two codes are equal if one machine code serves both; a class counts as itself, whatever its name.
     """
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], label: str | None = None) -> None:
         self.function, self.args = function, args
         self.key = (function, *map(_kind, args))
+        self._label = label
 
     @property
-    def name(self) -> str:
-        """The policy that it is for, or else the function."""
-        owner = next((type(arg) for arg in self.args if hasattr(arg, "_fields")), self.function)
-        return owner.__name__
+    def owner(self) -> str:
+        """The class of the policy that it is for, or else the function."""
+        kinds = [type(arg).__name__ for arg in self.args if hasattr(arg, "_fields")]
+        return kinds[0] if kinds else self.function.__name__
+
+    @property
+    def label(self) -> str:
+        """What the user calls the policy that it is for, or else its owner."""
+        return self.owner if self._label is None else self._label
 
     @functools.cached_property
     def outside(self) -> list[str]:
-        """The names of what does not belong to this package, or not to what its digest covers."""
-        kinds = (self.function, *(type(arg) for arg in self.args if hasattr(arg, "_fields")))
+        """The names of what does not belong to this package, or not to what its digest covers: the function, the policy."""
+        kinds: tuple[Any, ...] = (self.function, *(type(arg) for arg in self.args[:1] if hasattr(arg, "_fields")))
         homes = [f"{kind.__module__}.".split(".") for kind in kinds]
         package = __package__.partition(".")[0]
         return [
@@ -240,7 +247,7 @@ class Code:
             begin = time.perf_counter()
             yield
             description = {
-                "code": self.name,
+                "owner": self.owner,
                 "function": self.function.__name__,
                 "seconds": time.perf_counter() - begin,
             }

@@ -9,9 +9,10 @@ Compilation has two rules, each of which was measured:
 
 import contextlib
 import functools
+import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +34,13 @@ _registered: set[Callable[..., Any]] = set()
 _loaded: dict[Any, Callable[..., Any]] = {}
 # Held by the thread that compiles or loads: numba's settings, and our registrations with it, belong to all threads
 compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a fork in the midst of it would leave its locks held permanently
+    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
+
+# Called before anything is compiled, with all of it; entered as a context it returns what is called with each code before its turn
+Listener = Callable[[list[Code]], contextlib.AbstractContextManager[Callable[[Code], None]]]
+_listener: Listener | None = None
+_announced: set[Any] = set()
 
 
 def kernel(function: Function) -> Function:
@@ -161,6 +169,12 @@ def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., A
 
 def _compile(code: Code) -> Callable[..., Any]:
     """Load the machine code from the cache, or compile and keep it."""
+    with _announcing([] if code.ready or code.key in _announced else [code]) as before:
+        before(code)
+        return _compile_silently(code)
+
+
+def _compile_silently(code: Code) -> Callable[..., Any]:
     from numba import typeof
 
     made = _dispatcher(code.function, not code.outside)
@@ -169,6 +183,52 @@ def _compile(code: Code) -> Callable[..., Any]:
     with _explained(code.outside), code.compiled_once():
         made.compile(signature)
     return made.overloads[signature].entry_point  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have a listener called before anything is compiled; a program that uses the library is not disturbed otherwise."""
+    global _listener
+    before, _listener = _listener, listener
+    try:
+        yield
+    finally:
+        _listener = before
+
+
+@contextlib.contextmanager
+def _announcing(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
+    if _listener is None or not codes:
+        yield lambda _: None
+    else:
+        with _listener(codes) as before:
+            yield before
+
+
+def compile_first(jobs: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]]) -> None:
+    """Compile one after the other what will be needed and is not there, if somebody listens; else it is compiled when it is first run.
+
+    Parameters
+    ----------
+    jobs : iterable of triples
+        A label for people, a function, and arguments of the types that it will be called with.
+    """
+    if disabled():
+        return
+    if not installed():
+        raise missing("numba")
+    if _listener is None:
+        return
+    codes: dict[Any, Code] = {}
+    for label, function, args in jobs:
+        code = Code(function, args, label)
+        if code.key not in _loaded and not code.ready:
+            codes.setdefault(code.key, code)
+    _announced.update(codes)
+    with _announcing(list(codes.values())) as before:
+        for code in codes.values():
+            before(code)
+            machine_code(code.function, *code.args)
 
 
 def fast(function: Callable[..., Any]) -> Callable[..., Any]:
