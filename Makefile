@@ -8,7 +8,7 @@ OLDEST := .venv-oldest
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
 
-demo: $(VENV)/ready  ## compare all policies on the paper's default world (under a minute)
+demo: $(VENV)/sim  ## compare all policies on the paper's default world (under a minute)
 	@$(BIN)/latentbandits demo
 
 test: lint unit  ## lint, types, import rules and tests
@@ -38,21 +38,21 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+$(VENV)/sim: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[sim]'
 	@touch $@
 
 $(VENV)/report: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
-	@touch $@ $(VENV)/ready
+	@touch $@ $(VENV)/sim
 
 $(VENV)/dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/report $(VENV)/ready
+	@touch $@ $(VENV)/report $(VENV)/sim
 
 $(VENV)/bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
-	@touch $@ $(VENV)/dev $(VENV)/report $(VENV)/ready
+	@touch $@ $(VENV)/dev $(VENV)/report $(VENV)/sim
 
 $(OLDEST)/ready: pyproject.toml tests/oldest.py
 	python3.11 -m venv $(OLDEST)

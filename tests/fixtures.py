@@ -5,17 +5,23 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import latentbandits as lb
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle, Policy
 
-FOLDER = Path(__file__).parent / "golden" / "agents"
+AGENTS = (
+    Path(__file__).parent / "golden" / "agents"
+)  # a folder for each version of the files; the newest has all policies
+FOLDER = AGENTS / "4"
 CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100
-REGRET = FOLDER.parent / "regret.json"
+ARMS = "0123"
+LEVELS = {3: (0.2, 0.5, 0.8), 4: (0.2, 0.5, 0.8, 0.6)}
+FIXED = ("bayes-filter",)  # its arms are those of its means
+REGRET = AGENTS.parent / "regret.json"
 WORLDS = {
     "default": lb.HiddenMarkov(),
     "noisy, three arms": lb.HiddenMarkov(arms=3, noise=0.5, stickiness=0.8),
@@ -39,35 +45,43 @@ def policies() -> dict[str, Policy]:
     return {name: policy for name, policy in made.items() if not isinstance(policy, Oracle)}
 
 
-def rewards(decision: lb.Decision) -> list[float]:
-    """Return rewards that depend on the decision alone: two states take turns, with a little noise."""
-    state, t = decision.id // 40 % 2, decision.id
+def rewards(number: int, arms: Iterable[int], levels: tuple[float, ...]) -> list[float]:
+    """Return rewards that depend on the decision's number and arms alone: two states take turns, with a little noise."""
     return [
-        (0.2, 0.5, 0.8)[arm if state else 2 - arm] + 0.01 * ((7 * t + 3 * unit + arm) % 11 - 5)
-        for unit, arm in enumerate(decision.arms)
+        levels[arm if number // 40 % 2 else -1 - arm] + 0.01 * ((7 * number + 3 * unit + arm) % 11 - 5)
+        for unit, arm in enumerate(arms)
     ]
 
 
-def played(agent: lb.Agent, rounds: int) -> Iterator[tuple[int, ...]]:
-    """Let an agent play on; the rewards of every fifth decision arrive one round late."""
-    late: list[lb.Decision] = []
-    for _ in range(rounds):
+def played(agent: lb.Agent, numbers: range) -> Iterator[str]:
+    """Let an agent play on, with decisions that have these numbers; the rewards of every fifth arrive one round late."""
+    names = [*agent.arms, *agent.retired]
+    levels = LEVELS[len(names)]
+    late: list[tuple[str, list[float]]] = []
+    for number in numbers:
         decision = agent.ask()
         for waiting in late:
-            agent.tell(waiting, rewards(waiting))
-        late = [decision] if decision.id % 5 == 0 else []
-        if not late:
-            agent.tell(decision, rewards(decision))
-        yield decision.arms
+            agent.tell(*waiting)
+        late = [(decision.id, rewards(number, map(ARMS.index, map(str, decision.arms)), levels))]
+        if number % 5:
+            agent.tell(*late.pop())
+        yield "".join(map(str, decision.arms))
 
 
-def write(name: str, policy: Policy) -> list[tuple[int, ...]]:
-    """Write one fixture, saved while a decision is open, and return what the agent chose after it."""
-    agent = lb.Agent(policy, seed=len(name))
-    list(played(agent, ROUNDS))
+def write(name: str, policy: Policy) -> str:
+    """Write one fixture, with everything that a file can hold, and return what the agent chose after it."""
+    fixed = getattr(policy, "fixed_arms", False)
+    floor = 0.1 if policy.units == 1 and not fixed else 0.0
+    agent = lb.Agent(policy, arms=list(ARMS[: policy.arms]), seed=len(name), floor=floor, compiled=False)
+    list(played(agent, range(ROUNDS - 100)))
+    if not fixed and name not in FIXED:
+        agent.add(ARMS[policy.arms])
+        list(played(agent, range(ROUNDS - 100, ROUNDS - 50)))
+        agent.retire(ARMS[0])
+    list(played(agent, range(ROUNDS - 50, ROUNDS)))
     agent.ask()
     agent.save(FOLDER / f"{name}.agent")
-    return list(played(agent, MORE))
+    return " ".join(played(agent, range(ROUNDS + 1, ROUNDS + 1 + MORE)))
 
 
 def write_regret() -> None:
@@ -88,7 +102,7 @@ def main() -> None:
     chosen = {} if "--all" in sys.argv[1:] or not CHOICES.exists() else json.loads(CHOICES.read_text())
     for name, policy in policies().items():
         if name not in chosen:
-            chosen[name] = " ".join("".join(map(str, arms)) for arms in write(name, policy))
+            chosen[name] = write(name, policy)
             print(f"wrote {name}")
     rows = ",\n".join(f'"{name}": {json.dumps(chosen[name])}' for name in sorted(chosen))
     CHOICES.write_text("{\n" + rows + "\n}\n")

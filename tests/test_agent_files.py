@@ -15,9 +15,9 @@ from tests.test_agent import reward, snapshot
 
 def saved(path: Path, name: str = "adasp-ucb") -> Path:
     agent = lb.Agent(lb.policy(name), seed=1)
-    for _ in range(30):
+    for number in range(30):
         decision = agent.ask()
-        agent.tell(decision, reward(decision))
+        agent.tell(decision, reward(number, decision))
     agent.ask()
     agent.save(path)
     return path
@@ -53,16 +53,19 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
     ("change", "sentence"),
     [
         (
-            lambda description: description.update(version=4),
-            r"format version .* \(written by .*\) is 4 but must be 3; update",
+            lambda description: description.update(version=5),
+            r"format version .* \(written by .*\) is 5 but must be from 3 to 4; update",
         ),
-        (lambda description: description.update(version=2), r"format version .* \(written by .*\) is 2 but must be 3$"),
+        (
+            lambda description: description.update(version=2),
+            r"format version .* \(written by .*\) is 2 but must be from 3 to 4$",
+        ),
         (
             lambda description: (
                 description.clear(),
-                description.update(format="latentbandits agent", version=4, payload=1),
+                description.update(format="latentbandits agent", version=5, payload=1),
             ),
-            "is 4 but must be 3",
+            "is 5 but must be from 3 to 4",
         ),
         (lambda description: description.update(version=0), "it is damaged, or something else"),
         (lambda description: description.update(max_open=0), "it is damaged, or something else"),
@@ -85,7 +88,20 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
             lambda description: description["policy"]["settings"].update(arms=1),
             "arms is 1 but must be an integer at least 2",
         ),
-        (lambda description: description["open"].append(77), "it is damaged, or something else"),
+        (lambda description: description["open"].append("77"), "it is damaged, or something else"),
+        (lambda description: description["arms"].append(2), "it is damaged, or something else"),
+        (lambda description: description.update(arms=[1, 1]), "it is damaged, or something else"),
+        (lambda description: description.update(arms=[0, 0.5]), "it is damaged, or something else"),
+        (lambda description: description.update(retired=[0, 1]), "it is damaged, or something else"),
+        (lambda description: description.update(retired=[7]), "it is damaged, or something else"),
+        (lambda description: description.update(control=7), "it is damaged, or something else"),
+        (lambda description: description.update(floor=2.0), "it is damaged, or something else"),
+        (lambda description: description.update(holdback=0.5), "it is damaged, or something else"),
+        (lambda description: description.update(salt=7), "it is damaged, or something else"),
+        (lambda description: description.update(newest=""), "it is damaged, or something else"),
+        (lambda description: description.update(by=["nobody"]), "it is damaged, or something else"),
+        (lambda description: description.pop("counts"), "it is damaged, or something else"),
+        (lambda description: description["counts"].update(told=-1), "it is damaged, or something else"),
     ],
 )
 def test_files_that_lie_are_refused(tmp_path: Path, change: Any, sentence: str) -> None:
@@ -96,9 +112,8 @@ def test_files_that_lie_are_refused(tmp_path: Path, change: Any, sentence: str) 
 
 def test_a_file_of_another_policy_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "agent")
-    assert lb.Agent.load(path, policy=lb.policy("adasp-ucb")).open == (30,)
-    assert lb.Agent.load(path, policy=lb.TraceLearner).open == (30,)
-    assert lb.Agent.load(path, policy="adasp-ucb").open == (30,)
+    for expected in (lb.policy("adasp-ucb"), lb.TraceLearner, "adasp-ucb"):
+        assert lb.Agent.load(path, policy=expected).stats.asked == 31
     with pytest.raises(ValueError, match="policy of the file is 'TraceLearner' but must be the expected UCB1"):
         lb.Agent.load(path, policy=lb.UCB1)
     with pytest.raises(ValueError, match=r"policy of the file is \{.staleness.: 50\} but must be .*staleness=7"):

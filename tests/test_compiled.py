@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits import compiled
+from latentbandits.compiled import cache, compiler, machine_code
 from latentbandits.protocols import Choice
 
 pytestmark = pytest.mark.compiled
@@ -33,9 +33,9 @@ REGRET = """
 import latentbandits as lb
 assert lb.__file__.startswith({home!r}), lb.__file__
 results = lb.simulate(lb.HiddenMarkov(), ["epsilon-greedy"], horizon=200, draws=2, repeats=1, workers=1)
-from latentbandits.compiled import fast
+from latentbandits.compiled.compiler import _dispatcher
 from latentbandits.simulation.loop import play
-hits = sum(fast(play).stats.cache_hits.values())
+hits = sum(_dispatcher(play, True).stats.cache_hits.values())
 print(results.regret.sum(), hits)
 """
 
@@ -89,13 +89,6 @@ def test_an_edit_after_the_import_does_not_poison_the_cache(tmp_path: Path) -> N
     assert after != before
 
 
-def test_an_unwritable_cache_is_no_reason_to_fail(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("not a folder")
-    script = "import latentbandits as lb; print(lb.Agent('ucb1').ask().arm)"
-    assert run(script, PACKAGE.parent, cache=blocked / "cache") == "0"
-
-
 def test_old_caches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LATENTBANDITS_CACHE", str(tmp_path))
     root = tmp_path / "latentbandits-code"
@@ -104,9 +97,9 @@ def test_old_caches_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         kept.mkdir(parents=True)
         then = kept.stat().st_mtime - age * 86400
         os.utime(kept, (then, then))
-    folder = compiled._cache_folder.__wrapped__()
-    assert folder is not None
-    assert sorted(root.iterdir()) == sorted([fresh, thesis, folder])
+    where = cache.place.__wrapped__()
+    assert where is not None
+    assert sorted(root.iterdir()) == sorted([fresh, thesis, where.folder])
 
 
 @pytest.mark.parametrize(
@@ -145,13 +138,13 @@ class Memory(NamedTuple):
 
 def test_the_error_of_a_policy_that_does_not_compile_gives_the_reason() -> None:
     with pytest.raises(TypeError, match=r"^Careless: code is not compilable but must be .* that allocate nothing"):
-        lb.Agent(Careless()).ask()
+        lb.Agent(Careless(), compiled=True)
 
 
 def test_outside_code_is_not_cached_on_disk() -> None:
-    from latentbandits.simulation.loop import play
-
-    inside: Any = compiled.fast(play, lb.UCB1(2))
-    outside: Any = compiled.fast(play, Careless()).__wrapped__  # type: ignore[attr-defined]
-    assert type(inside._cache).__name__ == "FunctionCache"
-    assert type(outside._cache).__name__ == "NullCache"
+    inside, outside = (cache.Code(machine_code, (policy,)) for policy in (lb.UCB1(2), Careless()))
+    assert inside.outside == []
+    assert outside.outside == ["Careless"]
+    assert not outside.ready
+    assert type(compiler._dispatcher(machine_code, True)._cache).__name__ == "FunctionCache"
+    assert type(compiler._dispatcher(machine_code, False)._cache).__name__ == "NullCache"

@@ -206,8 +206,7 @@ def test_beliefs_are_those_behind_the_choices() -> None:
     beliefs = believe_one(policy, realisation, stream(3), start=51)
     assert beliefs == believe_one(policy, realisation, stream(3))[50:]
     # An agent that observes the same has the same belief in every round
-    agent = lb.Agent(policy)
-    agent._random = stream(3)
+    agent = lb.Agent(policy, seed=3)
     for t in range(200):
         decision = agent.ask()
         assert decision.arm == arms[t, 0]

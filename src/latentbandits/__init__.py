@@ -31,9 +31,11 @@ _HOMES = {
     "Drift": "worlds.drift",
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
+    "Explanation": "agent",
     "GLRUCB": "policies.glr_ucb",
     "HiddenMarkov": "worlds.hidden_markov",
     "MonitoredUCB": "policies.monitored_ucb",
+    "OpenDecisionsWarning": "agent",
     "ProbeCommit": "policies.probe_commit",
     "Problem": "advice.problem",
     "Recorded": "worlds.recorded",
@@ -43,6 +45,7 @@ _HOMES = {
     "SlidingWindowUCB": "policies.sliding_window_ucb",
     "StateLibrary": "policies.state_library",
     "StateOracle": "policies.oracles",
+    "Stats": "agent",
     "Realisation": "protocols",
     "Refusal": "settings",
     "ThompsonSampling": "policies.thompson",
@@ -74,6 +77,9 @@ if TYPE_CHECKING:
     from latentbandits.advice.tune import tune as tune
     from latentbandits.agent import Agent as Agent
     from latentbandits.agent import Decision as Decision
+    from latentbandits.agent import Explanation as Explanation
+    from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
+    from latentbandits.agent import Stats as Stats
     from latentbandits.compiled import kernel as kernel
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
@@ -112,7 +118,14 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'latentbandits' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
+    try:
+        return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as absent:
+        from latentbandits.extras import EXTRAS, missing
+
+        if absent.name in EXTRAS:
+            raise missing(absent.name) from None
+        raise
 
 
 def __dir__() -> list[str]:

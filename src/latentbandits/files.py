@@ -1,8 +1,12 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and locks between processes."""
 
+import contextlib
 import os
+import sys
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -18,3 +22,42 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def locked(path: Path, keep: bool = True) -> Iterator[None]:
+    """Hold a lock that one process (and one thread) has at a time; it ends with the process, even if that is killed.
+
+    Where the file system has no locks nothing is held. The empty file that is locked stays there unless `keep` is False.
+    """
+    while True:
+        with open(path, "ab") as file:
+            with contextlib.suppress(OSError):
+                _wait_for(file)
+            if not keep and not _is_at(path, file):
+                continue  # whoever held it before has removed it
+            try:
+                yield  # closing the file gives the lock back
+            finally:
+                if not keep:
+                    with contextlib.suppress(OSError):  # Windows removes no open file
+                        path.unlink()
+            return
+
+
+def _is_at(path: Path, file: BinaryIO) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _wait_for(file: BinaryIO) -> None:
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # tries for ten seconds; a compilation may then be done twice
+    else:
+        from fcntl import LOCK_EX, flock
+
+        flock(file, LOCK_EX)

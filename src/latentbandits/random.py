@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     NOISE = 2
     POLICY = 3
     PROBLEM = 4
+    AGENT = 5
 
 
 def stream(seed: int, *path: int) -> Stream:

@@ -4,10 +4,13 @@ import argparse
 import importlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 
 from latentbandits import __version__
-from latentbandits.compiled import CompileError
+from latentbandits.cli.compiling import announced, shown
+from latentbandits.compiled import CompileError, listening
+from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
 
 COMMANDS = {
@@ -20,10 +23,11 @@ COMMANDS = {
     "reproduce": "run the experiments and write results and the report",
     "trace": "show a policy at work on one run",
     "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
+    "warm": "compile ahead of time, for a container image say",
 }
 
 # Commands that keep what is finished
-RESUMING = ("reproduce", "tune")
+RESUMING = ("reproduce", "tune", "warm")
 RESUMED = "what is finished is kept: the same command goes on from there"
 
 
@@ -43,9 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sub.set_defaults(run=module.run)
     options = parser.parse_args(arguments)
     try:
-        return int(options.run(options))
+        with listening(announced), warnings.catch_warnings():
+            warnings.showwarning = shown
+            return int(options.run(options))
     except (ValueError, CompileError) as problem:
         print(problem, file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as absent:
+        if absent.name not in EXTRAS:
+            raise
+        print(f"{options.command}: {missing(absent.name)}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader, `head` say, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

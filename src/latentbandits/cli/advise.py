@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
 
     described = problem.described(options)
     problem.ending(options.out, Advice.owner, *Advice.suffixes)
-    progress = Progress("first use compiles; choosing, measuring, looking for flips;")
+    progress = Progress("choosing, measuring, looking for flips;")
     advice = advise(described, sweep=not options.no_flips, workers=options.workers, progress=progress)
     advice.save(options.out)
     print(advice.json() if options.json else terminal_text(advice, options.out))

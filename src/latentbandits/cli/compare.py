@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
     described = problem.described(options)
     problem.ending(options.out, Comparison.owner, *Comparison.suffixes)
-    comparison = compare(described, workers=options.workers, progress=Progress("first use compiles;"))
+    comparison = compare(described, workers=options.workers, progress=Progress("comparing;"))
     comparison.save(options.out)
     print(comparison.json() if options.json else terminal_text(comparison, options.out))
     return 0

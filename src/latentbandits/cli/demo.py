@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
         draws=options.draws,
         repeats=1,
         seed=options.seed,
-        progress=Progress("first use compiles for some seconds;"),
+        progress=Progress("playing;"),
     )
     print(
         f"{options.draws} worlds with {world.states} hidden states and {world.arms} arms, {options.horizon:,} rounds each."

@@ -58,10 +58,6 @@ def run(options: argparse.Namespace) -> int:
             progress=progress,
         )
         plotted = tuning.content(figure.suffix.lower())
-    except ModuleNotFoundError as missing:
-        raise ValueError(
-            f"tune: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
-        ) from None
     finally:
         progress.close()
     tuning.save(out)

@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable
+from typing import Self
 
 Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 15.0  # seconds between two lines off a terminal
@@ -35,21 +36,27 @@ class Progress:
     ...     progress(done=1_000_000, total=4_000_000)
     """
 
+    waited = 0.0  # seconds of this program that went into compiling, while no rounds were played
+
     def __init__(self, title: str, unit: str = "rounds") -> None:
-        self._title, self._unit, self._begin = title, unit, time.perf_counter()
+        self._title, self._unit, self._begin = title, unit, time.perf_counter() - Progress.waited
         self._watched = sys.stderr.isatty()
-        self._shown = 0.0 if self._watched else self._begin
+        self._shown = -EVERY if self._watched else 0.0
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show how much is done, of a total if there is one."""
-        now = time.perf_counter()
+        now = self.seconds()
         if self._watched and done == total:
             self.close()
         elif now - self._shown >= (0.1 if self._watched else EVERY):
             self._shown = now
-            line = self._line(done, total, now - self._begin)
+            line = self._line(done, total, now)
             sys.stderr.write("\r\x1b[K" + line if self._watched else line + "\n")
             sys.stderr.flush()
+
+    def seconds(self) -> float:
+        """Return the seconds since the beginning, without those of compiling."""
+        return time.perf_counter() - Progress.waited - self._begin
 
     def _line(self, done: int, total: int | None, spent: float) -> str:
         count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)
@@ -62,7 +69,7 @@ class Progress:
         """Wipe the line."""
         wipe()
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *problem: object) -> None:

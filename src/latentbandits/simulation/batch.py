@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.compiled import fast, machine_code, plain
+from latentbandits.compiled import compile_first, fast, machine_code, plain
 from latentbandits.policies.growth import refuse_fixed
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
@@ -104,6 +104,10 @@ def simulate(
     counts = np.zeros((len(contestants), runs, len(COUNTS)), np.int64)
 
     players = [Player(contestant, interpreted) for contestant in contestants.values()]
+
+    if not interpreted:
+        named_players = zip(contestants, players, strict=True)
+        compile_first((label, play, player.example(world)) for label, player in named_players)
 
     def work(begin: int, end: int) -> int:
         for run in range(begin, end):
@@ -236,22 +240,21 @@ class Player:
         self, realisation: Realisation, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
     ) -> None:
         """Play one realisation and write what it cost."""
-        chosen, context, available = prepare(self.contestant, realisation)
-        args = (
-            chosen,
-            Choice.blank(chosen),
-            realisation.offered,
-            realisation.rewards,
-            context,
-            available,
-            random,
-            regret,
-            optimal,
-            counts,
-        )
+        args = self.arguments(realisation, random, regret, optimal, counts)
         if self._run is None:
             self._run = machine_code(play, *args)
-        _refuse_wrong(chosen, self._run(*args))
+        _refuse_wrong(args[0], self._run(*args))
+
+    def arguments(self, realisation: Realisation, random: np.ndarray, *results: np.ndarray) -> tuple[Any, ...]:
+        """Return the arguments of the loop."""
+        chosen, context, available = prepare(self.contestant, realisation)
+        means, rewards = realisation.offered, realisation.rewards
+        return chosen, Choice.blank(chosen), means, rewards, context, available, random, *results
+
+    def example(self, world: World) -> tuple[Any, ...]:
+        """Return arguments of the types that the loop is compiled for."""
+        realisation = validated(world.realise(1, self.units, 0, 0, 0), 1, world.arms, self.units)
+        return self.arguments(realisation, stream(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
 
 
 def record_one(
@@ -281,7 +284,7 @@ def _record(
     realisation = validated(realisation, rounds, contestant.arms, units)
     chosen, context, available = prepare(contestant, realisation)
     arms, why = np.zeros((rounds, units), np.int64), np.zeros(rounds, np.int64)
-    run = plain(record) if interpreted else fast(record, chosen)
+    run = plain(record) if interpreted else fast(record)
     blank = Choice.blank(chosen)
     wrong = run(chosen, chosen.init(), blank, realisation.rewards, context, available, random, played, arms, why)
     _refuse_wrong(chosen, wrong)
@@ -327,7 +330,7 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     """
     realisation = validated(realisation, len(realisation.means), policy.arms, policy.units)
     chosen, context, available = prepare(policy, realisation)
-    memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record, chosen)
+    memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record)
     none = np.empty((0, chosen.units), np.int64)
     beliefs, first = [], 0
     for end in range(start, len(realisation.means) + 1):

@@ -1,0 +1,18 @@
+"""A policy in a user's own program: ask for a decision, tell its rewards, add and retire arms, save and restore exactly."""
+
+from latentbandits.agent.agent import Agent
+from latentbandits.agent.decision import Decision, OpenDecisionsWarning, Stats
+from latentbandits.agent.explain import Explanation, Option
+from latentbandits.agent.steps import choose, compiled_jobs, learn
+
+__all__ = [
+    "Agent",
+    "Decision",
+    "Explanation",
+    "OpenDecisionsWarning",
+    "Option",
+    "Stats",
+    "choose",
+    "compiled_jobs",
+    "learn",
+]

@@ -1,0 +1,120 @@
+"""What an agent answers, and what it counts."""
+
+import warnings
+from typing import NamedTuple
+
+from latentbandits.protocols import REASONS
+
+Name = str | int
+# Every sum of reasons as words
+WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
+# Hexadecimal digits of an id: microseconds since the epoch, then the session. EARLIEST, in 1978, is the first time with that many digits.
+TIME_DIGITS, SESSION_DIGITS = 13, 12
+EARLIEST = 16 ** (TIME_DIGITS - 1)
+
+
+class OpenDecisionsWarning(UserWarning):
+    """More decisions wait for rewards than `max_open` allows, so that the oldest are dropped."""
+
+
+def warn_of_dropping(max_open: int) -> None:
+    """Warn whoever asked an agent that decisions are dropped."""
+    warnings.warn(
+        f"Agent: more than max_open={max_open} decisions wait for rewards; the oldest are dropped, and agent.stats counts them",
+        OpenDecisionsWarning,
+        stacklevel=4,  # this function, _ask and ask
+    )
+
+
+class Decision(NamedTuple):
+    """What to do now.
+
+    Attributes
+    ----------
+    id : str
+        Names the decision when its rewards arrive: 25 hexadecimal digits that no other decision has, whichever process or machine made
+        it; they sort by time.
+    arms : tuple of names
+        The arm of every unit.
+    why : tuple of str
+        Empty when the policy exploits; else the reasons to probe: residual, margin, staleness, schedule, continued, untried, rival.
+    probabilities : tuple of float or None
+        With which each unit's arm was chosen, given everything before; None where it is not known (Thompson sampling).
+    by : str
+        Who decided: ``"policy"``, ``"floor"`` (uniform play) or ``"control"`` (the unit is held back).
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> decision = lb.Agent("random", arms=["red", "blue"], seed=1).ask()
+    >>> decision.arm, decision.probability, decision.deterministic
+    ('red', 0.5, False)
+    """
+
+    id: str
+    arms: tuple[Name, ...]
+    why: tuple[str, ...] = ()
+    probabilities: tuple[float | None, ...] = ()
+    by: str = "policy"
+
+    @property
+    def arm(self) -> Name:
+        """The arm of the first (or only) unit."""
+        return self.arms[0]
+
+    @property
+    def probability(self) -> float | None:
+        """The probability of the first (or only) unit's arm."""
+        return self.probabilities[0]
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether chance had no part: no other arm could have been chosen."""
+        return all(probability == 1.0 for probability in self.probabilities)
+
+    @property
+    def time(self) -> float:
+        """When it was made, in seconds since the epoch."""
+        return int(self.id[:TIME_DIGITS], 16) / 1e6
+
+
+class Stats(NamedTuple):
+    """What happened to an agent's decisions; ``asked`` is the sum of ``told``, ``forgotten``, ``dropped`` and ``open``.
+
+    Attributes
+    ----------
+    asked : int, decisions made
+    told : int, decisions whose rewards arrived
+    late : int, those of them whose rewards arrived after a later decision had been made
+    forgotten : int, decisions dropped by `forget`
+    dropped : int, decisions dropped since more than `max_open` waited
+    open : int, decisions that wait for rewards
+    oldest : float, age in seconds of the oldest of these; None if none waits
+    """
+
+    asked: int
+    told: int
+    late: int
+    forgotten: int
+    dropped: int
+    open: int
+    oldest: float | None
+
+
+def time_of(decision: str) -> float | None:
+    """Return when a decision was made, in seconds since the epoch, by its id; None for ids of earlier versions, which had no time.
+
+    Examples
+    --------
+    >>> from latentbandits.agent.decision import time_of
+    >>> time_of("6606a0910a9263867990319d5"), time_of("41")
+    (1794858395.15063, None)
+    """
+    return int(decision[:TIME_DIGITS], 16) / 1e6 if is_id(decision) else None
+
+
+def is_id(text: object) -> bool:
+    """Return whether a text has the form of an id."""
+    if not isinstance(text, str) or len(text) != TIME_DIGITS + SESSION_DIGITS:
+        return False
+    return all(character in "0123456789abcdef" for character in text)

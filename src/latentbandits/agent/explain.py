@@ -1,0 +1,133 @@
+"""Why a decision was made: every arm as the policy saw it."""
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from latentbandits.agent.decision import WORDS, Name, time_of
+from latentbandits.agent.mixing import CONTROL, FLOOR, Mixing
+from latentbandits.agent.player import Player
+from latentbandits.agent.slots import Slot
+from latentbandits.policies.arms import FIRST
+from latentbandits.presentation.numbers import aligned, percent
+from latentbandits.protocols import WHY
+
+# What the reasons to probe mean
+_REASONS = {
+    "residual": "the last reward was far from what was expected",
+    "margin": "the indices of the best arms are close",
+    "staleness": "the last probe is long ago",
+    "schedule": "it is time for one",
+    "continued": "it began earlier",
+    "untried": "an arm has not been tried",
+    "rival": "another arm may be better by now",
+}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An arm as one decision saw it.
+
+    Attributes
+    ----------
+    name : str or int
+    played : bool, whether a unit plays it
+    available : bool, whether it could be played
+    value : float, the reward that the policy expected of it; None if it had no expectation
+    bonus : float, what the policy added for the sake of exploration; None if unknown
+    index : float, the sum of both, which the policy compares; infinite for an arm that goes before or after all others
+    probability : float, with which it was played; None if unknown
+    """
+
+    name: Name
+    played: bool
+    available: bool
+    value: float | None
+    bonus: float | None
+    index: float | None
+    probability: float | None
+
+
+class Explanation(NamedTuple):
+    """Why a decision was made. ``print`` shows it as a table.
+
+    Attributes
+    ----------
+    id : str, the decision's
+    time : float, when it was made, in seconds since the epoch; None for a decision of an earlier version
+    arms : tuple of names, the arm of every unit
+    by : str, who decided: ``"policy"``, ``"floor"`` or ``"control"``
+    why : tuple of str, the policy's reasons to probe
+    reason : str, the same in a sentence
+    options : tuple of Option, one per arm
+    """
+
+    id: str
+    time: float | None
+    arms: tuple[Name, ...]
+    by: str
+    why: tuple[str, ...]
+    reason: str
+    options: tuple[Option, ...]
+
+    def __str__(self) -> str:
+        head = ["arm", "value", "bonus", "index", "probability", ""]
+        rows = [
+            [
+                str(option.name),
+                *map(_shown, (option.value, option.bonus, option.index, option.probability)),
+                "played" if option.played else "" if option.available else "not available",
+            ]
+            for option in self.options
+        ]
+        when = "" if self.time is None else time.strftime(" of %Y-%m-%d %H:%M:%S UTC", time.gmtime(self.time))
+        played = ", ".join(map(str, self.arms))
+        return f"decision {self.id}{when}: {played}, {self.reason}\n{aligned(head, rows)}"
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return ("first" if value > 0 else "last") if math.isinf(value) else f"{value:.3f}"
+
+
+def explanation(known: str, slot: Slot, player: Player) -> Explanation:
+    """Return why an open decision was made."""
+    choice, names, mixing, certain = slot.choice, player.names, player.mixing, player.sure
+    played = set(choice.arms.tolist())
+    options = []
+    for arm, name in enumerate(names):
+        offer = choice.offers[arm]
+        value, index = _known(offer.value), _known(offer.index)
+        if index is not None and abs(index) >= FIRST:
+            index = math.copysign(math.inf, index)
+        bonus = None if value is None or index is None else index - value
+        chance = float(arm in played) if certain else _known(offer.probability) if offer.available else 0.0
+        options.append(Option(name, arm in played, bool(offer.available), value, bonus, index, chance))
+    why = WORDS[choice.note.item(WHY)]
+    reason = _reason(slot, why, options, mixing)
+    return Explanation(known, time_of(known), slot.arms, slot.by, why, reason, tuple(options))
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def _reason(slot: Slot, why: tuple[str, ...], options: Sequence[Option], mixing: Mixing) -> str:
+    """Return the sentence."""
+    if slot.by == CONTROL:
+        return f"the control arm, since this unit is held back ({percent(mixing.holdback)} of all units)"
+    if slot.by == FLOOR:
+        return f"any arm, by the floor ({percent(mixing.floor)} of all decisions)"
+    if sum(option.available for option in options) == 1:
+        return "the only available arm"
+    if why:
+        return "a probe, since " + " and ".join(_REASONS[word] for word in why)
+    indices = [option.index for option in options if option.available]
+    if len(slot.arms) == 1 and None not in indices:
+        (own,) = (option.index for option in options if option.played)
+        if own == max(index for index in indices if index is not None):
+            return "the arm with the highest index"
+    return "the policy's choice"

@@ -1,0 +1,61 @@
+"""Arms by name."""
+
+import numbers
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from latentbandits import specs
+from latentbandits.agent.decision import Name
+from latentbandits.protocols import Oracle, Policy
+from latentbandits.settings import Refusal, nearest, whole
+
+
+def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Any, list[Name]]:
+    """Return the policy of an agent and the names of its arms, or refuse."""
+    names: list[Name] | None
+    names = None if arms is None else list(range(whole("Agent", "arms", arms))) if _integer(arms) else _names(arms)
+    if isinstance(policy, str):
+        policy = specs.policy(policy, arms=None if names is None else len(names))
+    if isinstance(policy, Oracle):
+        raise Refusal(
+            "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
+        )
+    if not isinstance(policy, Policy) or isinstance(policy, type) or not hasattr(policy, "_fields"):
+        raise Refusal("Agent", "policy", policy, "a policy or the name of one")
+    if names is None:
+        names = list(range(policy.arms))
+    if len(names) != policy.arms:
+        raise Refusal("Agent", "arms", arms, f"{policy.arms}, the policy's, or that many names")
+    return policy, names
+
+
+def _names(arms: Any) -> list[Name]:
+    """Return the names in a list, or refuse it."""
+    if isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise Refusal("Agent", "arms", arms, "a number, or a list of names")
+    names = [as_name(name) for name in arms]
+    if len(set(names)) < len(names):
+        raise Refusal("Agent", "arms", arms, "names that all differ")
+    return names
+
+
+def as_name(name: Any, field: str = "arm") -> Name:
+    """Return a name (of an arm or of a unit) as plain text or a plain integer, or refuse it."""
+    if isinstance(name, str):
+        return str(name)
+    if _integer(name):
+        return int(name)
+    raise Refusal("Agent", field, name, "a text or an integer")
+
+
+def _integer(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def number_of(name: Any, known: Mapping[Name, int], field: str = "arm") -> int:
+    """Return the number of the arm that has a name, or refuse the name."""
+    plain = as_name(name, field)
+    if plain not in known:
+        hint = nearest(plain, [other for other in known if isinstance(other, str)]) if isinstance(plain, str) else ""
+        raise Refusal("Agent", field, name, f"one of {', '.join(map(str, known))}{hint}")
+    return known[plain]

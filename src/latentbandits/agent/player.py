@@ -1,0 +1,235 @@
+"""The part of an agent that follows from what it was asked and told, and from nothing else: no clock, no lock, no files."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from latentbandits.agent.contents import COUNTS, Contents, copied
+from latentbandits.agent.decision import WORDS, Decision, Name, is_id
+from latentbandits.agent.mixing import POLICY
+from latentbandits.agent.names import number_of
+from latentbandits.agent.slots import Slot, Slots
+from latentbandits.agent.steps import choose, learn
+from latentbandits.compiled import plain
+from latentbandits.policies.growth import grown, grown_choice
+from latentbandits.protocols import WHY, Choice
+from latentbandits.settings import Refusal
+
+_tuple = tuple.__new__  # takes half the time of Decision(...)
+
+
+class Player:
+    """A policy, its memory, its arms and its open decisions.
+
+    Attributes
+    ----------
+    policy, memory, random, names, mixing, max_open, newest : see `Contents`
+    retired : set of the numbers of retired arms
+    numbers : the number of every name
+    open : slot of every open decision, oldest first
+    told, late, forgotten, dropped : see `Stats`
+    sure : whether chance has no part in its decisions
+    choose, learn : the policy's methods, interpreted or compiled
+    """
+
+    def __init__(self, contents: Contents) -> None:
+        self.policy, self.memory, self.random = contents.policy, contents.memory, contents.random
+        self.mixing, self.max_open, self.newest = contents.mixing, contents.max_open, contents.newest
+        self.told, self.late, self.forgotten, self.dropped = (contents.counts[name] for name in COUNTS)
+        self.choose, self.learn = plain(choose), plain(learn)
+        self._deterministic = bool(getattr(self.policy, "deterministic", False))
+        self._mixes = self.mixing.active
+        self.sure = self._deterministic and not self._mixes
+        self._certain: tuple[float | None, ...] = (1.0,) * self.policy.units
+        self.open: dict[str, Slot] = {}
+        self._arrange(contents.names, contents.retired)
+        for row, (known, by) in enumerate(contents.open.items()):
+            choice = Choice(*(part[row] for part in contents.choices))
+            self.open[known] = slot = self._slots.filled(choice)
+            slot.arms, slot.by = self._called(choice), by
+
+    def _arrange(self, names: list[Name], retired: Iterable[int]) -> None:
+        """Take over the arms."""
+        self.names, self.retired = names, set(retired)
+        self.numbers = {name: arm for arm, name in enumerate(names)}
+        self._single = [(name,) for name in names] if self.policy.units == 1 else []
+        self._slots = Slots(self.policy, self.retired)
+        self._spare, self._blank = self._slots.spare, self._slots.blank
+
+    def contents(self) -> Contents:
+        """Return a copy of everything."""
+        counts = dict(zip(COUNTS, (self.told, self.late, self.forgotten, self.dropped), strict=True))
+        return Contents(
+            self.policy,
+            copied(self.memory),
+            self.random.copy(),
+            list(self.names),
+            sorted(self.retired),
+            self.mixing._replace(random=self.mixing.random.copy()),
+            self.max_open,
+            counts,
+            self.newest,
+            {known: slot.by for known, slot in self.open.items()},
+            self._slots.stacked(self.open.values()),
+        )
+
+    def offered(self, available: Any) -> list[int]:
+        """Return the numbers of the arms that are available by name and not retired, or refuse."""
+        refuse_fixed(self.policy, "available", available)
+        if isinstance(available, str) or not isinstance(available, Iterable):
+            raise Refusal("Agent", "available", available, "a list of names of arms")
+        named = list(available)
+        arms = {number_of(name, self.numbers, "available") for name in named} - self.retired
+        if not arms:
+            raise Refusal("Agent", "available", named, "at least one arm that is not retired")
+        return sorted(arms)
+
+    def decide(self, known: str, seen: np.ndarray, offered: list[int] | None, unit: Name | None) -> Decision:
+        """Make the decision that has an id."""
+        slot = self._spare.pop() if self._spare else self._slots.new()
+        slot.block[:] = self._blank
+        choice = slot.choice
+        if offered is not None:
+            choice.offers["available"] = 0
+            choice.offers["available"][offered] = 1
+        if self._mixes:
+            slot.by = self._mix(seen, choice, unit)
+        else:
+            self.choose(self.policy, self.memory, seen, self.random, choice)
+        arm = choice.arms.item(0)
+        if offered is None and not self.retired and self._single and 0 <= arm < len(self._single):
+            slot.arms = arms = self._single[arm]
+        else:
+            refuse_unavailable(choice)
+            slot.arms = arms = self._called(choice)
+        chances = self._certain if self.sure else self._chances(slot, offered)
+        if len(self.open) >= self.max_open:
+            self._spare.append(self.open.pop(next(iter(self.open))))
+            self.dropped += 1
+        self.open[known] = slot
+        self.newest = known
+        return _tuple(Decision, (known, arms, WORDS[choice.note.item(WHY)], chances, slot.by))
+
+    def _mix(self, seen: np.ndarray, choice: Choice, unit: Name | None) -> str:
+        """Let the policy, the floor or the control arm decide, write the probability of every arm, and return who decided."""
+        offers = choice.offers
+        arms = np.flatnonzero(offers["available"]).tolist()
+        by, arm = self.mixing.decide(arms, unit)
+        alone = choice
+        if by != POLICY:  # what would the policy have done?
+            alone = self._slots.filled(choice).choice
+            self.choose(self.policy, copied(self.memory), seen, self.random.copy(), alone)
+            offers["available"] = 0
+            offers["available"][arm] = 1
+        self.choose(self.policy, self.memory, seen, self.random, choice)
+        if by != POLICY:
+            refuse_unavailable(choice)
+            offers[:] = alone.offers  # an arm that was played among all these, with the probability below
+        own = offers["probability"][arms]
+        if self._deterministic:
+            own = (np.array(arms) == alone.arms[0]).astype(np.float64)
+        offers["probability"] = 0.0
+        offers["probability"][arms] = self.mixing.probabilities(own, arms)
+        return by
+
+    def _chances(self, slot: Slot, offered: list[int] | None) -> tuple[float | None, ...]:
+        """Return the probability of every unit's arm, None where it is unknown."""
+        if len(self.names) - len(self.retired) == 1 or (offered is not None and len(offered) == 1):
+            return self._certain
+        if self._single:
+            chance = slot.probability.item(slot.choice.arms.item(0))
+            return (None if math.isnan(chance) else chance,)
+        chances = slot.probability[slot.choice.arms].tolist()
+        return tuple([None if math.isnan(chance) else chance for chance in chances])
+
+    def _called(self, choice: Choice) -> tuple[Name, ...]:
+        """Return the names of the arms of a choice."""
+        return tuple(self.names[arm] for arm in choice.arms.tolist())
+
+    def find(self, decision: Any, session: str) -> tuple[str, Slot]:
+        """Return the id and the slot of an open decision, or refuse."""
+        known = decision[0] if type(decision) is Decision else decision
+        if type(known) is not str:  # ids of earlier versions were integers
+            known = str(known) if isinstance(known, str | int) and not isinstance(known, bool) else ""
+        slot = self.open.get(known)
+        if slot is None:
+            hint = ""
+            if is_id(known):
+                elsewhere = ", was made after the last save, or belongs to another agent"
+                hint = f" (this one is completed or forgotten{'' if known.endswith(session) else elsewhere})"
+            raise Refusal(
+                "Agent", "decision", decision.id if isinstance(decision, Decision) else decision, f"an open one{hint}"
+            )
+        if type(decision) is Decision and decision[1] != slot.arms:
+            raise Refusal("Agent", "decision", decision, "one that this agent made")
+        return known, slot
+
+    def complete(self, known: str, rewards: np.ndarray) -> None:
+        """Learn from the rewards of an open decision."""
+        slot = self.open.pop(known)
+        self.learn(self.policy, self.memory, slot.choice, rewards)
+        self._spare.append(slot)
+        self.told += 1
+        if known != self.newest:
+            self.late += 1
+
+    def forget(self, known: str) -> None:
+        """Drop an open decision."""
+        del self.open[known]
+        self.forgotten += 1
+
+    def addition(self, name: Name) -> tuple[Any, Any, list[Choice]] | None:
+        """Return what a new arm needs, the policy, its memory and the open choices with one arm more; None for a retired arm; or refuse."""
+        refuse_fixed(self.policy, "arm", name)
+        if name in self.numbers:
+            if self.numbers[name] in self.retired:
+                return None
+            raise Refusal("Agent", "arm", name, "a new one or a retired one")
+        policy, memory = grown(self.policy, copied(self.memory))
+        kinds = [[(part.dtype, part.ndim) for part in one] for one in (memory, self.memory)]
+        if type(memory) is not type(self.memory) or kinds[0] != kinds[1]:  # machine code would not notice
+            raise Refusal(type(policy).__name__, "grow", type(memory), "a method that keeps the types of all arrays")
+        memory = type(memory)(*(np.ascontiguousarray(part) for part in memory))
+        return policy, memory, [grown_choice(self.policy, policy, slot.choice) for slot in self.open.values()]
+
+    def add(self, name: Name, addition: tuple[Any, Any, list[Choice]] | None) -> None:
+        """Take over a new arm, or play a retired one again."""
+        if addition is None:
+            return self._arrange(self.names, self.retired - {self.numbers[name]})
+        self.policy, self.memory, choices = addition
+        self._arrange([*self.names, name], self.retired)
+        for (known, before), choice in zip(list(self.open.items()), choices, strict=True):
+            self.open[known] = slot = self._slots.filled(choice)
+            slot.arms, slot.by = before.arms, before.by
+        return None
+
+    def retirable(self, name: Any) -> int:
+        """Return the number of an arm that can be retired, or refuse."""
+        refuse_fixed(self.policy, "arm", name)
+        arm = number_of(name, self.numbers)
+        if arm in self.retired:
+            raise Refusal("Agent", "arm", name, "one that is not retired")
+        if len(self.retired) + 1 == len(self.names):
+            raise Refusal("Agent", "arm", name, "another than the last one that can be played")
+        return arm
+
+    def retire(self, arm: int) -> None:
+        """Never play an arm again."""
+        self._arrange(self.names, {*self.retired, arm})
+
+
+def refuse_unavailable(choice: Choice) -> None:
+    """Refuse a choice with an arm that is not available."""
+    arms = choice.arms.tolist()
+    known = range(len(choice.offers))
+    if not all(arm in known and choice.offers[arm].available for arm in arms):
+        allowed = [arm for arm in known if choice.offers[arm].available]
+        raise Refusal("Agent", "choice", arms, f"among the arms {allowed} (this is an error of the policy)")
+
+
+def refuse_fixed(policy: Any, field: str, value: object) -> None:
+    """Refuse a change of the arms of a policy that needs all of them in every round."""
+    if getattr(policy, "fixed_arms", False):
+        raise Refusal("Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change")

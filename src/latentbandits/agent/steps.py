@@ -1,0 +1,29 @@
+"""The two functions of an agent that are compiled, and the arguments that they are compiled for."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from latentbandits.agent.slots import Slots
+from latentbandits.protocols import Choice, Policy
+from latentbandits.random import stream
+
+
+def choose(policy: Any, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+    """Make one choice (compiled)."""
+    policy.choose(memory, context, random, choice)
+
+
+def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+    """Learn from one choice (compiled)."""
+    policy.learn(memory, choice, rewards)
+
+
+def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
+    """Return the functions that an agent of a policy runs, each with arguments of the types that it passes."""
+    memory, choice = policy.init(), Slots(policy).new().choice
+    return [
+        (choose, (policy, memory, np.zeros(0), stream(0), choice)),
+        (learn, (policy, memory, choice, np.zeros(policy.units))),
+    ]

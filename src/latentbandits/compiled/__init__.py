@@ -1,0 +1,31 @@
+"""Machine code: what is compiled and how (`compiler`), where it is kept (`cache`), and how nobody waits for it (`background`).
+
+Nothing here imports numba until something is compiled, so that ``import latentbandits`` stays quick and works without numba.
+"""
+
+from latentbandits.compiled.background import in_background
+from latentbandits.compiled.cache import CacheWarning, installed
+from latentbandits.compiled.compiler import (
+    CompileError,
+    compile_first,
+    fast,
+    kernel,
+    listening,
+    loaded,
+    machine_code,
+    plain,
+)
+
+__all__ = [
+    "CacheWarning",
+    "CompileError",
+    "compile_first",
+    "fast",
+    "in_background",
+    "installed",
+    "kernel",
+    "listening",
+    "loaded",
+    "machine_code",
+    "plain",
+]

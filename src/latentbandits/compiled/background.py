@@ -1,0 +1,164 @@
+"""Machine code without waiting: another process fills the cache, a thread loads what is there.
+
+A process of its own compiles, because numba holds Python's lock nearly all of the time; it has low priority and may outlive this one. A
+daemon thread waits for it, imports numba and loads the code, which takes about a second.
+"""
+
+import atexit
+import io
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from latentbandits.compiled.cache import Code, disabled, installed, place, warn_once
+from latentbandits.compiled.compiler import compiling, machine_code
+
+Job = tuple[Callable[..., Any], tuple[Any, ...]]
+Done = Callable[[list[Callable[..., Any]]], None]
+
+_CHILD = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from latentbandits.compiled.background import fill
+fill(sys.stdin.buffer)
+"""
+_waiting: dict[Any, list[Done]] = {}  # by the codes that are under way
+_guard = threading.Lock()
+_one_child = threading.Lock()
+_leaving = threading.Event()
+
+
+def in_background(jobs: Sequence[Job], done: Done) -> bool:
+    """Have machine code made without waiting for it, and call `done` with it, in another thread.
+
+    Whoever asks for what is already under way shares it. Code from outside this package is never kept on disk, so that no other process
+    can compile it: it stays interpreted.
+
+    Parameters
+    ----------
+    jobs : sequence of pairs
+        A function and example arguments, of which only the types matter.
+    done : callable
+        Called once with the machine code of each job, in a thread that holds none of our locks; at once, by this thread, if this process
+        has them already; never if they cannot be made or the program ends before.
+
+    Returns
+    -------
+    bool
+        Whether machine code may come.
+    """
+    codes = [Code(function, args) for function, args in jobs]
+    if not installed() or disabled() or any(code.outside for code in codes):
+        return False
+    where = place()
+    if where is None or not (all(code.ready for code in codes) or _can_start()):
+        return False
+    if where.private and not all(code.ready for code in codes):
+        warn_once()
+    key = tuple(code.key for code in codes)
+    with _guard:
+        waiting = _waiting.setdefault(key, [])
+        waiting.append(done)
+        first = len(waiting) == 1
+    if first:
+        threading.Thread(target=_make, args=(codes, key), name="latentbandits-compile", daemon=True).start()
+    return True
+
+
+def _can_start() -> bool:
+    """Return whether this program is run by a Python that can be started once more: not so inside some servers and bundled programs."""
+    return not getattr(sys, "frozen", False) and Path(sys.executable or "").name.startswith(("python", "pypy"))
+
+
+def _make(codes: list[Code], key: Any) -> None:
+    """Wait until the cache has it all, load it, and hand it to all who wait."""
+    made = []
+    try:
+        with _one_child:
+            if not all(code.ready for code in codes):
+                _compile_elsewhere(codes)
+        with compiling:
+            if all(code.ready for code in codes) and not _leaving.is_set():
+                made = [machine_code(code.function, *code.args) for code in codes]
+    finally:
+        with _guard:
+            waiting = _waiting.pop(key, [])
+    for done in waiting if made else ():
+        done(made)
+
+
+def _compile_elsewhere(codes: list[Code]) -> None:
+    """Run a process that compiles and keeps the code, and wait for it."""
+    where = place()
+    assert where is not None
+    content = io.BytesIO()
+    pickle.dump(sys.path, content)
+    _Pickler(content).dump([(code.function, code.args) for code in codes])
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", _CHILD],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "LATENTBANDITS_CACHE": str(where.root)},
+        start_new_session=True,  # an interrupt from the keyboard ends the program, not what the next start would need
+    )
+    if where.private:  # of no use to a later start
+        atexit.register(_end, process)
+    process.communicate(content.getvalue())
+    atexit.unregister(_end)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+
+
+def fill(source: BinaryIO) -> None:
+    """Compile, in a process of low priority, what another process has written."""
+    if hasattr(os, "nice"):
+        os.nice(10)
+    for function, args in pickle.load(source):
+        machine_code(function, *args)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes only what machine code depends on: empty arrays, and tuples that nothing checks again."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return _empty, (value.dtype.descr if value.dtype.names else value.dtype, value.ndim, value.flags.writeable)
+        if isinstance(value, tuple):
+            return tuple.__new__, (type(value), tuple(value))
+        return NotImplemented
+
+
+def _empty(kind: Any, axes: int, writeable: bool) -> np.ndarray:
+    made = np.empty((0,) * axes, kind)
+    made.flags.writeable = writeable
+    return made
+
+
+@atexit.register
+def _leave() -> None:
+    """Let a thread that loads machine code finish: ended in the midst of LLVM it would take the whole process with it."""
+    _leaving.set()
+    with compiling:
+        pass
+
+
+def _forget() -> None:
+    """Begin again in a forked process, which has none of the threads."""
+    global _guard, _one_child
+    _waiting.clear()
+    _guard, _one_child = threading.Lock(), threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

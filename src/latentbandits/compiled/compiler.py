@@ -1,0 +1,254 @@
+"""The only file that imports numba: what is compiled, and how.
+
+Compilation has two rules, each of which was measured:
+
+- No ``fastmath``. Every operation keeps its IEEE meaning, so interpreted, simulated and online runs agree to the bit.
+- ``choose``, ``learn`` and every kernel allocate nothing, and are compiled without reference counting (``_nrt``): the counting
+  alone took half of a round.
+"""
+
+import contextlib
+import functools
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from latentbandits.compiled.cache import Code, disabled, installed, place
+from latentbandits.extras import missing
+
+
+class CompileError(TypeError):
+    """User code that numba cannot compile, in one sentence."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_INLINE = {"forceinline": True, "error_model": "numpy"}
+_kernels: list[Callable[..., Any]] = []
+_registered: set[Callable[..., Any]] = set()
+_loaded: dict[Any, Callable[..., Any]] = {}
+# Held by the thread that compiles or loads: numba's settings, and our registrations with it, belong to all threads
+compiling = threading.RLock()
+if hasattr(os, "register_at_fork"):  # a fork in the midst of it would leave its locks held permanently
+    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release)
+
+# Called before anything is compiled, with all of it; entered as a context it returns what is called with each code before its turn
+Listener = Callable[[list[Code]], contextlib.AbstractContextManager[Callable[[Code], None]]]
+_listener: Listener | None = None
+_announced: set[Any] = set()
+
+
+def kernel(function: Function) -> Function:
+    """Mark a plain function so that compiled code may call it; it must not allocate.
+
+    The function itself stays ordinary Python. Helper functions of user code may be marked too.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import kernel
+    >>> @kernel
+    ... def double(x: float) -> float:
+    ...     return 2 * x
+    >>> double(4.0)
+    8.0
+    """
+    _kernels.append(function)
+    return function
+
+
+def _register() -> None:
+    """Register with numba how to compile policies' methods (once) and all functions marked since the last call."""
+    from numba.core.types import BaseNamedTuple
+    from numba.extending import overload, overload_method
+
+    borrowed = {**_INLINE, "_nrt": False}
+    if not _registered:
+        _registered.add(_register)
+        overload_method(BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
+            lambda self: self.instance_class.init
+        )
+        overload_method(BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
+            lambda self, memory, context, random, choice: self.instance_class.choose  # noqa: ARG005
+        )
+        overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
+            lambda self, memory, choice, rewards: self.instance_class.learn  # noqa: ARG005
+        )
+    for function in [f for f in _kernels if f not in _registered]:
+        _registered.add(function)
+        overload(function, jit_options=borrowed, strict=False)(_returning(function))
+
+
+def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *_: function
+
+
+@contextlib.contextmanager
+def _cache_at(folder: Path) -> Iterator[None]:
+    from numba.core import config
+
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+@functools.cache
+def _dispatcher(function: Callable[..., Any], keep: bool) -> Any:
+    from numba import njit
+
+    made: Any = njit(nogil=True, error_model="numpy")(function)
+    where = place() if keep else None
+    if where is not None:
+        with _cache_at(where.folder):
+            made.enable_caching()
+    return made
+
+
+@contextlib.contextmanager
+def _explained(names: list[str]) -> Iterator[None]:
+    """Say in one sentence why user code does not compile; numba's own message stays as the cause."""
+    from numba.core.errors import NumbaError, UnsupportedBytecodeError
+
+    try:
+        yield
+    except (NumbaError, UnsupportedBytecodeError) as problem:
+        raise CompileError(
+            f"{', '.join(names) or 'latentbandits'}: code is not compilable but must be what numba can compile, "
+            f"with choose, learn and kernels that allocate nothing ({_location(str(problem))})"
+        ) from problem
+
+
+def _location(message: str) -> str:
+    """Return the line that numba refuses, and its reason."""
+    places = re.findall(r'File "([^"]+)", line (\d+)', message)
+    reasons = [
+        line.strip()
+        for line in message.splitlines()
+        if re.match(r"\s*(Unknown|Invalid use|Cannot|Untyped|No impl|NameError)", line)
+    ]
+    where = f"{Path(places[-1][0]).name}, line {places[-1][1]}" if places else "unknown line"
+    return where + (f": {reasons[0]}" if reasons else "")
+
+
+def loaded(function: Callable[..., Any], *args: object) -> Callable[..., Any] | None:
+    """Return the machine code of a function for arguments of these types if this process has it, else None; takes microseconds.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import loaded
+    >>> print(loaded(max, 1, 2))
+    None
+    """
+    return _loaded.get(Code(function, args).key)
+
+
+def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
+    """Return the machine code of a function for arguments of just these types; compile it if need be.
+
+    It releases Python's lock while it runs, and calling it skips numba's check of the types of all arguments, which takes ten times as
+    long as an online decision: the caller must pass the same types. It is kept on disk only if the function and the policies among the
+    arguments belong to this package.
+    """
+    if disabled():
+        return plain(function)
+    code = Code(function, args)
+    if code.key not in _loaded:
+        if not installed():
+            raise missing("numba")
+        with compiling:
+            _loaded[code.key] = _compile(code)
+    return _loaded[code.key]
+
+
+def _compile(code: Code) -> Callable[..., Any]:
+    """Load the machine code from the cache, or compile and keep it."""
+    with _announcing([] if code.ready or code.key in _announced else [code]) as before:
+        before(code)
+        return _compile_silently(code)
+
+
+def _compile_silently(code: Code) -> Callable[..., Any]:
+    from numba import typeof
+
+    made = _dispatcher(code.function, not code.outside)
+    _register()
+    signature = tuple(typeof(arg) for arg in code.args)
+    with _explained(code.outside), code.compiled_once():
+        made.compile(signature)
+    return made.overloads[signature].entry_point  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Have a listener called before anything is compiled; a program that uses the library is not disturbed otherwise."""
+    global _listener
+    before, _listener = _listener, listener
+    try:
+        yield
+    finally:
+        _listener = before
+
+
+@contextlib.contextmanager
+def _announcing(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
+    if _listener is None or not codes:
+        yield lambda _: None
+    else:
+        with _listener(codes) as before:
+            yield before
+
+
+def compile_first(jobs: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]]) -> None:
+    """Compile one after the other what will be needed and is not there, if somebody listens; else it is compiled when it is first run.
+
+    Parameters
+    ----------
+    jobs : iterable of triples
+        A label for people, a function, and arguments of the types that it will be called with.
+    """
+    if disabled():
+        return
+    if not installed():
+        raise missing("numba")
+    if _listener is None:
+        return
+    codes: dict[Any, Code] = {}
+    for label, function, args in jobs:
+        code = Code(function, args, label)
+        if code.key not in _loaded and not code.ready:
+            codes.setdefault(code.key, code)
+    _announced.update(codes)
+    with _announcing(list(codes.values())) as before:
+        for code in codes.values():
+            before(code)
+            machine_code(code.function, *code.args)
+
+
+def fast(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs as machine code, compiled for the arguments of each call; interpreted where numba is not installed."""
+    if not installed() or disabled():
+        return plain(function)
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        return machine_code(function, *args)(*args)
+
+    return run
+
+
+def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the interpreted form of a function, without warnings about overflow, like the compiled one."""
+
+    @functools.wraps(function)
+    def run(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args)
+
+    return run

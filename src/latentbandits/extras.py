@@ -1,0 +1,17 @@
+"""Packages that are installed only if asked for, and the extra that brings each."""
+
+EXTRAS = {"matplotlib": "sim", "numba": "sim", "pandas": "sim", "scipy": "sim", "pyarrow": "report", "optuna": "tune"}
+
+
+def missing(name: str) -> ModuleNotFoundError:
+    """Return the error of a package that is not installed: a sentence that names the extra.
+
+    Examples
+    --------
+    >>> from latentbandits.extras import missing
+    >>> print(missing("numba"))
+    numba is not installed, `pip install 'latentbandits[sim]'` brings it
+    """
+    return ModuleNotFoundError(
+        f"{name} is not installed, `pip install 'latentbandits[{EXTRAS[name]}]'` brings it", name=name
+    )

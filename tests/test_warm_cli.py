@@ -1,0 +1,159 @@
+"""`latentbandits warm`, and what every command says before it compiles."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import latentbandits as lb
+from latentbandits import cli
+from latentbandits.cli import compiling, warm
+from latentbandits.compiled import cache, compile_first, listening
+from latentbandits.presentation import progress as screen
+from latentbandits.settings import Refusal
+
+SOURCES = Path(lb.__file__).parents[1]
+
+
+def command(line: str, cache_at: Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES), "LATENTBANDITS_CACHE": str(cache_at)}
+    return subprocess.run(
+        [sys.executable, "-m", "latentbandits", *line.split()],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+    )
+
+
+@pytest.mark.compiled
+def test_warm_fills_the_cache_once(tmp_path: Path) -> None:
+    first = command("warm random ucb1:exploration=1 --simulation", tmp_path, tmp_path)
+    assert first.returncode == 0
+    folder = next((tmp_path / "latentbandits-code").iterdir())
+    seconds = re.findall(r"^(.+): \d+\.\d s$", first.stdout, re.MULTILINE)
+    online = [f"{name}, {function}" for name in ("random", "ucb1:exploration=1") for function in ("choose", "learn")]
+    assert seconds == [*online, "walk", "sample_gaussian", "random, play", "ucb1:exploration=1, play"]
+    assert f"{folder} has" in first.stdout.splitlines()[-1]
+    assert first.stderr.startswith("compiling random, ucb1:exploration=1; this usually takes about ")
+    again = command("warm random ucb1 --simulation", tmp_path, tmp_path)
+    assert again.returncode == 0
+    assert again.stdout.startswith("everything was compiled before; ")
+    assert again.stderr == ""
+    simulated = command("compare --policies random ucb1 --horizon 20 --runs 2", tmp_path, tmp_path)
+    assert simulated.returncode == 0
+    assert simulated.stderr == "compiling bayes-limit; " + simulated.stderr.partition("; ")[2]  # the rest was there
+
+
+@pytest.mark.compiled
+def test_warm_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    done = command("warm random", blocked / "cache", tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.startswith(f"{blocked / 'cache'} cannot be written to; set LATENTBANDITS_CACHE to a folder")
+
+
+@pytest.mark.parametrize("spec", ["state-oracle", "tests.test_compiled:Careless", "no-such-policy"])
+def test_warm_refuses_what_no_agent_can_use(spec: str) -> None:
+    with pytest.raises(Refusal):
+        warm.chosen(["ucb1", spec])
+
+
+def test_warm_is_for_every_policy_that_an_agent_can_run() -> None:
+    made = warm.chosen([])
+    assert {"state-library", "adarp-ucb", "random"} < set(made)
+    assert not {"state-oracle", "best-single-arm", "bayes-limit"} & set(made)
+    for policy in made.values():
+        lb.Agent(policy, compiled=False).ask()
+
+
+def first(x: Any) -> Any:
+    return x
+
+
+def second(x: Any) -> Any:
+    return x
+
+
+def test_what_is_compiled_is_said_before_it_starts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = cache.Place(Path("/kept"), Path("/kept/here"), private=False)
+    monkeypatch.setattr(compiling, "place", lambda: where)
+    codes = [cache.Code(first, (lb.StateLibrary(2),), "state-library"), cache.Code(second, (1.0,))]
+    codes[0].__dict__["outside"] = codes[1].__dict__["outside"] = []
+    finished: list[Any] = []
+    with compiling.announced(codes, lambda code, _: finished.append(code)) as before:
+        assert capsys.readouterr().err == (
+            "compiling state-library, second; this usually takes about 1 s, once: it is kept in /kept/here\n"
+        )
+        before(codes[0])
+        assert finished == []
+        before(codes[1])
+        assert finished == codes[:1]
+    assert finished == codes
+
+
+def test_user_code_is_not_promised_to_be_kept() -> None:
+    sentence = compiling.sentence([cache.Code(first, (1,), "mine")])
+    assert sentence.endswith("in every run: machine code of user code (first) is not kept")
+
+
+def test_the_line_names_what_is_compiled_and_its_turn() -> None:
+    codes = [cache.Code(first, (1,), "a"), cache.Code(first, (1.0,), "b")]
+    line = compiling.Compiling(codes)._line(1, 2, 3.2)
+    assert line == "compiling b (2 of 2)  3 s of about 1 s"
+    assert compiling.Compiling(codes[:1])._line(0, 1, 3.2) == "compiling a  3 s of about 1 s"
+
+
+def test_usual_seconds_are_those_of_the_class() -> None:
+    from latentbandits.agent import compiled_jobs
+
+    slow, quick = (
+        compiling.usual([cache.Code(function, args) for function, args in compiled_jobs(lb.policy(name))])
+        for name in ("state-library", "ucb1")
+    )
+    assert slow > 5 * quick > 0
+
+
+def test_progress_does_not_count_the_seconds_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen.Progress, "waited", 0.0)
+    progress = screen.Progress("table2")
+    begun = progress.seconds()
+    screen.Progress.waited += 1000.0
+    assert progress.seconds() < begun - 900
+
+
+@pytest.mark.compiled
+def test_only_what_is_missing_is_announced_and_each_code_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def listener(codes: list[cache.Code]) -> Any:
+        said.extend(code.label for code in codes)
+        return compiling.announced(codes)
+
+    jobs = [("a", first, (1,)), ("b", first, (2,)), ("c", first, (2.0,))]
+    compile_first(iter(jobs))
+    assert said == []  # the library is silent
+    with listening(listener):
+        compile_first(iter(jobs))
+        assert said == ["a", "c"]
+        compile_first(iter(jobs))
+        assert said == ["a", "c"]
+
+
+def test_a_command_is_interrupted_with_a_word(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warm, "run", interrupted)
+    assert cli.main(["warm"]) == 130
+    assert capsys.readouterr().err == "interrupted; what is finished is kept: the same command goes on from there\n"
