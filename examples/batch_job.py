@@ -27,7 +27,8 @@ def main(rewards: Path, customers: Path, decisions: Path, file: Path = Path("mes
                     learned += 1
                 except lb.Refusal as problem:  # told before, or made by another agent: nothing has changed
                     refused += 1
-                    print(problem)
+                    if refused == 1:
+                        print(problem)
     with customers.open(newline="") as people, decisions.open("w", newline="") as out:
         written = csv.writer(out)
         written.writerow(["customer", "message", "decision", "probability"])

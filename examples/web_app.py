@@ -29,14 +29,15 @@ OFFERS = ["a", "b", "c", "d"]
 class Shop:
     """The WSGI application: every request is one call of the agent, which is saved now and then, and at the end.
 
-    A crash loses what was learned since the last save. It never mixes up decisions: a reward for a decision that the restored agent does not
-    know is refused.
+    A crash loses what was learned since the last save. It never mixes up decisions: a reward for one that the restored agent does not know
+    is refused.
     """
 
     def __init__(self, file: Path = FILE, seconds: float = 10.0) -> None:
         # one visitor in ten always sees offer a: what the others earn more is what the policy is worth
-        new = {"arms": OFFERS, "holdback": 0.1, "control": "a"}
-        self.agent = lb.Agent.load(file) if file.exists() else lb.Agent("state-library", **new)
+        self.agent = (
+            lb.Agent.load(file) if file.exists() else lb.Agent("state-library", arms=OFFERS, holdback=0.1, control="a")
+        )
         self.file, self._stop = file, threading.Event()
         self._saver = threading.Thread(target=self._save_regularly, args=(seconds,), daemon=True)
         self._saver.start()

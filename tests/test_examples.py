@@ -108,7 +108,7 @@ def test_the_batch_job_learns_tonight_what_it_decided_last_night(tmp_path: Path)
     file = tmp_path / "messages.agent"
     customers.write_text("customer\n" + "\n".join(f"c{n}" for n in range(30)) + "\n")
     assert run(rewards, customers, decisions, file) == (0, 0)
-    rows = list(csv.DictReader(decisions.open(newline="")))
+    rows = list(csv.DictReader(decisions.read_text().splitlines()))
     assert len(rows) == 30
     assert all(0.05 / 3 <= float(row["probability"]) <= 1 for row in rows)
     rewards.write_text("decision,reward\n" + "".join(f"{row['decision']},{n % 2}\n" for n, row in enumerate(rows)))
