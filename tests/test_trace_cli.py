@@ -122,7 +122,7 @@ def test_without_matplotlib_it_says_what_to_install(
         monkeypatch.delitem(sys.modules, f"latentbandits.{module}")
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert cli.main(["trace", "ucb1", "--out", str(tmp_path / "a.svg")]) == 2
-    assert "latentbandits[report]" in capsys.readouterr().err
+    assert "latentbandits[sim]" in capsys.readouterr().err
 
 
 def test_matplotlib_is_not_imported_before_it_is_needed() -> None:

@@ -145,7 +145,7 @@ class PolicyChecks:
     def test_choosing_and_learning_allocate_nothing(self) -> None:
         """Both are compiled without memory management, so that a policy which allocates is refused with a `CompileError`."""
         policy, realisation, context = self._ready()
-        self._step(Agent(policy, seed=7), realisation, context, 0)
+        self._step(Agent(policy, seed=7, compiled=True), realisation, context, 0)
 
     @staticmethod
     def _observed(context: np.ndarray, t: int) -> np.ndarray | None:
