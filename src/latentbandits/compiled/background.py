@@ -5,6 +5,7 @@ daemon thread waits for it, imports numba and loads the code, which takes about 
 """
 
 import atexit
+import functools
 import io
 import os
 import pickle
@@ -33,6 +34,9 @@ _waiting: dict[Any, list[Done]] = {}  # by the codes that are under way
 _guard = threading.Lock()
 _one_child = threading.Lock()
 _leaving = threading.Event()
+_useless: list[
+    subprocess.Popen[bytes]
+] = []  # children that fill a private folder, which nobody needs once this process ends
 
 
 def in_background(jobs: Sequence[Job], done: Done) -> bool:
@@ -62,6 +66,7 @@ def in_background(jobs: Sequence[Job], done: Done) -> bool:
         return False
     if where.private and not all(code.ready for code in codes):
         warn_once()
+    _leave_properly()
     key = tuple(code.key for code in codes)
     with _guard:
         waiting = _waiting.setdefault(key, [])
@@ -101,23 +106,20 @@ def _compile_elsewhere(codes: list[Code]) -> None:
     content = io.BytesIO()
     pickle.dump(sys.path, content)
     _Pickler(content).dump([(code.function, code.args) for code in codes])
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", _CHILD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "LATENTBANDITS_CACHE": str(where.root)},
-        start_new_session=True,  # an interrupt from the keyboard ends the program, not what the next start would need
-    )
-    if where.private:  # of no use to a later start
-        atexit.register(_end, process)
+    with _guard:
+        if _leaving.is_set():
+            return
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LATENTBANDITS_CACHE": str(where.root)},
+            start_new_session=True,  # an interrupt from the keyboard ends the program, not what its next start needs
+        )
+        _useless.extend([process] if where.private else [])
     process.communicate(content.getvalue())
-    atexit.unregister(_end)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
+    _useless.clear()
 
 
 def fill(source: BinaryIO) -> None:
@@ -145,10 +147,19 @@ def _empty(kind: Any, axes: int, writeable: bool) -> np.ndarray:
     return made
 
 
-@atexit.register
+@functools.cache
+def _leave_properly() -> None:
+    """See to the end of the process, before the private folder is removed: the last that is registered is the first to run."""
+    atexit.register(_leave)
+
+
 def _leave() -> None:
-    """Let a thread that loads machine code finish: ended in the midst of LLVM it would take the whole process with it."""
-    _leaving.set()
+    """Start nothing more, and let a thread that loads machine code finish: ended inside LLVM it would take the process with it."""
+    with _guard:
+        _leaving.set()
+    for process in [*_useless]:
+        process.kill()
+        process.wait()
     with compiling:
         pass
 
@@ -157,6 +168,7 @@ def _forget() -> None:
     """Begin again in a forked process, which has none of the threads."""
     global _guard, _one_child
     _waiting.clear()
+    _useless.clear()
     _guard, _one_child = threading.Lock(), threading.Lock()
 
 
