@@ -35,5 +35,5 @@ def test_decisions_of_version_3_are_found_by_their_numbers() -> None:
         assert agent.stats == (1, 0, 0, 0, 0, 1, None)
         assert agent.explain(300).time is None
         agent.tell(known, 0.5)
-        assert agent.open == ()
+        assert agent.stats.open == 0
         assert len(agent.ask().id) == 25
