@@ -83,14 +83,14 @@ def test_an_explanation_needs_an_open_decision() -> None:
 
 def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = lb.Agent("ucb1", max_open=3)
-    assert agent.stats == (0, 0, 0, 0, 0, 0, None)
+    assert list(agent.stats) == [0, 0, 0, 0, 0, 0, None]
     first, second, third = agent.ask(), agent.ask(), agent.ask()
     agent.tell(second, 0.5)
     agent.tell(third, 0.5)
     agent.forget(first)
     kept = agent.ask()
     monkeypatch.setattr("latentbandits.agent.agent.time", lambda: kept.time + 86400.0)
-    assert agent.stats == (4, 2, 1, 1, 0, 1, 86400.0)
+    assert list(agent.stats) == [4, 2, 1, 1, 0, 1, 86400.0]
     agent.save(tmp_path / "agent")
     assert lb.Agent.load(tmp_path / "agent").stats == agent.stats
     monkeypatch.setattr("latentbandits.agent.agent.time", lambda: kept.time - 5.0)  # a clock that was put back

@@ -64,7 +64,12 @@ def test_compiled_says_when(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr("latentbandits.agent.agent.loaded", lambda *_: asked.append("loaded"))
     monkeypatch.setattr("latentbandits.agent.agent.in_background", lambda *_: asked.append("background"))
-    monkeypatch.setattr("latentbandits.agent.agent.machine_code", lambda *_: asked.append("now") or print)
+
+    def machine_code(function: Any, *_: Any) -> Any:
+        asked.append("now")
+        return function
+
+    monkeypatch.setattr("latentbandits.agent.agent.machine_code", machine_code)
     lb.Agent("ucb1", compiled=False)
     assert asked == []
     lb.Agent("ucb1", compiled=True)
