@@ -20,7 +20,7 @@ CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100
 ARMS = "0123"
 LEVELS = {3: (0.2, 0.5, 0.8), 4: (0.2, 0.5, 0.8, 0.6)}
-FIXED = ("bayes-filter",)  # its arms are those of its means
+UNGROWN = ("ab-test", "bayes-filter")  # policies that take no new arm
 REGRET = AGENTS.parent / "regret.json"
 WORLDS = {
     "default": lb.HiddenMarkov(),
@@ -74,7 +74,7 @@ def write(name: str, policy: Policy) -> str:
     floor = 0.1 if policy.units == 1 and not fixed else 0.0
     agent = lb.Agent(policy, arms=list(ARMS[: policy.arms]), seed=len(name), floor=floor, compiled=False)
     list(played(agent, range(ROUNDS - 100)))
-    if not fixed and name not in FIXED:
+    if not fixed and name not in UNGROWN:
         agent.add(ARMS[policy.arms])
         list(played(agent, range(ROUNDS - 100, ROUNDS - 50)))
         agent.retire(ARMS[0])

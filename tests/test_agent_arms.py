@@ -129,9 +129,9 @@ def test_a_retired_arm_comes_back_with_what_is_known_of_it() -> None:
     play(agent, 50)
     known = agent.memory.counts[0]
     agent.retire("a")
-    assert agent.arms == ("b",)
+    assert list(agent.arms) == ["b"]
     agent.add("a")
-    assert agent.arms == ("a", "b")
+    assert list(agent.arms) == ["a", "b"]
     assert agent.retired == ()
     assert agent.memory.counts[0] == known
 

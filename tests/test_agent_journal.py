@@ -76,7 +76,8 @@ def test_a_million_records() -> None:
 
 def test_an_applied_ask_returns_the_decision_and_writes_no_record() -> None:
     journal: list[Any] = []
-    agent, own = lb.Agent("ts", journal=journal.append), []
+    own: list[Any] = []
+    agent = lb.Agent("ts", journal=journal.append)
     twin = lb.Agent("ts", journal=own.append)
     decision = agent.ask()
     assert twin.apply(journal[0]) == decision
@@ -158,7 +159,7 @@ def test_a_refused_call_writes_no_record() -> None:
         lambda: agent.retire("z"),
     ):
         with pytest.raises(lb.Refusal):
-            act()  # type: ignore[no-untyped-call]
+            act()
     assert len(journal) == 1
 
 

@@ -93,7 +93,7 @@ def test_a_new_helper_module_counts(use: str, monkeypatch: pytest.MonkeyPatch, f
 def test_an_edit_counts_for_those_that_import_it(tmp_path: Path) -> None:
     copy = Copy(tmp_path)
     everything = {"ucb1", "lc-ucb", "state-library", "bayes-limit"}
-    unrelated = ("policies/thompson.py", "policies/registry.py", "theory/gaps.py", "worlds/drift.py", "agent.py")
+    unrelated = ("policies/thompson.py", "policies/registry.py", "theory/gaps.py", "worlds/drift.py", "agent/agent.py")
     assert copy.changed(dict.fromkeys(unrelated, "\n")) == set()
     helper = {"policies/new_helper.py": "half = 0.5\n", "policies/ucb1.py": "from .new_helper import half\n"}
     assert copy.changed(helper) == {"ucb1"}

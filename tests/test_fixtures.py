@@ -32,8 +32,8 @@ def test_decisions_of_version_3_are_found_by_their_numbers() -> None:
     for known in (300, "300"):
         agent = lb.Agent.load(AGENTS / "3" / "ucb1.agent")
         assert agent.open == ("300",)
-        assert agent.stats == (1, 0, 0, 0, 0, 1, None)
+        assert list(agent.stats) == [1, 0, 0, 0, 0, 1, None]
         assert agent.explain(300).time is None
         agent.tell(known, 0.5)
-        assert agent.open == ()
+        assert agent.stats.open == 0
         assert len(agent.ask().id) == 25

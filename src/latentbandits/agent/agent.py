@@ -18,7 +18,6 @@ from latentbandits.agent.decision import (
     TIME_DIGITS,
     Decision,
     Name,
-    OpenDecisionsWarning,
     Stats,
     is_id,
     time_of,

@@ -1,7 +1,7 @@
 """What an agent answers, and what it counts."""
 
 import warnings
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from latentbandits.protocols import REASONS
 
@@ -52,13 +52,13 @@ class Decision(NamedTuple):
     """
 
     id: str
-    arms: tuple[Name, ...]
+    arms: tuple[Any, ...]  # names, which indexing by plain numbers must not make an error of types
     why: tuple[str, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     by: str = "policy"
 
     @property
-    def arm(self) -> Name:
+    def arm(self) -> Any:
         """The arm of the first (or only) unit."""
         return self.arms[0]
 

@@ -1,0 +1,97 @@
+"""Why a decision was made, and what was counted."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+import latentbandits as lb
+from tests.fixtures import policies
+
+
+def test_an_explanation_is_what_the_policy_compared() -> None:
+    agent = lb.Agent(lb.UCB1(arms=3), arms=["a", "b", "c"])
+    rewards = {"a": 0.9, "b": 0.2, "c": 0.4}
+    first = agent.explain(agent.ask())
+    assert [option.index for option in first.options] == [math.inf] * 3
+    assert [option.value for option in first.options] == [None] * 3
+    for name in "abc":
+        agent.tell(agent.ask(available=[name]), rewards[name])
+    decision = agent.ask(available=["b", "c"])
+    why = agent.explain(decision.id)
+    assert why.arms == decision.arms == ("c",)
+    assert (why.by, why.why, why.reason) == ("policy", (), "the arm with the highest index")
+    assert why.time == decision.time
+    bonus = 2 * math.sqrt(math.log(3))
+    for option in why.options:
+        name = str(option.name)
+        assert option.value == pytest.approx(rewards[name])
+        assert option.bonus == pytest.approx(bonus)
+        assert option.index == pytest.approx(rewards[name] + bonus)
+        assert option.available == (name != "a")
+        assert option.played == (name == "c")
+        assert option.probability == (name == "c")
+    assert str(why).splitlines()[1:] == [
+        "arm  value  bonus  index  probability",
+        "a    0.900  2.096  2.996        0.000  not available",
+        "b    0.200  2.096  2.296        0.000",
+        "c    0.400  2.096  2.496        1.000         played",
+    ]
+
+
+def test_every_reason_has_words() -> None:
+    agent = lb.Agent("ucb1", arms=["a", "b"], floor=0.999999, seed=1)
+    assert agent.explain(agent.ask()).reason == "any arm, by the floor (100 % of all decisions)"
+    agent = lb.Agent("ucb1", arms=["a", "b"], holdback=1.0, control="b")
+    assert agent.explain(agent.ask()).reason == "the control arm, since this unit is held back (100 % of all units)"
+    assert agent.explain(agent.ask(available=["a"])).reason == "the only available arm"
+    agent = lb.Agent("sp-ucb:interval=2", arms=["a", "b"])
+    agent.ask()
+    assert agent.explain(agent.ask()).reason == "a probe, since it is time for one"
+    assert agent.explain(agent.ask()).reason == "a probe, since it began earlier"
+    agent = lb.Agent("random", arms=["a", "b"])
+    assert agent.explain(agent.ask()).reason == "the policy's choice"
+
+
+@pytest.mark.parametrize("name", policies())
+def test_explanations_of_every_policy_survive_a_file(name: str, tmp_path: Path) -> None:
+    policy = policies()[name]
+    agent = lb.Agent(policy, arms=["a", "b", "c"], seed=1)
+    for number in range(50):
+        decision = agent.ask()
+        agent.tell(decision, [0.1 * (number % 3)] * policy.units)
+    decision = agent.ask()
+    why = agent.explain(decision)
+    assert {option.name for option in why.options if option.played} == set(decision.arms)
+    if policy.units == 1:
+        (played,) = (option for option in why.options if option.played)
+        assert played.probability == decision.probability
+    agent.save(tmp_path / "agent")
+    again = lb.Agent.load(tmp_path / "agent").explain(decision.id)
+    assert again == why
+    assert str(again) == str(why)
+    assert len(str(why).splitlines()) == 5
+
+
+def test_an_explanation_needs_an_open_decision() -> None:
+    agent = lb.Agent("ucb1")
+    decision = agent.ask()
+    agent.tell(decision, 0.5)
+    with pytest.raises(lb.Refusal, match="must be an open one"):
+        agent.explain(decision)
+
+
+def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = lb.Agent("ucb1", max_open=3)
+    assert list(agent.stats) == [0, 0, 0, 0, 0, 0, None]
+    first, second, third = agent.ask(), agent.ask(), agent.ask()
+    agent.tell(second, 0.5)
+    agent.tell(third, 0.5)
+    agent.forget(first)
+    kept = agent.ask()
+    monkeypatch.setattr("latentbandits.agent.agent.time", lambda: kept.time + 86400.0)
+    assert list(agent.stats) == [4, 2, 1, 1, 0, 1, 86400.0]
+    agent.save(tmp_path / "agent")
+    assert lb.Agent.load(tmp_path / "agent").stats == agent.stats
+    monkeypatch.setattr("latentbandits.agent.agent.time", lambda: kept.time - 5.0)  # a clock that was put back
+    assert agent.stats.oldest == 0.0
