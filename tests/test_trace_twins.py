@@ -15,6 +15,7 @@ from latentbandits.protocols import (
     RESIDUAL,
     SCHEDULED,
     STALENESS,
+    WHY,
     Choice,
 )
 from latentbandits.random import stream
@@ -155,6 +156,21 @@ def test_sequential_schedule_begins_in_its_second_phase() -> None:
     }
 
 
+def test_a_probe_waits_while_there_is_one_arm() -> None:
+    """The one of round 5 is interrupted, and the one of round 10 left out."""
+    policy = lb.policy("sp-ucb", interval=5)
+    available = np.ones((16, 2), bool)
+    available[[5, 6, 9], 1] = False  # rounds 6, 7 and 10
+    rewards = np.random.default_rng(0).random((16, 2))
+    assert forced(recorded(policy, rewards, available=available)) == {
+        1: ([1], CONTINUED),
+        5: ([0], SCHEDULED),
+        8: ([1], CONTINUED),
+        15: ([0], SCHEDULED),
+        16: ([1], CONTINUED),
+    }
+
+
 def test_sequential_schedule_of_some_arms() -> None:
     policy = lb.policy("sp-ucb", arms=4, interval=6, probe_set=(3, 0, 2))
     assert forced(assert_like_twin(policy, {}, seed=7, rounds=9)) == {
@@ -252,6 +268,26 @@ def test_fingerprint_and_lag_of_two_units_on_three_arms() -> None:
     assert seen[3][0] == [0, 1]
     assert seen[4] == ([2, 0], [0.3, 0.0, 0.3, 1.0, 0.7])
     assert seen[5][1] == [0.9, 0.7, 0.1, 0.0, 0.9]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_arms_that_leave_during_a_probe_keep_their_part_of_the_fingerprint(order: tuple[int, int]) -> None:
+    """A probe of four arms, then one that loses arms 0 and 1 after its first round; its rewards arrive in either order."""
+    policy = lb.TraceLearner(arms=4, interval=4, lag="none", fingerprint=True)
+    memory, probes = policy.init(), []
+    for t in range(10):
+        choice = Choice.blank(policy)
+        choice.offers["available"] = [t < 8, t < 8, True, True]
+        policy.choose(memory, np.zeros(0), stream(0), choice)
+        if t < 7:
+            policy.learn(memory, choice, np.array([0.1 * (t + 1)]))
+        elif choice.note[WHY]:
+            probes.append(choice)
+    assert memory.fingerprint.tolist() == pytest.approx([0.4, 0.5, 0.6, 0.7])
+    assert [choice.arms.tolist() for choice in probes] == [[0], [3]]
+    for place in order:
+        policy.learn(memory, probes[place], np.array([0.8 + 0.1 * place]))
+    assert memory.fingerprint.tolist() == pytest.approx([0.8, 0.5, 0.6, 0.9])
 
 
 def test_units_beyond_the_probe_set_are_averaged() -> None:

@@ -179,9 +179,11 @@ def assert_compiles_alike(policy: Any, world: Settings, seed: int, table: str = 
     )
 
 
-def recorded(policy: Any, rewards: Any, context: Any = None) -> Played:
+def recorded(policy: Any, rewards: Any, context: Any = None, available: Any = None) -> Played:
     world = lb.Recorded(rewards, context=context)
     realisation = world.realise(horizon=len(rewards), units=policy.units, seed=0, draw=0, repeat=0)
+    if available is not None:
+        realisation = realisation._replace(available=np.array(available, bool))
     played = record_one(policy, realisation, stream(0))
     assert_same(played, play(twin_of(policy, realisation, 0), realisation))
     return played

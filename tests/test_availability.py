@@ -1,0 +1,347 @@
+"""Arms that come and go: what must hold for every policy, whichever arms are available and whenever rewards arrive."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import latentbandits as lb
+from latentbandits.policies.decode_commit import DecodeCommit
+from latentbandits.policies.growth import grown, grown_choice
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.policies.summaries import BeliefLearner, SummaryLearner
+from latentbandits.protocols import WHY, Choice, Oracle, Realisation
+from latentbandits.random import stream
+from latentbandits.settings import Refusal
+from latentbandits.simulation.batch import record_one
+from latentbandits.testing.policy import numbers
+from tests.twins import TABLES, assert_same, realise
+
+# Settings that no name stands for
+MORE: dict[str, Any] = {
+    "trace-pair": lb.TraceLearner(arms=3, lag="pair", covariates=2, gated=True, fingerprint=True),
+    "trace-one-hot": lb.TraceLearner(arms=3, units=2, lag="one-hot", interval=9, fingerprint=True, thompson=True),
+    "trace-probe-set": lb.TraceLearner(arms=3, units=2, gated=True, fingerprint=True, probe_set=(2, 0)),
+    "probe-commit-surprise": lb.ProbeCommit(arms=3, units=2, interval=12, surprise=0.3),
+    "library-of-two-units": lb.StateLibrary(arms=3, units=2, states=4, patience=5),
+    "library-with-a-range": lb.StateLibrary(arms=3, low=0.0, high=1.0),
+}
+NAMES = [*REGISTRY, *MORE]
+ONLINE = [name for name in NAMES if name in MORE or not hasattr(REGISTRY[name].make, "informed")]
+GROWING = [name for name in ONLINE if name != "ab-test"]
+
+
+def named(name: str, arms: int = 3) -> Any:
+    return MORE[name]._replace(arms=arms) if name in MORE else lb.policy(name, arms=arms)
+
+
+def covariates(policy: Any) -> int:
+    return getattr(policy, "covariates", 0)
+
+
+class Online:
+    """A policy that plays round by round, interpreted; rewards arrive when the test says so."""
+
+    def __init__(self, policy: Any, rewards: np.ndarray) -> None:
+        self.policy, self.memory, self.random, self.rewards = policy, policy.init(), stream(1), rewards
+        self.open: list[tuple[int, Choice]] = []
+        self.now = 0
+
+    def ask(self, available: Sequence[bool] | np.ndarray) -> Choice:
+        choice = Choice.blank(self.policy)
+        choice.offers["available"] = available
+        context = np.cos(np.arange(1, covariates(self.policy) + 1) * self.now)
+        with np.errstate(all="ignore"):
+            self.policy.choose(self.memory, context, self.random, choice)
+        self.open.append((self.now, choice))
+        self.now += 1
+        return choice
+
+    def tell(self, place: int) -> None:
+        round_, choice = self.open.pop(place)
+        rewards = self.rewards[round_, range(self.policy.units), choice.arms]
+        with np.errstate(all="ignore"):
+            self.policy.learn(self.memory, choice, rewards)
+
+    def grow(self) -> None:
+        larger, self.memory = grown(self.policy, self.memory)
+        self.open = [(round_, grown_choice(self.policy, larger, choice)) for round_, choice in self.open]
+        self.policy = larger
+
+
+def rewards_of(rounds: int, units: int, arms: int) -> np.ndarray:
+    return lb.HiddenMarkov(arms=arms, stickiness=0.95, noise=0.1).realise(rounds, units, 3, 0, 0).rewards
+
+
+def arriving(generator: np.random.Generator, number: int) -> list[int]:
+    """Return which open decisions (by place) to learn now: most rewards come at once, some late and in any order, some never."""
+    if number > 40:
+        return [int(generator.integers(number))]
+    if generator.random() < 0.7:
+        return [number - 1]
+    return [int(generator.integers(number - i)) for i in range(int(generator.integers(0, min(number, 4))))]
+
+
+def together(one: Online, other: Online, masks: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Play two policies side by side, with the arms that each has, and check that they do the same; returns what they played."""
+    played = []
+    for mask in masks:
+        first, second = (which.ask(mask[: which.policy.arms]) for which in (one, other))
+        assert first.arms.tolist() == second.arms.tolist(), f"round {one.now}"
+        assert first.note[WHY] == second.note[WHY], f"round {one.now}"
+        assert one.random == other.random
+        played.append(first.arms.tolist())
+        for place in arriving(generator, len(one.open)):
+            one.tell(place)
+            other.tell(place)
+    return np.array(played)
+
+
+# --- a spare arm ---
+
+
+@pytest.mark.parametrize("table", ["", *TABLES])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_masked_spare_arm_changes_no_choice(name: str, table: str) -> None:
+    for seed, arms in enumerate((2, 3, 5) if name in REGISTRY else (3, 4)):
+        policy = named(name, arms)
+        world = {"noise": 0.1, "stickiness": 0.95, "states": covariates(policy) or 3}
+        reveal = {"reveal": "state"} if covariates(policy) else {}
+        wide = realise(policy._replace(arms=arms + 1), {**world, **reveal}, 400, seed)
+        wide.rewards[:, :, arms] = 1e3
+        available = realise(policy, {}, 400, seed, table or "singles").available
+        assert available is not None
+        available = available if table else np.ones_like(available)
+        random, other = stream(seed), stream(seed)
+        alone = record_one(policy, narrowed(wide, arms)._replace(available=available), random)
+        spare = np.column_stack([available, np.zeros(len(available), bool)])
+        assert_same(alone, record_one(policy._replace(arms=arms + 1), wide._replace(available=spare), other))
+        assert random == other
+
+
+def narrowed(realisation: Realisation, arms: int) -> Realisation:
+    """Return a realisation without its last arms."""
+    assert realisation.truth is not None
+    truth = realisation.truth._replace(means=realisation.truth.means[:, :arms])
+    means, rewards = realisation.means[:, :arms], np.ascontiguousarray(realisation.rewards[:, :, :arms])
+    return realisation._replace(means=means, rewards=rewards, truth=truth)
+
+
+# --- a new arm ---
+
+
+@pytest.mark.parametrize("table", ["", "stretches"])
+@pytest.mark.parametrize("name", GROWING)
+def test_a_new_arm_is_one_that_was_masked_until_then(name: str, table: str) -> None:
+    """Decisions that are open when it comes are learned from later."""
+    played = set()
+    for seed, arrival in enumerate((0, 7, 60)):
+        generator, rounds, policy = np.random.default_rng(seed), 160, named(name)
+        masks = np.ones((rounds, 4), bool)
+        masks[:, :3] = TABLES[table](rounds, 3, generator) if table else True
+        masks[:arrival, 3] = False
+        rewards = rewards_of(rounds, policy.units, 4)
+        growing, masked = Online(policy, rewards), Online(policy._replace(arms=4), rewards)
+        together(growing, masked, masks[:arrival], generator)
+        growing.grow()
+        assert growing.policy == masked.policy
+        played |= set(together(growing, masked, masks[arrival:], generator).ravel().tolist())
+    assert 3 in played, "the new arm was never played: the comparison says nothing about it"
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_an_arm_that_is_added_and_withdrawn_leaves_the_others_as_they_were(name: str) -> None:
+    for seed, arrival in enumerate((0, 50)):
+        generator, rounds, policy = np.random.default_rng(seed), 120, named(name)
+        rewards = rewards_of(rounds, policy.units, 4)
+        alone, grew = Online(policy, rewards), Online(policy, rewards)
+        masks = np.column_stack([TABLES["stretches"](rounds, 3, generator), np.zeros(rounds, bool)])
+        together(alone, grew, masks[:arrival], generator)
+        grew.grow()
+        together(alone, grew, masks[arrival:], generator)
+        assert_same_statistics(policy, alone.memory, grew.memory)
+
+
+def assert_same_statistics(policy: Any, memory: Any, larger: Any) -> None:
+    """Check that a memory is part of the one with an arm more."""
+    if isinstance(policy, lb.EXP3):
+        kept = larger.weights[: policy.arms]
+        np.testing.assert_allclose(kept / kept.sum(), memory.weights, rtol=1e-9)
+        return
+    at: dict[str, tuple[Any, ...]] = {}
+    if isinstance(policy, lb.TraceLearner):
+        features, rows = policy.positions(), np.arange(policy.arms)
+        at = {
+            "factor": np.ix_(rows, features, features),
+            "coefficients": np.ix_(rows, features),
+            "gain": (features,),
+        }
+    for field in set(memory._fields) - set(getattr(policy, "scratch", ())):
+        mine = getattr(memory, field)
+        theirs = getattr(larger, field)[at.get(field, tuple(slice(size) for size in mine.shape))]
+        for part in mine.dtype.names or (...,):
+            np.testing.assert_array_equal(theirs[part], mine[part], err_msg=field)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        lb.ABTest(arms=2),
+        lb.Scripted(arms=2),
+        SummaryLearner(arms=2),
+        DecodeCommit(2, units=2, interval=3, fingerprints=[[0.1, 0.2]]),
+        lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5]),
+        lb.ProbeCommit(arms=2, interval=2),
+        lb.TraceLearner(arms=2, interval=2),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_a_new_arm_that_cannot_be_is_refused(policy: Any) -> None:
+    memory = policy.init()
+    with pytest.raises(Refusal, match=rf"^{type(policy).__name__}: .* must be "):
+        grown(policy, memory)
+    assert (numbers(memory) == numbers(policy.init())).all()
+
+
+# --- never an arm that is not available ---
+
+actions = st.lists(st.tuples(st.integers(1, 31), st.integers(0, 3), st.integers(0, 99)), min_size=1, max_size=80)
+
+
+@pytest.mark.parametrize("name", ONLINE)
+@settings(max_examples=20, deadline=None)
+@given(st.integers(2, 5), actions)
+def test_only_available_arms_are_played(name: str, arms: int, steps: list[tuple[int, int, int]]) -> None:
+    policy = named(name, max(arms, 3) if name in MORE else arms)
+    arms = policy.arms
+    online = Online(policy, rewards_of(len(steps), policy.units, arms))
+    for mask, told, place in steps:
+        available = np.array([mask >> arm & 1 for arm in range(arms)])
+        if not available.any():
+            available[place % arms] = 1
+        choice = online.ask(available)
+        assert available[choice.arms].all()
+        assert choice.offers["available"].tolist() == available.tolist()
+        if available.sum() == 1:
+            assert choice.note[WHY] == 0
+        check_probabilities(policy, choice)
+        for i in range(min(told, len(online.open))):
+            online.tell((place + i) % len(online.open))
+        assert np.isfinite(numbers(online.memory)).all()
+
+
+def check_probabilities(policy: Any, choice: Choice) -> None:
+    """Check that probabilities are a distribution over the available arms, or that there are none."""
+    chances = choice.offers["probability"]
+    if getattr(policy, "deterministic", False) or isinstance(
+        policy, lb.ThompsonSampling | lb.ChangePointThompson | lb.TraceLearner
+    ):
+        assert np.isnan(chances).all()
+    else:
+        assert (chances[choice.arms] > 0).all()
+        assert (chances[choice.offers["available"] == 0] == 0).all()
+        assert chances.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["random", "epsilon-greedy", "exp3", "exp3-s", "cusum-ucb"])
+def test_probabilities_are_how_often_arms_are_played(name: str) -> None:
+    policy = lb.policy(name, arms=4, **({"forced": 0.3} if name == "cusum-ucb" else {}))
+    online = Online(policy, rewards_of(60, 1, 4))
+    for mask in TABLES["scattered"](60, 4, np.random.default_rng(2)):
+        online.ask(mask)
+        online.tell(0)
+    played = np.zeros(4)
+    choice = Choice.blank(policy)
+    choice.offers["available"] = [1, 0, 1, 1]
+    with np.errstate(all="ignore"):
+        for _ in range(4000):
+            policy.choose(online.memory, np.zeros(0), online.random, choice)
+            played[choice.arms[0]] += 1
+    chances = choice.offers["probability"]
+    assert (np.abs(played / 4000 - chances) <= 4.5 * np.sqrt(chances * (1 - chances) / 4000)).all()
+
+
+@pytest.mark.parametrize(("name", "samples"), [("ts", True), ("lc-ts", True), ("ucb1", False), ("lc-ucb", False)])
+def test_values_of_arms_that_are_not_available_are_those_of_this_round(name: str, samples: bool) -> None:
+    """A choice that is used again has nothing left of the round before, and nothing is sampled for such an arm."""
+    policy = lb.policy(name, arms=3)
+    online = Online(policy, rewards_of(40, 1, 3))
+    for _ in range(40):
+        online.ask([True, True, True])
+        online.tell(0)
+    used, fresh = online.ask([True, True, True]), online.ask([True, True, False])
+    used.offers["available"] = [1, 1, 0]
+    with np.errstate(all="ignore"):
+        policy.choose(online.memory, np.zeros(0), online.random, used)
+    assert np.isfinite(used.offers["value"]).all()
+    np.testing.assert_array_equal(used.offers["value"], fresh.offers["value"])
+    assert np.isnan(used.offers["index"][2]) == samples
+
+
+# --- regret ---
+
+
+class Masked(NamedTuple):
+    """A world, and which arms are available in every round of it."""
+
+    world: Any
+    available: Any
+
+    @property
+    def arms(self) -> int:
+        return int(self.world.arms)
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+        return made._replace(available=np.array(self.available, bool)[:horizon])
+
+
+STEADY = lb.HiddenMarkov(arms=3, states=1, stickiness=1.0, means=[[1.0, 0.6, 0.2]], noise=1e-9)
+# all arms, without the best, the worst alone
+COMING = [[1, 1, 1]] * 2 + [[0, 1, 1]] * 2 + [[0, 0, 1]] * 2
+
+
+def test_regret_is_against_the_best_available_arm() -> None:
+    """UCB1 tries arms 0 and 1, then (without arm 0) arm 2; then it plays the best, of two and of one."""
+    greedy = {"greedy": lb.UCB1(arms=3, exploration=0.0)}
+    for interpreted in (False, True):
+        results = lb.simulate(Masked(STEADY, COMING), greedy, horizon=6, draws=1, repeats=1, interpreted=interpreted)
+        assert results.regret_bins[0, 0] == pytest.approx([0.0, 0.4, 0.4, 0.0, 0.0, 0.0])
+        assert results.optimal_bins[0, 0].tolist() == [1, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_oracles_play_what_is_available(table: str) -> None:
+    generator = np.random.default_rng(3)
+    for arms in (2, 4):
+        world = Masked(lb.HiddenMarkov(arms=arms, stickiness=0.9), TABLES[table](300, arms, generator))
+        names = ["state-oracle", "best-single-arm", "bayes-limit", "random"]
+        oracle, single, limit, random = lb.simulate(world, names, horizon=300, draws=3, repeats=1).regret
+        assert (oracle == 0).all()
+        assert (single >= 0).all()
+        assert limit.sum() < random.sum()
+
+
+def test_the_best_single_arm_is_the_best_of_those_available() -> None:
+    realisation = Masked(STEADY, COMING).realise(6, 2, 0, 0, 0)
+    arms, _ = record_one(lb.BestSingleArm(arms=3, units=2), realisation, stream(0))
+    assert arms.tolist() == [[0, 0]] * 2 + [[1, 1]] * 2 + [[2, 2]] * 2
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        lb.Scripted(arms=3),
+        SummaryLearner(arms=3),
+        BeliefLearner(arms=3),
+        DecodeCommit(3, units=3, interval=3, fingerprints=[[0.1, 0.2, 0.3]]),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_policies_that_need_all_arms_are_refused(policy: Any) -> None:
+    assert isinstance(policy, Oracle) or policy.fixed_arms
+    with pytest.raises(Refusal, match="must be the same in every round"):
+        lb.simulate(Masked(STEADY, COMING), [policy], horizon=6, draws=1, repeats=1)
