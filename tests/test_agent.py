@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import latentbandits as lb
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle
-from latentbandits.testing.policy import numbers
+from latentbandits.testing.base import numbers
 
 ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 
