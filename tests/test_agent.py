@@ -12,7 +12,7 @@ import latentbandits as lb
 from latentbandits.agent.file import saved_fields
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle
-from latentbandits.testing.policy import numbers
+from latentbandits.testing.base import numbers
 
 ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 

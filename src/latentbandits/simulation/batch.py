@@ -221,11 +221,13 @@ def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.n
     return chosen, realisation.context if needed else np.zeros((len(realisation.means), 0)), available
 
 
-def _refuse_wrong(policy: Any, wrong: int) -> None:
-    """Refuse a policy that chose no arm in some round."""
+def _refuse_wrong(policy: Any, choice: Choice, wrong: int) -> None:
+    """Refuse a policy that chose arms in some round which do not exist or are not available."""
     if wrong >= 0:
-        rule = f"available arms from 0 to {policy.arms - 1}"
-        raise Refusal(type(policy).__name__, f"choice in round {wrong}", "no such arm", rule)
+        arms = ", ".join(map(str, np.flatnonzero(choice.offers["available"])))
+        raise Refusal(
+            type(policy).__name__, f"choice in round {wrong}", choice.arms, f"among the available arms {arms}"
+        )
 
 
 class Player:
@@ -243,7 +245,7 @@ class Player:
         args = self.arguments(realisation, random, regret, optimal, counts)
         if self._run is None:
             self._run = machine_code(play, *args)
-        _refuse_wrong(args[0], self._run(*args))
+        _refuse_wrong(args[0], args[1], self._run(*args))
 
     def arguments(self, realisation: Realisation, random: np.ndarray, *results: np.ndarray) -> tuple[Any, ...]:
         """Return the arguments of the loop."""
@@ -287,7 +289,7 @@ def _record(
     run = plain(record) if interpreted else fast(record)
     blank = Choice.blank(chosen)
     wrong = run(chosen, chosen.init(), blank, realisation.rewards, context, available, random, played, arms, why)
-    _refuse_wrong(chosen, wrong)
+    _refuse_wrong(chosen, blank, wrong)
     return arms, why
 
 

@@ -9,44 +9,17 @@ from latentbandits.agent import Agent
 from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import stream
 from latentbandits.settings import describe
-from latentbandits.simulation.batch import prepare, record_one
-from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.simulation.batch import record_one
+from latentbandits.testing.availability import AvailabilityChecks
+from latentbandits.testing.base import copied, numbers
 
 
-def numbers(memory: Any) -> np.ndarray:
-    """Return all numbers of a memory, records included, one after the other."""
-    parts = [part[name] for part in memory for name in part.dtype.names or (...,)]
-    return np.concatenate([part.astype(np.float64).ravel() for part in parts])
-
-
-class PolicyChecks:
+class PolicyChecks(AvailabilityChecks):
     """Inherit it in a pytest class and return a policy (or an oracle) from `policy`.
 
-    `rounds` is how long each check plays; `world` may be overridden where the policy needs a particular one.
+    `rounds` is how long each check plays; `world` may be overridden where the policy needs a particular one. Checks with arms that come
+    and go are skipped for a policy with the trait `fixed_arms`, those of a new arm for one that refuses to take one.
     """
-
-    rounds = 400
-
-    def policy(self) -> Any:
-        """Return the policy to check."""
-        raise NotImplementedError
-
-    def world(self) -> Any:
-        """Return the world to play in."""
-        arms, covariates = self.policy().arms, getattr(self.policy(), "covariates", 0)
-        reveal = "state" if covariates else "nothing"
-        return HiddenMarkov(arms=arms, states=covariates or 5, stickiness=0.95, noise=0.1, reveal=reveal)
-
-    def learns(self) -> bool:
-        """Return whether rewards teach the policy anything about the arms; override it for one that ignores them."""
-        return True
-
-    def _ready(self) -> tuple[Any, Realisation, np.ndarray]:
-        """Return the policy (an oracle is given the truth), a realisation for it, and what it may observe there."""
-        policy = self.policy()
-        realisation = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
-        chosen, context, _ = prepare(policy, realisation)
-        return chosen, realisation, context
 
     def test_memory_is_a_tuple_of_arrays(self) -> None:
         """Anything else could be neither compiled nor saved."""
@@ -137,7 +110,7 @@ class PolicyChecks:
     @staticmethod
     def _after(policy: Any, memory: Any, choice: Choice, arm: int) -> np.ndarray:
         """Return a copy of the memory that has learned a reward of an arm instead of the chosen one."""
-        copy = type(memory)(*(part.copy() for part in memory))
+        copy = copied(memory)
         other = Choice(np.full(policy.units, arm), choice.features.copy(), choice.note.copy(), choice.offers.copy())
         policy.learn(copy, other, np.full(policy.units, 0.77))
         return numbers(copy)

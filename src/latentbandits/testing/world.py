@@ -20,6 +20,22 @@ class WorldChecks:
         realisation: Realisation = self.world().realise(self.rounds, units, seed, draw, repeat)
         return realisation
 
+    @staticmethod
+    def _available(realisation: Realisation) -> np.ndarray:
+        """Return which arms may be played, (rounds, arms)."""
+        given = realisation.available
+        return np.ones(realisation.means.shape, bool) if given is None else np.asarray(given)
+
+    def test_every_round_has_an_available_arm(self) -> None:
+        """`available` is None for a world whose arms always are, else a row of booleans, or of 0 and 1, for every round."""
+        available = self._available(self._realised(units=2))
+        wanted = (self.rounds, self.world().arms)
+        assert available.shape == wanted, f"available has shape {available.shape} but must have {wanted}"
+        assert available.dtype.kind in "bui", f"available has type {available.dtype} but must have bool or integers"
+        assert np.isin(available, (0, 1)).all(), "available has numbers other than 0 and 1"
+        empty = np.flatnonzero(~available.any(axis=1))
+        assert len(empty) == 0, f"no arm is available in round {empty[0]} but every round must have at least one"
+
     def test_shapes(self) -> None:
         """One row per round; arrays that compiled code can read."""
         arms = self.world().arms
@@ -41,6 +57,7 @@ class WorldChecks:
         again = self._realised(draw=3, repeat=1)
         for old, new in zip(first[:4], again[:4], strict=True):
             np.testing.assert_array_equal(old, new)
+        np.testing.assert_array_equal(self._available(first), self._available(again))
 
     def test_units_share_all_but_the_noise(self) -> None:
         """A policy with two units meets the same world as one with a single unit."""
@@ -48,6 +65,7 @@ class WorldChecks:
         np.testing.assert_array_equal(one.means, two.means)
         np.testing.assert_array_equal(one.states, two.states)
         np.testing.assert_array_equal(one.context, two.context)
+        np.testing.assert_array_equal(self._available(one), self._available(two))
 
     def test_a_longer_realisation_begins_like_a_shorter_one(self) -> None:
         """Rounds do not depend on those that come after them."""
@@ -55,6 +73,7 @@ class WorldChecks:
         short = self.world().realise(self.rounds // 2, 1, 1, 0, 0)
         np.testing.assert_array_equal(short.means, long.means[: self.rounds // 2])
         np.testing.assert_array_equal(short.rewards, long.rewards[: self.rounds // 2])
+        np.testing.assert_array_equal(self._available(short), self._available(long)[: self.rounds // 2])
 
     def test_truth_fits_the_realisation(self) -> None:
         """What oracles are given is a proper chain over the realisation's arms."""
