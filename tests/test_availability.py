@@ -17,7 +17,7 @@ from latentbandits.protocols import WHY, Choice, Oracle, Realisation
 from latentbandits.random import stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
-from latentbandits.testing.policy import numbers
+from latentbandits.testing.base import numbers
 from tests.twins import TABLES, assert_same, realise
 
 # Settings that no name stands for
