@@ -28,12 +28,12 @@ def write_whole(path: Path, content: bytes) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock that one process (and one thread) has at a time; it ends with the process, even if that is killed.
 
-    Where the file system has no locks nothing is held.
+    Where the file cannot be made, or the file system has no locks, nothing is held.
     """
-    with open(path, "ab") as file:
+    with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
-            _wait_for(file)
-        yield  # closing the file gives the lock back
+            _wait_for(held.enter_context(open(path, "ab")))  # closing the file gives the lock back
+        yield
 
 
 def _wait_for(file: BinaryIO) -> None:
