@@ -31,6 +31,7 @@ from latentbandits.compiled.background import fill
 fill(sys.stdin.buffer)
 """
 _waiting: dict[Any, list[Done]] = {}  # by the codes that are under way
+_given_up: set[Any] = set()  # what another process could not make
 _guard = threading.Lock()
 _one_child = threading.Lock()
 _leaving = threading.Event()
@@ -50,13 +51,19 @@ def in_background(jobs: Sequence[Job], done: Done) -> bool:
     jobs : sequence of pairs
         A function and example arguments, of which only the types matter.
     done : callable
-        Called once with the machine code of each job, in a thread that holds none of our locks; at once, by this thread, if this process
-        has them already; never if they cannot be made or the program ends before.
+        Called once with the machine code of each job, in another thread that holds none of our locks; never if it cannot be made or the
+        program ends before.
 
     Returns
     -------
     bool
         Whether machine code may come.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import in_background
+    >>> in_background([(max, (1, 2))], done=print)  # not of this package
+    False
     """
     codes = [Code(function, args) for function, args in jobs]
     if not installed() or disabled() or any(code.outside for code in codes):
@@ -69,6 +76,8 @@ def in_background(jobs: Sequence[Job], done: Done) -> bool:
     _leave_properly()
     key = tuple(code.key for code in codes)
     with _guard:
+        if key in _given_up:
+            return False
         waiting = _waiting.setdefault(key, [])
         waiting.append(done)
         first = len(waiting) == 1
@@ -95,6 +104,8 @@ def _make(codes: list[Code], key: Any) -> None:
     finally:
         with _guard:
             waiting = _waiting.pop(key, [])
+            if not made:
+                _given_up.add(key)
     for done in waiting if made else ():
         done(made)
 
