@@ -316,7 +316,7 @@ def test_regret_is_against_the_best_available_arm() -> None:
 @pytest.mark.parametrize("table", TABLES)
 def test_oracles_play_what_is_available(table: str) -> None:
     generator = np.random.default_rng(3)
-    for arms in (2, 4):
+    for arms in (3, 4):
         world = Masked(lb.HiddenMarkov(arms=arms, stickiness=0.9), TABLES[table](300, arms, generator))
         names = ["state-oracle", "best-single-arm", "bayes-limit", "random"]
         oracle, single, limit, random = lb.simulate(world, names, horizon=300, draws=3, repeats=1).regret

@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
-from latentbandits.agent import Agent
 from latentbandits.policies.state_library.particles import prune
+from latentbandits.protocols import Choice
+from latentbandits.random import stream
 
 # --- exact Bayes: a sum over all ways to assign rounds to states ---
 
@@ -112,17 +113,20 @@ def test_nothing_pruned_is_exact_bayes(noise: float, units: int, rounds: int, ur
     policy = lb.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
     apart = 0  # rounds in which units played different arms
     for seed in range(3):
-        agent = Agent(policy, seed=seed)
+        memory, random, choice = policy.init(), stream(seed), Choice.blank(policy)
         rewards = np.random.default_rng(seed).normal([[[0.2, 0.8]], [[0.9, 0.1]]] * 3, noise, (6, units, 2))
         observed: list[tuple[Sequence[int], Sequence[float]]] = []
-        for t in range(rounds):
-            decision = agent.ask()
-            assert agent.memory.value == pytest.approx(values_by_paths(policy, observed), abs=1e-9)
-            observed.append((decision.arms, [float(rewards[t, unit, arm]) for unit, arm in enumerate(decision.arms)]))
-            agent.tell(decision, observed[-1][1])
-        agent.ask()
-        assert agent.belief.particles == sum(1 for _ in paths(rounds))
-        assert agent.memory.value == pytest.approx(values_by_paths(policy, observed), abs=1e-9)
+        for t in range(rounds + 1):
+            with np.errstate(over="ignore"):
+                policy.choose(memory, np.zeros(0), random, choice)
+            values = choice.features[1:]  # those of the library alone
+            assert values == pytest.approx(values_by_paths(policy, observed), abs=1e-9)
+            assert choice.offers["value"].tolist() == values.tolist()
+            if t < rounds:
+                received = rewards[t, range(units), choice.arms]
+                observed.append((choice.arms.tolist(), received.tolist()))
+                policy.learn(memory, choice, received)
+        assert policy.belief(memory).particles == sum(1 for _ in paths(rounds))
         apart += sum(len(set(arms)) > 1 for arms, _ in observed)
     assert (apart > 0) == (units > 1)
 
