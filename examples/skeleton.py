@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign
-from latentbandits.protocols import Choice, record_type
+from latentbandits.protocols import Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within, checked
 
@@ -19,6 +19,7 @@ class Memory(NamedTuple):
     usual: np.ndarray  # running mean reward of each arm
 
 
+@traits(deterministic=True)
 @checked
 class WinStayLoseShift(NamedTuple):
     """Stay with an arm while it pays at least its usual reward less a tolerance; else try the next arm.
@@ -45,8 +46,13 @@ class WinStayLoseShift(NamedTuple):
         return Memory(np.zeros(1, Scalars), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Write one arm per unit into the choice."""
-        assign(memory.scalars[0].arm, choice)
+        """Write one arm per unit into the choice, only of those that are available, and what every arm is expected to pay."""
+        arm = memory.scalars[0].arm
+        while not choice.offers[arm].available:
+            arm = (arm + 1) % self.arms
+        assign(arm, choice)
+        for each in range(self.arms):
+            choice.offers[each].value = memory.usual[each]
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn from one reward per unit. The choice may be an old one: rewards can come late."""

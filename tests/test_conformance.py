@@ -1,14 +1,17 @@
 """Every policy of the package goes through the suite that user code inherits."""
 
 from typing import Any, NamedTuple
+from unittest import SkipTest
 
 import numpy as np
 import pytest
 
 import latentbandits as lb
 from latentbandits.compiled import CompileError
+from latentbandits.policies.arms import available, nth_available
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Choice
+from latentbandits.protocols import WHY, Choice, traits
+from latentbandits.random import below
 from latentbandits.testing import PolicyChecks
 
 VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} | {
@@ -44,7 +47,7 @@ class Counted(NamedTuple):
 
 
 class Modest(NamedTuple):
-    """A policy of user code that keeps to the rules; those below break one each."""
+    """A policy of user code that keeps to the rules: the available arm that was played least. Those below break one rule each."""
 
     arms: int = 2
     units: int = 1
@@ -53,7 +56,11 @@ class Modest(NamedTuple):
         return Counted(np.zeros(self.arms))
 
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
-        choice.arms[0] = 0
+        best = -1
+        for arm in range(self.arms):
+            if choice.offers[arm].available and (best < 0 or memory.counts[arm] < memory.counts[best]):
+                best = arm
+        choice.arms[0] = best
 
     def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
         memory.counts[choice.arms[0]] += 1
@@ -74,6 +81,109 @@ class NeverLearns(Modest):
         pass
 
 
+class Stubborn(Modest):
+    """It plays the arm that was played least, available or not."""
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = 0 if memory.counts[0] < memory.counts[1] else 1
+
+
+class Restless(Modest):
+    """It always probes."""
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = nth_available(choice, 0)
+        choice.note[WHY] = 1
+
+
+class Presumptuous(Modest):
+    """It makes all arms available."""
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = nth_available(choice, 0)
+        choice.offers[1].available = 1
+
+
+class Diverging(Modest):
+    """What it remembers is not finite once a single arm was available."""
+
+    def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
+        if available(choice) == 1:
+            memory.counts[0] = np.inf
+
+
+class Hidden(NamedTuple):
+    counts: np.ndarray
+    latest: np.ndarray
+
+
+class Scratchy(Modest):
+    """It says that a field need not be saved, and reads it."""
+
+    scratch = ("latest",)
+
+    def init(self) -> Hidden:  # type: ignore[override]
+        return Hidden(np.zeros(self.arms), np.zeros(1))
+
+    def choose(self, memory: Hidden, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:  # type: ignore[override]
+        memory.latest[0] += 1
+        choice.arms[0] = nth_available(choice, int(memory.latest[0] // 7) % available(choice))
+
+
+@traits(deterministic=True)
+class Pretending(Modest):
+    """It says that it chooses without chance, and does not."""
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = nth_available(choice, below(random, available(choice)))
+
+
+class Sampled(NamedTuple):
+    """Every available arm is equally likely; the probabilities that it writes of the first and the last of them may be wrong."""
+
+    arms: int = 3
+    units: int = 2
+    first: float = 0.0
+    last: float = 0.0
+
+    def init(self) -> Counted:
+        return Counted(np.zeros(self.arms))
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        number = available(choice)
+        for n in range(number):
+            choice.offers[nth_available(choice, n)].probability = 1.0 / number
+        if number > 1:
+            choice.offers[nth_available(choice, 0)].probability += self.first
+            choice.offers[nth_available(choice, number - 1)].probability += self.last
+        for unit in range(self.units):
+            choice.arms[unit] = nth_available(choice, below(random, number))
+
+    def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
+        memory.counts[choice.arms[0]] += 1
+
+
+class Forgetful(Modest):
+    """It forgets everything when it is given a new arm."""
+
+    def grow(self, memory: Counted) -> Counted:
+        return self._replace(arms=self.arms + 1).init()
+
+
+class Crowded(Modest):
+    """It counts arms that are not available among those that take turns."""
+
+    def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+        choice.arms[0] = nth_available(choice, int(memory.counts.sum()) % self.arms % available(choice))
+
+
+class Infinite(Modest):
+    """What it remembers of a new arm is not finite."""
+
+    def grow(self, memory: Counted) -> Counted:
+        return Counted(np.append(memory.counts, np.inf))
+
+
 def checks_of(policy: Any) -> PolicyChecks:
     checks = PolicyChecks()
     checks.policy = lambda: policy  # type: ignore[method-assign]
@@ -91,3 +201,68 @@ def test_a_policy_that_never_learns_is_caught() -> None:
     checks_of(Modest()).test_learning_is_about_the_choice_it_is_given()
     with pytest.raises(AssertionError):
         checks_of(NeverLearns()).test_learning_is_about_the_choice_it_is_given()
+
+
+PLAYS, LATE = "plays_available_arms_alone", "late_rewards_while_arms_come_and_go"
+SCRATCH, CHANCE = "scratch_is_rebuilt_while_arms_come_and_go", "the_arms_are_as_random_as_it_says"
+LOSES, LIKE = "a_new_arm_loses_nothing", "a_new_arm_is_one_like_the_others"
+AVAILABILITY = (PLAYS, LATE, SCRATCH, CHANCE, LOSES, LIKE)
+
+
+@pytest.mark.parametrize("policy", [Modest(), Sampled(), Modest(arms=4), lb.EXP3(arms=3, units=2, share=0.01)])
+@pytest.mark.parametrize("check", AVAILABILITY)
+def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> None:
+    getattr(checks_of(policy), f"test_{check}")()
+
+
+@pytest.mark.parametrize(
+    ("policy", "check", "sentence"),
+    [
+        (Stubborn(), PLAYS, r"Stubborn: choice in round \d+ is \[\d\] but must be among the available arms \d"),
+        (Stubborn(), LATE, r"Stubborn plays arm \d, which is not available, in round \d+: choose among the arms with"),
+        (
+            Restless(),
+            PLAYS,
+            r"Restless probes in round \d+ with one available arm: it must play it with note\[WHY\] = 0",
+        ),
+        (Restless(), LATE, "Restless probes with one available arm in round"),
+        (
+            Presumptuous(),
+            LATE,
+            "Presumptuous changes choice.offers.arm..available, which belongs to the caller, in round",
+        ),
+        (Diverging(), LATE, "Diverging remembers numbers that are not finite after late rewards of masked rounds"),
+        (Scratchy(), SCRATCH, "scratch is not rebuilt before it is read"),
+        (Pretending(), CHANCE, r"Pretending has the trait deterministic but plays \[\(0,\), \(1,\)\] from one memory"),
+        (
+            Sampled(first=0.03, last=-0.03),
+            CHANCE,
+            r"writes probability 0.\d+ for arm \d in round \d+ but unit 0 plays it",
+        ),
+        (
+            Sampled(first=-0.1),
+            CHANCE,
+            "writes probabilities of the available arms that sum to 0.9 instead of 1 in round",
+        ),
+        (Sampled(first=np.nan), CHANCE, "writes some probabilities and not others in round"),
+        (Sampled(first=0.6, last=-0.6), CHANCE, "writes a negative probability in round"),
+        (Forgetful(), LOSES, r"Forgetful plays otherwise in round \d+ once it has a new arm that is not available"),
+        (Crowded(), LOSES, r"Crowded plays otherwise in round \d+ once it has a new arm that is not available"),
+        (Infinite(), LIKE, "Infinite remembers numbers that are not finite after it was given a new arm"),
+    ],
+)
+def test_a_policy_that_breaks_a_rule_of_availability_is_caught(policy: Any, check: str, sentence: str) -> None:
+    with pytest.raises((AssertionError, lb.Refusal), match=sentence):
+        getattr(checks_of(policy), f"test_{check}")()
+
+
+@pytest.mark.parametrize("check", AVAILABILITY)
+def test_fixed_arms_are_skipped_with_the_reason(check: str) -> None:
+    with pytest.raises(SkipTest, match="Scripted has fixed_arms: all its arms are needed in every round"):
+        getattr(checks_of(lb.Scripted(arms=2)), f"test_{check}")()
+
+
+@pytest.mark.parametrize("check", [LOSES, LIKE])
+def test_a_policy_that_refuses_a_new_arm_is_skipped_with_its_sentence(check: str) -> None:
+    with pytest.raises(SkipTest, match="ABTest: new arm is 2 but must be there from the start"):
+        getattr(checks_of(lb.ABTest(arms=2, test=5)), f"test_{check}")()

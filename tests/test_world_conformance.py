@@ -1,5 +1,8 @@
 """Every world of the package passes the suite that user code inherits."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -37,3 +40,52 @@ class TestWorlds(WorldChecks):
 
     def world(self) -> Any:
         return WORLDS[self.name]
+
+
+@dataclass
+class Changed:
+    """A world whose available arms break a rule."""
+
+    available: Callable[..., Any]
+    arms: int = 2
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> lb.Realisation:
+        made = lb.Drift().realise(horizon, units, seed, draw, repeat)
+        return made._replace(available=self.available(horizon, units))
+
+
+def checks_of(world: Any) -> WorldChecks:
+    checks = WorldChecks()
+    checks.world = lambda: world  # type: ignore[method-assign]
+    return checks
+
+
+EVERY = "every_round_has_an_available_arm"
+ticks = count()
+
+
+@pytest.mark.parametrize(
+    ("available", "check", "sentence"),
+    [
+        (lambda rounds, _: np.arange(rounds)[:, None] != [7, 7], EVERY, "no arm is available in round 7 but every"),
+        (
+            lambda rounds, _: np.ones((rounds, 3), bool),
+            EVERY,
+            r"available has shape \(300, 3\) but must have \(300, 2\)",
+        ),
+        (lambda rounds, _: np.ones((rounds, 2)), EVERY, "available has type float64 but must have bool or integers"),
+        (lambda rounds, _: np.full((rounds, 2), 3), EVERY, "available has numbers other than 0 and 1"),
+        (lambda rounds, _: np.tile([1, next(ticks) < 2], (rounds, 1)), "depends_on_its_arguments_alone", "not equal"),
+        (lambda rounds, units: np.tile([1, units % 2], (rounds, 1)), "units_share_all_but_the_noise", "not equal"),
+        (
+            lambda rounds, _: np.tile([1, rounds % 4 > 0], (rounds, 1)),
+            "a_longer_realisation_begins_like_a_shorter_one",
+            "not equal",
+        ),
+    ],
+)
+def test_a_world_that_breaks_a_rule_of_availability_is_caught(available: Any, check: str, sentence: str) -> None:
+    checks = checks_of(Changed(lambda rounds, units: np.ones((rounds, 2), np.uint8)))
+    getattr(checks, f"test_{check}")()
+    with pytest.raises(AssertionError, match=sentence):
+        getattr(checks_of(Changed(available)), f"test_{check}")()

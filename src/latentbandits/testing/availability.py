@@ -150,7 +150,7 @@ class AvailabilityChecks(PolicySuite):
         assert np.isfinite(said).all(), f"{name} writes some probabilities and not others in round {t}: {said}"
         assert (said >= 0).all(), f"{name} writes a negative probability in round {t}: {said}"
         assert abs(said.sum() - 1) < 1e-9, (
-            f"{name} writes probabilities of the available arms that sum to {said.sum()} instead of 1 in round {t}"
+            f"{name} writes probabilities of the available arms that sum to {said.sum():.6g} instead of 1 in round {t}"
         )
         for unit, shares in enumerate(self._redrawn(policy, memory, context, realisation, t)):
             for arm, probability in zip(open_arms, said, strict=True):
