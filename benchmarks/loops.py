@@ -11,7 +11,7 @@ import numpy as np
 import latentbandits as lb
 from benchmarks import yardstick
 from benchmarks.figures import Figure, say, seconds
-from latentbandits.compiled import fast
+from latentbandits.compiled import machine_code
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
@@ -74,15 +74,10 @@ def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Realisation:
 def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
     """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
     policy, context, available = prepare(contestant, realisation)
-    loop, blank, random = fast(play, policy), Choice.blank(policy), stream(0)
     regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
-    return Run(
-        lambda: loop(
-            policy, blank, realisation.means, realisation.rewards, context, available, random, regret, optimal, counts
-        ),
-        regret,
-        counts,
-    )
+    means, rewards, results = realisation.means, realisation.rewards, (regret, optimal, counts)
+    args = (policy, Choice.blank(policy), means, rewards, context, available, stream(0), *results)
+    return Run(partial(machine_code(play, *args), *args), regret, counts)
 
 
 def _verify(kernel: yardstick.Kernel, realisations: list[lb.Realisation]) -> None:

@@ -19,7 +19,8 @@ from latentbandits.experiments.registry import IDS, experiment
 from latentbandits.policies.registry import REGISTRY
 
 ENGINE = {
-    "compiled", "markers", "protocols", "random", "settings", "simulation.batch", "simulation.loop", "simulation.results",
+    "compiled.background", "compiled.cache", "compiled.compiler", "extras", "files", "markers", "protocols", "random",
+    "settings", "simulation.batch", "simulation.loop", "simulation.results",
 }  # fmt: skip
 UCB1 = ENGINE | {"policies.arms", "policies.ucb1"}
 KEYS = """

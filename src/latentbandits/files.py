@@ -28,21 +28,21 @@ def write_whole(path: Path, content: bytes) -> None:
 def locked(path: Path, keep: bool = True) -> Iterator[None]:
     """Hold a lock that one process (and one thread) has at a time; it ends with the process, even if that is killed.
 
-    Where the file system has no locks nothing is held. The empty file that is locked stays there unless `keep` is False.
+    Where the file cannot be made, or the file system has no locks, nothing is held. The empty file that is locked stays there unless `keep`
+    is False.
     """
-    while True:
-        with open(path, "ab") as file:
-            with contextlib.suppress(OSError):
-                _wait_for(file)
-            if not keep and not _is_at(path, file):
-                continue  # whoever held it before has removed it
-            try:
-                yield  # closing the file gives the lock back
-            finally:
-                if not keep:
-                    with contextlib.suppress(OSError):  # Windows removes no open file
-                        path.unlink()
-            return
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            _wait_for(file := held.enter_context(open(path, "ab")))  # closing the file gives the lock back
+            while not keep and not _is_at(path, file):  # whoever held it before has removed it
+                held.pop_all().close()
+                _wait_for(file := held.enter_context(open(path, "ab")))
+        try:
+            yield
+        finally:
+            if not keep:
+                with contextlib.suppress(OSError):  # Windows removes no open file
+                    path.unlink()
 
 
 def _is_at(path: Path, file: BinaryIO) -> bool:

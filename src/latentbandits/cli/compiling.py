@@ -104,6 +104,6 @@ def sentence(codes: list[Code]) -> str:
     return f"compiling {names}; this usually takes about {max(1, round(usual(codes)))} s, {kept}"
 
 
-def shown(message: Warning | str, category: type[Warning], *_: object) -> None:
+def shown(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print a warning as a sentence, without the line of code that it comes from."""
     print(message if issubclass(category, CacheWarning) else f"{category.__name__}: {message}", file=sys.stderr)

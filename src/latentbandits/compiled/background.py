@@ -5,6 +5,7 @@ daemon thread waits for it, imports numba and loads the code, which takes about 
 """
 
 import atexit
+import functools
 import io
 import os
 import pickle
@@ -30,9 +31,13 @@ from latentbandits.compiled.background import fill
 fill(sys.stdin.buffer)
 """
 _waiting: dict[Any, list[Done]] = {}  # by the codes that are under way
+_given_up: set[Any] = set()  # what another process could not make
 _guard = threading.Lock()
 _one_child = threading.Lock()
 _leaving = threading.Event()
+_useless: list[
+    subprocess.Popen[bytes]
+] = []  # children that fill a private folder, which nobody needs once this process ends
 
 
 def in_background(jobs: Sequence[Job], done: Done) -> bool:
@@ -46,13 +51,19 @@ def in_background(jobs: Sequence[Job], done: Done) -> bool:
     jobs : sequence of pairs
         A function and example arguments, of which only the types matter.
     done : callable
-        Called once with the machine code of each job, in a thread that holds none of our locks; at once, by this thread, if this process
-        has them already; never if they cannot be made or the program ends before.
+        Called once with the machine code of each job, in another thread that holds none of our locks; never if it cannot be made or the
+        program ends before.
 
     Returns
     -------
     bool
         Whether machine code may come.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import in_background
+    >>> in_background([(max, (1, 2))], done=print)  # not of this package
+    False
     """
     codes = [Code(function, args) for function, args in jobs]
     if not installed() or disabled() or any(code.outside for code in codes):
@@ -62,8 +73,11 @@ def in_background(jobs: Sequence[Job], done: Done) -> bool:
         return False
     if where.private and not all(code.ready for code in codes):
         warn_once()
+    _leave_properly()
     key = tuple(code.key for code in codes)
     with _guard:
+        if key in _given_up:
+            return False
         waiting = _waiting.setdefault(key, [])
         waiting.append(done)
         first = len(waiting) == 1
@@ -90,6 +104,8 @@ def _make(codes: list[Code], key: Any) -> None:
     finally:
         with _guard:
             waiting = _waiting.pop(key, [])
+            if not made:
+                _given_up.add(key)
     for done in waiting if made else ():
         done(made)
 
@@ -101,23 +117,20 @@ def _compile_elsewhere(codes: list[Code]) -> None:
     content = io.BytesIO()
     pickle.dump(sys.path, content)
     _Pickler(content).dump([(code.function, code.args) for code in codes])
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", _CHILD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "LATENTBANDITS_CACHE": str(where.root)},
-        start_new_session=True,  # an interrupt from the keyboard ends the program, not what the next start would need
-    )
-    if where.private:  # of no use to a later start
-        atexit.register(_end, process)
+    with _guard:
+        if _leaving.is_set():
+            return
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _CHILD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "LATENTBANDITS_CACHE": str(where.root)},
+            start_new_session=True,  # an interrupt from the keyboard ends the program, not what its next start needs
+        )
+        _useless.extend([process] if where.private else [])
     process.communicate(content.getvalue())
-    atexit.unregister(_end)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
+    _useless.clear()
 
 
 def fill(source: BinaryIO) -> None:
@@ -145,10 +158,19 @@ def _empty(kind: Any, axes: int, writeable: bool) -> np.ndarray:
     return made
 
 
-@atexit.register
+@functools.cache
+def _leave_properly() -> None:
+    """See to the end of the process, before the private folder is removed: the last that is registered is the first to run."""
+    atexit.register(_leave)
+
+
 def _leave() -> None:
-    """Let a thread that loads machine code finish: ended in the midst of LLVM it would take the whole process with it."""
-    _leaving.set()
+    """Start nothing more, and let a thread that loads machine code finish: ended inside LLVM it would take the process with it."""
+    with _guard:
+        _leaving.set()
+    for process in [*_useless]:
+        process.kill()
+        process.wait()
     with compiling:
         pass
 
@@ -157,6 +179,7 @@ def _forget() -> None:
     """Begin again in a forked process, which has none of the threads."""
     global _guard, _one_child
     _waiting.clear()
+    _useless.clear()
     _guard, _one_child = threading.Lock(), threading.Lock()
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from latentbandits.compiled.cache import Code, disabled, installed, place
+from latentbandits.compiled.cache import Code, disabled, installed, place, warn_once
 from latentbandits.extras import missing
 
 
@@ -180,8 +180,13 @@ def _compile_silently(code: Code) -> Callable[..., Any]:
     made = _dispatcher(code.function, not code.outside)
     _register()
     signature = tuple(typeof(arg) for arg in code.args)
-    with _explained(code.outside), code.compiled_once():
-        made.compile(signature)
+    try:
+        with _explained(code.outside), code.compiled_once():
+            made.compile(signature)
+    except OSError:  # a full disk, say: numba has compiled it but could not keep it
+        if signature not in made.overloads:
+            raise
+        warn_once()
     return made.overloads[signature].entry_point  # type: ignore[no-any-return]
 
 
