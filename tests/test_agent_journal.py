@@ -70,6 +70,7 @@ def test_twenty_thousand_records() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::latentbandits.OpenDecisionsWarning")
 def test_a_million_records() -> None:
     replay(1_000_000)
 

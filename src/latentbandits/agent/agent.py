@@ -110,9 +110,10 @@ class Agent:
         seed = whole("Agent", "seed", seed, least=0)
         mix = mixing(made, names, seed, floor, holdback, control)
         most = whole("Agent", "max_open", max_open, least=1)
-        self._begin(Contents.fresh(made, stream(seed), names, mix, most), journal, compiled)
+        self._begin(Contents.fresh(made, stream(seed), names, mix, most), journal)
+        self._bind(compiled)
 
-    def _begin(self, contents: Contents, journal: Journal | None, compiled: bool | None) -> None:
+    def _begin(self, contents: Contents, journal: Journal | None) -> None:
         """Begin with what a file holds, or would hold."""
         self._player = Player(contents)
         self._last = int(contents.newest[:TIME_DIGITS], 16) if is_id(contents.newest) else EARLIEST
@@ -124,7 +125,6 @@ class Agent:
         self._units, self._covariates = contents.policy.units, getattr(contents.policy, "covariates", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         refuse_in_children(self)
-        self._bind(compiled)
 
     def _bind(self, compiled: bool | None) -> None:
         """Run machine code, if wanted: now, or from when it is there."""
@@ -391,6 +391,7 @@ class Agent:
         """
         contents, revision = file.read(Path(path), policy)
         made: Self = cls.__new__(cls)
-        made._begin(contents, journal, compiled)
+        made._begin(contents, journal)
+        made._bind(compiled)
         made._revisions[Path(os.path.realpath(path))] = revision
         return made
