@@ -90,8 +90,8 @@ class StateLibrary(NamedTuple):
     With several units the first plays the arm with the highest index and the others the arm with the highest expected reward.
 
     Only available arms are compared, worth a test or tried once more, and `patience` counts them. Until the scale of rewards is known the
-    available arms take turns by the number of rounds learned; it is known after as many rounds as arms are available, two at least, and once
-    two rewards differ. A new arm is untried in every remembered state.
+    available arms take turns by the number of rounds learned. It is known after as many rounds as arms are available, two at least, and
+    once two rewards differ. A new arm is untried in every remembered state.
 
     Parameters
     ----------
