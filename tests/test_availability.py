@@ -26,6 +26,8 @@ MORE: dict[str, Any] = {
     "trace-one-hot": lb.TraceLearner(arms=3, units=2, lag="one-hot", interval=9, fingerprint=True, thompson=True),
     "trace-probe-set": lb.TraceLearner(arms=3, units=2, gated=True, fingerprint=True, probe_set=(2, 0)),
     "probe-commit-surprise": lb.ProbeCommit(arms=3, units=2, interval=12, surprise=0.3),
+    "glr-ucb-turns": lb.GLRUCB(arms=3, forced=0.3),
+    "m-ucb-turns": lb.MonitoredUCB(arms=3, units=2, forced=0.1),
     "library-of-two-units": lb.StateLibrary(arms=3, units=2, states=4, patience=5),
     "library-with-a-range": lb.StateLibrary(arms=3, low=0.0, high=1.0),
 }

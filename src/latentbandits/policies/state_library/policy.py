@@ -40,7 +40,7 @@ _NET = 0.1  # share of all rounds after which an arm that was never played since
 def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
     """Return the available arm that was not played for longest if that is too long ago, else -1.
 
-    Too long: arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later
+    Too long: available arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later
     """
     core = memory.core[0]
     oldest = nth_available(choice, 0)
@@ -88,6 +88,10 @@ class StateLibrary(NamedTuple):
     transitions are all learned, and decisions do not depend on the unit or the zero of rewards.
 
     With several units the first plays the arm with the highest index and the others the arm with the highest expected reward.
+
+    Only available arms are compared, worth a test or tried once more, and `patience` counts them. Until the scale of rewards is known the
+    available arms take turns by the number of rounds learned. It is known after as many rounds as arms are available, two at least, and
+    once two rewards differ. A new arm is untried in every remembered state.
 
     Parameters
     ----------
