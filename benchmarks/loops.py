@@ -78,7 +78,7 @@ def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
     regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
     return Run(
         lambda: loop(
-            policy, blank, realisation.means, realisation.rewards, context, available, random, regret, optimal, counts
+            policy, blank, realisation.offered, realisation.rewards, context, available, random, regret, optimal, counts
         ),
         regret,
         counts,
