@@ -210,7 +210,7 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
 def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return the policy that will play this realisation (an oracle is given the truth first), the context that it may see, and the arms."""
     chosen: Any = contestant.informed(realisation) if hasattr(contestant, "informed") else contestant
-    available = np.empty((0, chosen.arms), bool)
+    available = np.empty((len(realisation.means), 0), bool)
     if realisation.available is not None:
         if chosen is contestant:  # an oracle was given the availability
             refuse_fixed(chosen)

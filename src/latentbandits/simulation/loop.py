@@ -4,20 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.compiled import kernel
 from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice
 from latentbandits.random import Stream
 
 # Slots of `counts`; a slot per gate follows
 PROBES, PROBE_ROUNDS, FIRST_GATE = 0, 1, 2
 COUNTS = ("probes", "probe_rounds", *(f"{REASONS[gate]}_gate" for gate in GATES))
-
-
-@kernel
-def offer(choice: Choice, available: np.ndarray) -> None:
-    """Offer the arms that are available."""
-    for arm in range(len(available)):
-        choice.offers[arm].available = available[arm]
 
 
 def play(
@@ -34,8 +26,8 @@ def play(
 ) -> int:
     """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
-    The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no rows where
-    all arms always are. A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns
+    The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no columns
+    where all arms always are. A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns
     -1, or the round in which the policy chose an arm that does not exist or is not available.
     """
     memory = policy.init()
@@ -50,8 +42,8 @@ def play(
         for t in range(first, end):
             for i in range(context.shape[1]):
                 observed[i] = context[t, i]
-            if len(available) > 0:
-                offer(choice, available[t])
+            for arm in range(available.shape[1]):
+                choice.offers[arm].available = available[t, arm]
             policy.choose(memory, observed, random, choice)
             best = means[t, 0]
             for arm in range(1, arms):
@@ -99,8 +91,8 @@ def record(
     for t in range(len(rewards)):
         for i in range(context.shape[1]):
             observed[i] = context[t, i]
-        if len(available) > 0:
-            offer(choice, available[t])
+        for arm in range(available.shape[1]):
+            choice.offers[arm].available = available[t, arm]
         policy.choose(memory, observed, random, choice)
         for unit in range(len(choice.arms)):
             arm = choice.arms[unit]
