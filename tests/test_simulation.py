@@ -167,9 +167,7 @@ class Rounds(NamedTuple):
 
 @pytest.mark.parametrize("wrong", [-(10**9), -1, 2, 10**9])
 def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
-    with pytest.raises(
-        ValueError, match="Broken: choice in round 3 is 'no such arm' but must be available arms from 0 to 1"
-    ):
+    with pytest.raises(ValueError, match="Broken: choice in round 3 is 'no such arm' but must be available arms from 0 to 1"):
         lb.simulate(lb.HiddenMarkov(), Broken(wrong=wrong), **SMALL)
     agent = lb.Agent(Broken(wrong=wrong))
     for _ in range(3):
