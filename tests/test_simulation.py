@@ -225,7 +225,7 @@ def test_arms_that_do_not_exist_are_refused(wrong: int) -> None:
     agent = lb.Agent(Broken(wrong=wrong))
     for _ in range(3):
         agent.ask()
-    with pytest.raises(ValueError, match=r"choice is .* must be arms from 0 to 1"):
+    with pytest.raises(ValueError, match=r"choice is .* must be among the arms \[0, 1\]"):
         agent.ask()
 
 

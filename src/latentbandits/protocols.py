@@ -133,6 +133,14 @@ def traits(*, deterministic: bool = False, fixed_arms: bool = False) -> Callable
     return say
 
 
+def refuse_fixed(policy: Any) -> None:
+    """Refuse a policy whose arms cannot change."""
+    if getattr(policy, "fixed_arms", False):
+        raise Refusal(
+            type(policy).__name__, "arms", "not always all available", "the same in every round for this policy"
+        )
+
+
 @runtime_checkable
 class Policy(Protocol):
     """A NamedTuple of settings, at least ``arms`` and ``units``, with three methods that compile.

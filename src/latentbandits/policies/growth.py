@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.protocols import Choice
-from latentbandits.settings import Refusal
+from latentbandits.protocols import Choice, refuse_fixed
 
 
 def corner(fresh: Any, memory: Any) -> Any:
@@ -50,11 +49,3 @@ def grown_choice(policy: Any, larger: Any, choice: Choice) -> Choice:
     made.offers[: policy.arms] = choice.offers
     made.offers[policy.arms :]["available"] = 0
     return made
-
-
-def refuse_fixed(policy: Any) -> None:
-    """Refuse a policy whose arms cannot change."""
-    if getattr(policy, "fixed_arms", False):
-        raise Refusal(
-            type(policy).__name__, "arms", "not always all available", "the same in every round for this policy"
-        )

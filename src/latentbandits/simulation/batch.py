@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import compile_first, fast, machine_code, plain
-from latentbandits.policies.growth import refuse_fixed
-from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World
+from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World, refuse_fixed
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal, Vector, array, whole
 from latentbandits.simulation.loop import COUNTS, play, record

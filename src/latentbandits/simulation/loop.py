@@ -27,8 +27,8 @@ def play(
     """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
     The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no columns
-    where all arms always are. A probe that takes several rounds counts once, and every gate that was open when it began counts once. Returns
-    -1, or the round in which the policy chose an arm that does not exist or is not available.
+    where all arms always are. A probe that takes several rounds counts once, and every gate that was open when it began counts once.
+    Returns -1, or the round in which the policy chose an arm that does not exist or is not available.
     """
     memory = policy.init()
     observed = np.zeros(context.shape[1])
