@@ -17,7 +17,6 @@ from latentbandits.protocols import WHY, Choice, Oracle, Realisation
 from latentbandits.random import stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
-from latentbandits.testing.base import numbers
 from tests.twins import TABLES, assert_same, realise
 
 # Settings that no name stands for
@@ -38,6 +37,11 @@ GROWING = [name for name in ONLINE if name != "ab-test"]
 
 def named(name: str, arms: int = 3) -> Any:
     return MORE[name]._replace(arms=arms) if name in MORE else lb.policy(name, arms=arms)
+
+
+def numbers(memory: Any) -> np.ndarray:
+    """Return all numbers of a memory."""
+    return np.concatenate([part[name].ravel() for part in memory for name in part.dtype.names or (...,)])
 
 
 def covariates(policy: Any) -> int:
