@@ -22,6 +22,12 @@ def measure() -> list[Figure]:
     installed = {name: make() for name, make in rivals.items() if find_spec(name) is not None}
     best = fastest({"ours": _ours(), **installed}, _REPEATS)
     figures = [Figure("ask_tell_us", best["ours"] / _ROUNDS * 1e6, "", "microseconds per ask + tell of adasp-ucb")]
+    for name in ("adasp-ucb", "state-library"):
+        value = fastest({name: _ours(name, compiled=False)}, 3)[name] / _ROUNDS * 1e6
+        key = f"interpreted_{name.replace('-', '_')}_us"
+        figures.append(
+            Figure(key, value, "", f"the same of {name}, interpreted: without numba, or before machine code is there")
+        )
     for name, target in targets.items():
         value = best["ours"] / best[name] if name in best else None
         meaning = f"ask + tell over one round of {name}'s LinUCB" if name in best else f"{name} is not installed"
@@ -29,8 +35,8 @@ def measure() -> list[Figure]:
     return figures
 
 
-def _ours() -> Rounds:
-    agent = lb.Agent(lb.policy("adasp-ucb"), compiled=True)
+def _ours(name: str = "adasp-ucb", compiled: bool = True) -> Rounds:
+    agent = lb.Agent(name, compiled=compiled)
 
     def rounds() -> None:
         for reward in _REWARDS:
