@@ -23,10 +23,10 @@ def measure() -> list[Figure]:
     best = fastest({"ours": _ours(), **installed}, _REPEATS)
     figures = [Figure("ask_tell_us", best["ours"] / _ROUNDS * 1e6, "", "microseconds per ask + tell of adasp-ucb")]
     for name in ("adasp-ucb", "state-library"):
-        value = fastest({name: _ours(name, compiled=False)}, 3)[name] / _ROUNDS * 1e6
+        spent = fastest({name: _ours(name, compiled=False)}, 3)[name] / _ROUNDS * 1e6
         key = f"interpreted_{name.replace('-', '_')}_us"
         figures.append(
-            Figure(key, value, "", f"the same of {name}, interpreted: without numba, or before machine code is there")
+            Figure(key, spent, "", f"the same of {name}, interpreted: without numba, or before machine code is there")
         )
     for name, target in targets.items():
         value = best["ours"] / best[name] if name in best else None
