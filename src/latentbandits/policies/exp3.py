@@ -64,7 +64,9 @@ class EXP3(NamedTuple):
         for arm in range(self.arms):
             choice.offers[arm].probability = 0.0
             if choice.offers[arm].available:
-                weight = memory.weights[arm] / total
+                weight = memory.weights[arm]
+                if number < self.arms:
+                    weight /= total
                 choice.offers[arm].probability = (1.0 - self.mixing) * weight + self.mixing / number
         for unit in range(self.units):
             left = uniform(random)

@@ -245,7 +245,8 @@ class TraceLearner(NamedTuple):
         number = visited(self, choice)
         phases = (number + self.units - 1) // self.units
         why, phase = 0, 0
-        if phases > 0 and available(choice) > 1:  # else there is nothing to compare: a probe waits
+        # with one arm there is nothing to compare: a probe waits
+        if (self.interval > 0 or self.gated) and phases > 0 and available(choice) > 1:
             due = self.interval > 0 and scalars.now % self.interval == 0
             phase = 1 if self.interval > 0 and scalars.now == 1 else scalars.next_phase  # the paper's t = 1
             if phase > 0 and (due or phase >= phases):
