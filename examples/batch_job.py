@@ -17,7 +17,13 @@ MESSAGES = ["reminder", "discount", "story"]
 def main(rewards: Path, customers: Path, decisions: Path, file: Path = Path("messages.agent")) -> tuple[int, int]:
     """Learn, decide and save; returns how many rewards were learned and how many were refused."""
     # five messages in a hundred are sent at random, with known probabilities: the log can be evaluated for other policies later
-    agent = lb.Agent.load(file) if file.exists() else lb.Agent("state-library", arms=MESSAGES, floor=0.05)
+    agent = (
+        lb.Agent.load(file)
+        if file.exists()
+        else lb.Agent(
+            "state-library", arms=MESSAGES, floor=0.05, max_open=1_000_000
+        )  # messages that wait for an answer
+    )
     learned = refused = 0
     if rewards.exists():
         with rewards.open(newline="") as rows:
@@ -25,7 +31,7 @@ def main(rewards: Path, customers: Path, decisions: Path, file: Path = Path("mes
                 try:
                     agent.tell(row["decision"], float(row["reward"]))
                     learned += 1
-                except lb.Refusal as problem:  # told before, or made by another agent: nothing has changed
+                except (KeyError, ValueError) as problem:  # no number, told before, not ours: nothing has changed
                     refused += 1
                     if refused == 1:
                         print(problem)

@@ -12,7 +12,10 @@ it too, with one process and as many threads as you like: ``gunicorn --workers 1
 import atexit
 import json
 import os
+import signal
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from socketserver import ThreadingMixIn
@@ -38,21 +41,29 @@ class Shop:
         self.agent = (
             lb.Agent.load(file) if file.exists() else lb.Agent("state-library", arms=OFFERS, holdback=0.1, control="a")
         )
-        self.file, self._stop = file, threading.Event()
+        self.file, self.saved, self._stop = file, time.time(), threading.Event()
         self._saver = threading.Thread(target=self._save_regularly, args=(seconds,), daemon=True)
         self._saver.start()
         atexit.register(self.close)
 
     def _save_regularly(self, seconds: float) -> None:
         while not self._stop.wait(seconds):
+            self._save()
+
+    def _save(self) -> None:
+        """Save, or say why not and try again later: the disk may be full, or another process has saved there."""
+        try:
             self.agent.save(self.file)
+            self.saved = time.time()
+        except (OSError, ValueError) as problem:
+            print(problem, file=sys.stderr)
 
     def close(self) -> None:
         """Save for the last time."""
         if not self._stop.is_set():
             self._stop.set()
             self._saver.join()
-            self.agent.save(self.file)
+            self._save()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer a request; what the agent refuses is the client's error, in one sentence."""
@@ -61,7 +72,8 @@ class Shop:
             answer = self.answer(request, dict(parse_qsl(environ.get("QUERY_STRING", ""))))
             status = "200 OK" if answer else "204 No Content"
         except (KeyError, ValueError) as problem:  # a Refusal is a ValueError
-            answer, status = {"error": str(problem)}, "400 Bad Request"
+            missing = f"{request}: parameter {problem} is missing" if isinstance(problem, KeyError) else str(problem)
+            answer, status = {"error": missing}, "400 Bad Request"
         start_response(status, [("Content-Type", "application/json")] if answer else [])
         return [json.dumps(answer).encode()] if answer else []
 
@@ -78,9 +90,9 @@ class Shop:
             case "POST /offers":
                 self.agent.retire(query["retire"])
             case "GET /health":
-                return self.agent.stats._asdict()
+                return {**self.agent.stats._asdict(), "compiled": self.agent.compiled, "saved": self.saved}
             case _:
-                raise KeyError(request)
+                raise ValueError(f"{request}: there is no such request")
         return {}
 
 
@@ -92,6 +104,7 @@ class Server(ThreadingMixIn, WSGIServer):
 
 def main(port: int = 8000) -> None:
     """Serve until interrupted."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an ordinary end, so that the agent is saved
     with make_server("127.0.0.1", port, Shop(), Server) as server:
         print(f"http://127.0.0.1:{port}/decide?visitor=17")
         try:

@@ -80,7 +80,7 @@ def write(name: str, policy: Policy) -> str:
         agent.retire(ARMS[0])
     list(played(agent, range(ROUNDS - 50, ROUNDS)))
     agent.ask()
-    agent.save(FOLDER / f"{name}.agent")
+    agent.save(FOLDER / f"{name}.agent", overwrite=True)
     return " ".join(played(agent, range(ROUNDS + 1, ROUNDS + 1 + MORE)))
 
 

@@ -37,7 +37,7 @@ def test_any_schedule_of_asks_and_tells_survives_a_save(name: str, moves: list[i
     for i, move in enumerate(moves):
         if i == cut:
             path = Path(_scratch) / "agent"
-            agent.save(path)
+            agent.save(path, overwrite=True)
             other = lb.Agent.load(path)
         if move < 5 or not agent.open:
             decision = agent.ask()

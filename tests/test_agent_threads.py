@@ -96,8 +96,8 @@ def test_agents_that_save_to_one_path_notice_each_other(tmp_path: Path) -> None:
 
     def work(seed: int) -> None:
         agent = lb.Agent("ucb1", seed=seed)
-        agent.save(tmp_path / "agent")
-        all_have_saved.wait()
+        agent.save(tmp_path / "agent", overwrite=True)
+        all_have_saved.wait(60)
         for _ in range(10):
             try:
                 agent.save(tmp_path / "agent")
@@ -133,7 +133,9 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
     path.write_bytes(b"something else")
     with pytest.raises(lb.Refusal, match="must be as this agent last read or wrote it"):
         agent.save(path)
-    lb.Agent("ucb1").save(path)  # a new agent may replace what is there
+    with pytest.raises(lb.Refusal, match="must be new, or one that this agent has read or written"):
+        lb.Agent("ucb1").save(path)
+    lb.Agent("ucb1").save(path, overwrite=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -143,7 +145,7 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
         agent = lb.Agent("state-library", arms=["a", "b"], compiled=False)
         waiting = agent.ask()
         agent.save({str(tmp_path / "agent")!r})
-        agent._lock.acquire()  # as another thread may do at the moment of the fork
+        agent._raw.acquire()  # as another thread may do at the moment of the fork
         child = os.fork()
         if child == 0:
             acts = dict(
@@ -163,7 +165,7 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
             own = lb.Agent.load({str(tmp_path / "agent")!r}, compiled=False)
             own.tell(waiting.id, 1.0)
             os._exit(0)
-        agent._lock.release()
+        agent._raw.release()
         assert os.waitpid(child, 0)[1] == 0
         agent.tell(waiting, 1.0)
         print("parent goes on")

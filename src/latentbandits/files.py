@@ -34,16 +34,18 @@ def locked(path: Path, keep: bool = True) -> Iterator[None]:
     with contextlib.ExitStack() as held:
         with contextlib.suppress(OSError):
             while True:
-                file = held.enter_context(open(path, "ab"))  # closing it gives the lock back
+                file = held.enter_context(open(path, "ab"))
                 _wait_for(file)
                 if keep or _is_at(path, file):
                     break  # else whoever held it before has removed it
         try:
             yield
         finally:
-            if not keep:
-                with contextlib.suppress(OSError):  # Windows removes no open file
-                    path.unlink()
+            with contextlib.suppress(OSError):
+                if not keep:
+                    path.unlink()  # Windows removes no open file
+            with contextlib.suppress(OSError, NameError):
+                _give_back(file)
 
 
 def _is_at(path: Path, file: BinaryIO) -> bool:
@@ -62,3 +64,15 @@ def _wait_for(file: BinaryIO) -> None:
         from fcntl import LOCK_EX, flock
 
         flock(file, LOCK_EX)
+
+
+def _give_back(file: BinaryIO) -> None:
+    """Give the lock back now: closing the file is not enough if the process was forked meanwhile."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+    else:
+        from fcntl import LOCK_UN, flock
+
+        flock(file, LOCK_UN)

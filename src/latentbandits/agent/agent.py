@@ -1,7 +1,6 @@
 """A policy online: ask for a decision, tell its rewards."""
 
 import os
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,7 +19,6 @@ from latentbandits.agent.decision import (
     Name,
     Stats,
     is_id,
-    time_of,
     warn_of_dropping,
 )
 from latentbandits.agent.explain import Explanation, explanation
@@ -28,8 +26,8 @@ from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.mixing import mixing
 from latentbandits.agent.names import as_name, online
 from latentbandits.agent.player import Player
-from latentbandits.agent.processes import refuse_in_children
-from latentbandits.agent.records import Journal, asked, field
+from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
+from latentbandits.agent.records import Journal, as_journal, asked, field
 from latentbandits.agent.steps import compiled_jobs
 from latentbandits.compiled import in_background, loaded, machine_code
 from latentbandits.protocols import LARGEST_REWARD, Policy
@@ -59,15 +57,16 @@ class Agent:
         Decisions that may wait for rewards; beyond it the oldest is dropped, so that rewards that never arrive cost no memory. The first
         time it happens there is an `OpenDecisionsWarning`; `stats` counts.
     floor : float
-        Share of decisions that play any available arm, each with the same probability.
+        Share of decisions that play any available arm, each with the same probability. Like those of the control arm they are learned from,
+        but they are no probes: one that a policy has planned for such a round waits, or is skipped.
     holdback : float
         Share of units that always get the arm `control`. A unit that `ask` names is held back or not by a hash, so that it stays where it
         is; probabilities are taken over units.
     control : str or int, optional
         The arm of units that are held back. While it is not available, none is.
     journal : callable, optional
-        Called with every record, a small dict that JSON can hold, before it takes effect: if it raises, nothing has changed. The agent is
-        locked meanwhile, so it must not use the agent. `apply` repeats a record.
+        Called with every record, a small dict that JSON can hold, before it takes effect: if it raises, nothing has changed. It must not
+        use the agent, which would refuse. `apply` repeats a record.
     compiled : bool, optional
         Whether to run machine code: True compiles now, False never; if not given, the agent answers at once, interpreted, and goes on with
         machine code when it is there, which changes no choice.
@@ -118,10 +117,11 @@ class Agent:
         self._player = Player(contents)
         self._last = int(contents.newest[:TIME_DIGITS], 16) if is_id(contents.newest) else EARLIEST
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
-        self._journal, self._warned = journal, False
+        self._journal, self._warned = as_journal(journal), False
         self._revisions: dict[Path, str | None] = {}
-        self._lock: Any = threading.Lock()
-        self._saving: Any = threading.Lock()
+        self._lock: Any = OneCall()
+        self._saving: Any = OneCall()
+        self._raw, self._again, self._compiled = self._lock.raw, self._lock.again, False
         self._units, self._covariates = contents.policy.units, getattr(contents.policy, "covariates", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         refuse_in_children(self)
@@ -134,9 +134,8 @@ class Agent:
         made: Any = [machine_code(step, *args) if compiled else loaded(step, *args) for step, args in jobs]
         if None not in made:
             return self._switch(made)
-        switch = weakref.WeakMethod(
-            self._switch
-        )  # an agent that nobody uses any more must not wait for its machine code
+        # an agent that nobody uses any more must not wait for its machine code
+        switch = weakref.WeakMethod(self._switch)
 
         def done(made: list[Callable[..., Any]]) -> None:
             here = switch()
@@ -150,6 +149,12 @@ class Agent:
         """Go on with machine code, which changes no choice."""
         with self._lock:
             self._player.choose, self._player.learn = made
+            self._compiled = True
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it runs machine code by now."""
+        return self._compiled
 
     @property
     def policy(self) -> Policy:
@@ -194,12 +199,7 @@ class Agent:
     def stats(self) -> Stats:
         """What happened to the agent's decisions; see `Stats`."""
         with self._lock:
-            player = self._player
-            told, late, forgotten, dropped = player.told, player.late, player.forgotten, player.dropped
-            waiting, oldest = len(player.open), next(iter(player.open), "")
-        made = time_of(oldest)
-        age = None if made is None else max(0.0, time() - made)
-        return Stats(told + forgotten + dropped + waiting, told, late, forgotten, dropped, waiting, age)
+            return self._player.stats(time())
 
     def ask(
         self,
@@ -219,7 +219,13 @@ class Agent:
             For whom it is, such as a visitor: one that is held back stays so.
         """
         seen = self._nothing if context is None and self._covariates == 0 else observed(context, self._covariates)
-        with self._lock:
+        # outside the lock, and before anything changes: what is called may use the agent, or make the warning an error
+        if not self._warned and len(self._player.open) >= self._player.max_open:
+            self._warned = True
+            warn_of_dropping(self._player.max_open)
+        if self._again():
+            refuse_call()
+        with self._raw:
             now = time_ns() // 1000
             if now <= self._last:
                 now = self._last + 1
@@ -232,9 +238,6 @@ class Agent:
         offered = None if available is None else player.offered(available)
         if unit is not None:
             unit = as_name(unit, "unit")
-        if len(player.open) >= player.max_open and not self._warned:
-            self._warned = True  # before anything changes, since a warning may be made an error
-            warn_of_dropping(player.max_open)
         if journal is not None:
             journal(asked(known, seen, None if offered is None else [player.names[arm] for arm in offered], unit))
         self._last = now
@@ -245,7 +248,9 @@ class Agent:
 
         Bad input changes nothing. A decision that is not open is refused: its rewards are never taken for another's.
         """
-        with self._lock:
+        if self._again():
+            refuse_call()
+        with self._raw:
             self._tell(decision, rewards, self._journal)
 
     def _tell(self, decision: Any, rewards: Any, journal: Journal | None) -> None:
@@ -318,17 +323,15 @@ class Agent:
                 self._tell(field(record, "id"), field(record, "rewards"), None)
             elif event == "forget":
                 self._forget(field(record, "id"), None)
-            elif event == "add":
-                self._add(field(record, "arm"), None)
-            elif event == "retire":
-                self._retire(field(record, "arm"), None)
+            elif event in ("add", "retire"):
+                (self._add if event == "add" else self._retire)(field(record, "arm"), None)
             else:
                 raise Refusal("Agent", "record's event", event, "ask, tell, forget, add or retire")
         return None
 
     def _ask_again(self, record: Mapping[str, Any]) -> Decision:
         known, context = field(record, "id"), record.get("context")
-        if not is_id(known) or known <= self._player.newest:
+        if not is_id(known) or (is_id(self._player.newest) and known <= self._player.newest):
             raise Refusal("Agent", "record's id", known, f"an id above {self._player.newest!r}, the newest so far")
         seen = observed(context, self._covariates)
         return self._ask(int(known[:TIME_DIGITS], 16), known, seen, record.get("available"), record.get("unit"), None)
@@ -355,18 +358,19 @@ class Agent:
     def __getstate__(self) -> Any:
         raise TypeError("Agent: an agent cannot be pickled or copied; use save and load")
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
         """Write the agent to a file, whole or not at all.
 
         The file is a zip archive of NumPy arrays and one JSON document that describes them. It holds everything: the policy's settings, its
         memory (without fields that the policy names in `scratch`), the random stream, the arms and the open decisions. A file that
-        another process has written since this agent read or wrote it is not replaced.
+        another process has written since this agent read or wrote it is not replaced, nor is one that it has neither read nor written,
+        unless `overwrite` is True.
         """
         place = Path(os.path.realpath(path))
         with self._saving:
             with self._lock:
                 contents = self._player.contents()
-            self._revisions[place] = file.write(place, contents, self._revisions)
+            self._revisions[place] = file.write(place, contents, self._revisions, overwrite)
 
     @classmethod
     def load(

@@ -95,7 +95,8 @@ def _shown(value: float | None) -> str:
 
 def explanation(known: str, slot: Slot, player: Player) -> Explanation:
     """Return why an open decision was made."""
-    choice, names, mixing, certain = slot.choice, player.names, player.mixing, player.sure
+    choice, names, mixing = slot.choice, player.names, player.mixing
+    certain = player.sure or choice.offers["available"].sum() == 1
     played = set(choice.arms.tolist())
     options = []
     for arm, name in enumerate(names):

@@ -147,19 +147,23 @@ def consistent(contents: Contents, names: int, ids: int) -> bool:
     )
 
 
-def write(path: Path, contents: Contents, revisions: Mapping[Path, str | None]) -> str:
+def write(path: Path, contents: Contents, revisions: Mapping[Path, str | None], overwrite: bool) -> str:
     """Write an agent's file and return its revision; refuse if the file is not the one that the agent knows by its path."""
     revision = os.urandom(8).hex()
     content = packed(contents, revision)
     with locked(path.with_name(f".{path.name}.lock"), keep=False):
-        if path in revisions and path.exists() and revision_of(path) != revisions[path]:
-            raise Refusal(
-                "Agent",
-                "file",
-                str(path),
-                "as this agent last read or wrote it (another one has saved there since: give each process a path of its own, "
-                "or keep the agent in one process and load the file again)",
-            )
+        if not overwrite and path.exists():
+            if path not in revisions:
+                rule = "new, or one that this agent has read or written (load it, or save with overwrite=True)"
+                raise Refusal("Agent", "file", str(path), rule)
+            if revision_of(path) != revisions[path]:
+                raise Refusal(
+                    "Agent",
+                    "file",
+                    str(path),
+                    "as this agent last read or wrote it (another one has saved there since: give each process a path of its own, "
+                    "or keep the agent in one process and load the file again)",
+                )
         write_whole(path, content)
     return revision
 
@@ -207,9 +211,13 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
             "one of this package, or its class given by Agent.load(path, policy=...)",
         )
     made = known[name](**settings)
-    if expected is not None and not isinstance(expected, type) and describe(expected) != describe(made):
-        differ = {key: value for key, value in describe(made).items() if value != describe(expected)[key]}
-        raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")
+    if expected is not None and not isinstance(expected, type):
+        wanted_settings = describe(expected)
+        differ = {
+            key: value for key, value in describe(made).items() if value != wanted_settings[key] and key != "arms"
+        }
+        if differ:  # arms may have been added
+            raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")
     return made
 
 
@@ -218,7 +226,7 @@ def fitting(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.nd
     found = arrays[name]
     if found.shape != like.shape or found.dtype.descr != like.dtype.descr:
         raise KeyError(name)
-    return np.ascontiguousarray(found).view(like.dtype)
+    return np.asarray(found, order="C").view(like.dtype)
 
 
 def described(content: bytes) -> dict[str, Any]:

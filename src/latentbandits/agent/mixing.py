@@ -64,6 +64,8 @@ class Mixing(NamedTuple):
         if len(arms) == 1:
             return np.ones(1)
         held = self.held(arms)
+        if held == 1 or self.floor == 1:  # the policy never decides, so that it does not matter if its own are unknown
+            own = np.zeros(len(arms))
         total: np.ndarray = (1 - held) * (self.floor / len(arms) + (1 - self.floor) * own)
         if held:
             total[list(arms).index(self.control)] += held

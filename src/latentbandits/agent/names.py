@@ -1,7 +1,7 @@
 """Arms by name."""
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from latentbandits import specs
@@ -13,7 +13,9 @@ from latentbandits.settings import Refusal, nearest, whole
 def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Any, list[Name]]:
     """Return the policy of an agent and the names of its arms, or refuse."""
     names: list[Name] | None
-    names = None if arms is None else list(range(whole("Agent", "arms", arms))) if _integer(arms) else _names(arms)
+    names = (
+        None if arms is None else list(range(whole("Agent", "arms", arms, least=2))) if _integer(arms) else _names(arms)
+    )
     if isinstance(policy, str):
         policy = specs.policy(policy, arms=None if names is None else len(names))
     if isinstance(policy, Oracle):
@@ -31,7 +33,7 @@ def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Any
 
 def _names(arms: Any) -> list[Name]:
     """Return the names in a list, or refuse it."""
-    if isinstance(arms, str) or not isinstance(arms, Iterable):
+    if isinstance(arms, str | bytes | Mapping | Set) or not isinstance(arms, Iterable):
         raise Refusal("Agent", "arms", arms, "a number, or a list of names")
     names = [as_name(name) for name in arms]
     if len(set(names)) < len(names):
@@ -42,7 +44,7 @@ def _names(arms: Any) -> list[Name]:
 def as_name(name: Any, field: str = "arm") -> Name:
     """Return a name (of an arm or of a unit) as plain text or a plain integer, or refuse it."""
     if isinstance(name, str):
-        return str(name)
+        return str.__str__(name)  # the text itself, of an enumeration too
     if _integer(name):
         return int(name)
     raise Refusal("Agent", field, name, "a text or an integer")

@@ -1,13 +1,13 @@
 """The part of an agent that follows from what it was asked and told, and from nothing else: no clock, no lock, no files."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from latentbandits.agent.contents import COUNTS, Contents, copied
-from latentbandits.agent.decision import WORDS, Decision, Name, is_id
+from latentbandits.agent.decision import WORDS, Decision, Name, Stats, is_id, time_of
 from latentbandits.agent.mixing import POLICY
 from latentbandits.agent.names import number_of
 from latentbandits.agent.slots import Slot, Slots
@@ -75,10 +75,17 @@ class Player:
             self._slots.stacked(self.open.values()),
         )
 
+    def stats(self, now: float) -> Stats:
+        """Return what happened to the decisions so far."""
+        waiting, made = len(self.open), time_of(next(iter(self.open), ""))
+        age = None if made is None else max(0.0, now - made)
+        asked = self.told + self.forgotten + self.dropped + waiting
+        return Stats(asked, self.told, self.late, self.forgotten, self.dropped, waiting, age)
+
     def offered(self, available: Any) -> list[int]:
         """Return the numbers of the arms that are available by name and not retired, or refuse."""
         refuse_fixed(self.policy, "available", available)
-        if isinstance(available, str) or not isinstance(available, Iterable):
+        if isinstance(available, str | bytes | Mapping) or not isinstance(available, Iterable):
             raise Refusal("Agent", "available", available, "a list of names of arms")
         named = list(available)
         arms = {number_of(name, self.numbers, "available") for name in named} - self.retired
@@ -188,10 +195,11 @@ class Player:
                 return None
             raise Refusal("Agent", "arm", name, "a new one or a retired one")
         policy, memory = grown(self.policy, copied(self.memory))
-        kinds = [[(part.dtype, part.ndim) for part in one] for one in (memory, self.memory)]
+        kinds = [[(part.dtype, part.shape) for part in one] for one in (memory, policy.init())]
         if type(memory) is not type(self.memory) or kinds[0] != kinds[1]:  # machine code would not notice
-            raise Refusal(type(policy).__name__, "grow", type(memory), "a method that keeps the types of all arrays")
-        memory = type(memory)(*(np.ascontiguousarray(part) for part in memory))
+            rule = "a method that returns arrays of the types and shapes of a fresh memory with one more arm"
+            raise Refusal(type(policy).__name__, "grow", type(memory), rule)
+        memory = type(memory)(*(np.asarray(part, order="C") for part in memory))
         return policy, memory, [grown_choice(self.policy, policy, slot.choice) for slot in self.open.values()]
 
     def add(self, name: Name, addition: tuple[Any, Any, list[Choice]] | None) -> None:

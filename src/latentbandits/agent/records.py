@@ -40,3 +40,10 @@ def field(record: Mapping[str, Any], name: str) -> Any:
     if not isinstance(record, Mapping) or name not in record:
         raise Refusal("Agent", "record", record, f"a dict with {name}, as a journal receives it")
     return record[name]
+
+
+def as_journal(journal: object) -> Any:
+    """Return a journal that can be called, or none, or refuse it."""
+    if journal is None or callable(journal):
+        return journal
+    raise Refusal("Agent", "journal", journal, "a function that takes a record")

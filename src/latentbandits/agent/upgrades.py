@@ -36,7 +36,18 @@ def from_3(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         rows = np.arange(len(ids))[:, None]
         offers["probability"][rows, arrays["open/arms"]] = arrays["open/features"]
         arrays["open/features"] = np.zeros((len(ids), 0))
+    if description["policy"]["class"] == "TraceLearner":
+        _end_probes(settings, arrays)
     arrays |= {"open/offers": offers, "mixing": np.zeros(1, np.uint64)}
+
+
+def _end_probes(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Count the rounds that have arrived of a probe as they are now: below 0 once it has ended, by those that are missing."""
+    scalars, owner = arrays["memory/scalars"][0], arrays["memory/owner"]
+    ended = (owner < scalars["probe"]) | (scalars["next_phase"] == 0)
+    begun = (owner > 0) | (settings["interval"] > 0 and scalars["now"] > 0)
+    phases = -(-len(arrays["memory/fingerprint"]) // settings["units"])
+    arrays["memory/arrived"] = np.where(ended & begun, arrays["memory/arrived"] - phases, arrays["memory/arrived"])
 
 
 UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] = {3: from_3}

@@ -1,12 +1,15 @@
 """Machine code without waiting: another process fills the cache, a thread loads what is there.
 
 A process of its own compiles, because numba holds Python's lock nearly all of the time; it has low priority and may outlive this one. A
-daemon thread waits for it, imports numba and loads the code, which takes about a second.
+daemon thread waits for it, imports numba and loads the code, which takes about a second. `logging` and `concurrent.futures` are imported
+here since they register what is to happen at a fork, which must not be while a fork waits for the thread.
 """
 
 import atexit
+import concurrent.futures.thread  # noqa: F401
 import functools
 import io
+import logging  # noqa: F401
 import os
 import pickle
 import subprocess

@@ -142,10 +142,20 @@ def place() -> Place | None:
         if os.access(
             folder, os.R_OK | os.X_OK
         ):  # filled by somebody else, for an image say; numba itself reads only what it can write
-            shutil.copytree(folder, private, copy_function=os.symlink if os.name == "posix" else shutil.copy2)
+            _copy(folder, private)
         return Place(temporary, private, private=True) if _writable(private) else None
     except OSError:
         return None
+
+
+def _copy(folder: Path, private: Path) -> None:
+    """Link what is in a folder that cannot be written to from one that can; `shutil.copytree` would make that one read-only too."""
+    for at, _, files in os.walk(folder):
+        made = private / os.path.relpath(at, folder)
+        made.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            source, target = os.path.join(at, name), made / name
+            os.symlink(source, target) if os.name == "posix" else shutil.copyfile(source, target)
 
 
 def _writable(folder: Path) -> bool:

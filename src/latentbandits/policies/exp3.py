@@ -13,6 +13,8 @@ from latentbandits.settings import AtLeast, Within, checked
 
 # A weight never falls below this share, so that rewards far outside [0, 1] cannot make all of them vanish
 _LEAST = 1e-250
+# Available arms that weigh less than this together are scaled up to it, so that those that remain of many are far from the least
+_ENOUGH = 1e-100
 
 
 class Memory(NamedTuple):
@@ -82,6 +84,11 @@ class EXP3(NamedTuple):
         number = available(choice)
         for unit in range(self.units):
             before = held(memory, choice, number)
+            if before < _ENOUGH:
+                for arm in range(self.arms):
+                    if choice.offers[arm].available:
+                        memory.weights[arm] *= _ENOUGH / before
+                before = _ENOUGH
             gain = self.mixing * rewards[unit] / (choice.offers[choice.arms[unit]].probability * number)
             # only ratios matter: instead of raising one weight, which may overflow, lower all else (the shares too)
             fall = math.exp(-abs(gain))

@@ -10,6 +10,7 @@ from latentbandits.compiled import machine_code
 from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.protocols import WHY, Choice, Realisation
 from latentbandits.random import Stream, stream
+from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.base import PolicySuite, available_arms, copied, numbers
 
@@ -225,7 +226,7 @@ class AvailabilityChecks(PolicySuite):
         """Return a policy and its memory with one arm more, or skip the check if it refuses."""
         try:
             return grown(policy, memory)
-        except ValueError as refusal:
+        except Refusal as refusal:
             raise SkipTest(str(refusal)) from None
 
 
