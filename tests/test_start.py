@@ -53,7 +53,7 @@ for name in REGISTRY:
         agent = lb.Agent(policy, compiled=False)
         for reward in (0.1, 0.9, 0.4):
             agent.tell(agent.ask(), [reward] * policy.units)
-        agent.save(path)
+        agent.save(path, overwrite=True)
         assert lb.Agent.load(path).ask().arms == agent.ask().arms
 """
 
