@@ -2,7 +2,7 @@
 
 import latentbandits as lb
 from benchmarks.figures import Figure, say, seconds
-from latentbandits.advice.advise import candidates
+from latentbandits.advice.candidates import candidates
 from latentbandits.advice.compare import DEFAULT
 from latentbandits.policies.groups import LIMIT
 

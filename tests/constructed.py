@@ -25,18 +25,16 @@ def runs(
     Every draw has the mean itself, so that any difference is sure and equal means are a tie; in a shaky cell the draws differ by up to
     60 % from their mean, so that differences of a few per cent are not told apart. Further columns are exact; 0 where nothing is given.
     """
-    pattern = np.linspace(-1, 1, draws)
-    names = ("optimal", *COUNTS)
-    frames = []
-    for (case, policy), mean in regret.items():
-        values = mean * (1 + 0.6 * pattern * ((case, policy) in shaky))
-        further: dict[str, Any] = {}
-        for name in names:
-            middle = (columns or {}).get(name, {}).get((case, policy), 0.0)
-            further[name] = middle * (1 + 0.6 * pattern * ((case, policy, name) in shaky))
-        frame = {"case": case, "policy": policy, "draw": range(draws), "repeat": 0, "regret": values, **further}
-        frames.append(pd.DataFrame(frame))
-    return pd.concat(frames, ignore_index=True)
+    pattern = 0.6 * np.linspace(-1, 1, draws)
+
+    def column(means: Cells, *name: str) -> np.ndarray:
+        middle = np.array([means.get(cell, 0.0) for cell in regret])
+        shakes = np.array([(*cell, *name) in shaky for cell in regret])
+        return np.ravel(middle[:, None] * (1 + pattern * shakes[:, None]))
+
+    cells = [(*cell, draw, 0) for cell in regret for draw in range(draws)]
+    frame = pd.DataFrame(cells, columns=["case", "policy", "draw", "repeat"]).assign(regret=column(regret))
+    return frame.assign(**{name: column((columns or {}).get(name, {}), name) for name in ("optimal", *COUNTS)})
 
 
 class Change(NamedTuple):

@@ -12,7 +12,7 @@ from latentbandits.experiments import (
 from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, TIED
 from latentbandits.experiments.paper import printed
 from latentbandits.experiments.paper.worlds import COLUMNS, rows
-from latentbandits.policies.groups import LIMIT
+from latentbandits.policies.groups import GREEDY, LIMIT
 from tests.constructed import Change, Key
 
 # Misspecification: as printed
@@ -99,7 +99,7 @@ EXAMPLE_BASE: dict[Key, float] = {}
 for _stay in example.STAYS:
     _names = [f"{name}{end}" for name in (*example.PROBING, *example.LAGGED) for end in ("", "|pair")]
     EXAMPLE_BASE |= {(f"stay {_stay:g}", name): 500.0 if name.startswith("lc") else 200.0 for name in _names}
-    EXAMPLE_BASE |= {(f"stay {_stay:g}", name): 500.0 for name in (LIMIT, "ucb1", "best-single-arm")}
+    EXAMPLE_BASE |= {(f"stay {_stay:g}", name): 500.0 for name in (GREEDY, LIMIT, "ucb1", "best-single-arm")}
     EXAMPLE_BASE |= {(f"stay {_stay:g}", example.alone(lag)): 500.0 for lag in example.LAGS.values()}
 EXAMPLE: list[tuple[str, str, Change]] = [
     ("rescued", HOLDS, Change()),

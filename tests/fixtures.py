@@ -20,7 +20,7 @@ CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100
 ARMS = "0123"
 LEVELS = {3: (0.2, 0.5, 0.8), 4: (0.2, 0.5, 0.8, 0.6)}
-UNGROWN = ("ab-test", "bayes-filter")  # policies that take no new arm
+UNGROWN = ("ab-test", "bayes-filter", "planning-filter")  # policies that take no new arm
 REGRET = AGENTS.parent / "regret.json"
 WORLDS = {
     "default": lb.HiddenMarkov(),
@@ -40,7 +40,8 @@ def policies() -> dict[str, Policy]:
     """Return the registered policies for three arms, small where they can be, and those that take the world as settings."""
     small = {"state-library": {"states": 8}}
     made = {name: lb.policy(name, arms=3, **small.get(name, {})) for name in REGISTRY}
-    made["bayes-filter"] = lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.5, 0.8], [0.7, 0.5, 0.1]], [0.5, 0.5])
+    known = ([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.5, 0.8], [0.7, 0.5, 0.1]], [0.5, 0.5])
+    made["bayes-filter"], made["planning-filter"] = lb.BayesFilter(*known), lb.PlanningFilter(*known)
     made["scripted"] = lb.Scripted(arms=3, script=[0, 2, 1, 1])
     return {name: policy for name, policy in made.items() if not isinstance(policy, Oracle)}
 

@@ -11,8 +11,8 @@ class NaiveNoise:
     Differences of pairs are half-normal with scale sqrt(2) * noise, but for a uniform rest. They are counted in bins of 10 % around the
     first that is not zero. Fewer than 32 pairs, or the first time: the lower quartile. More: six steps of expectation-maximisation, from
     the last result. Where more than 5 % are exactly zero: the mean square, but if the others are all alike, and not rare, at least 0.45 of
-    their size. A tenth of `prior_sd` is expected, which counts as much as two pairs, in logarithms. Thirty pairs without a change, and one
-    with, are taken for granted. More than 32 ties alone make the noise small.
+    their size. A tenth of `prior_sd` is expected, which counts as much as two pairs, in logarithms, unless it is 0. Thirty pairs without a
+    change, and one with, are taken for granted. More than 32 ties alone make the noise small.
     """
 
     def __init__(self, given: float, units: int, prior_sd: float) -> None:
@@ -67,6 +67,9 @@ class NaiveNoise:
             self.raw, self.share = self.lower_quartile() / 0.45062, 0.9
         else:
             self.separate()
+        if self.expected == 0:
+            self.noise = self.raw
+            return
         known = pairs * math.log(self.raw) + self.weight * math.log(self.expected)
         self.noise = math.exp(known / (pairs + self.weight))
 

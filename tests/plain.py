@@ -11,10 +11,17 @@ from typing import Any
 import hypothesis
 import pytest
 
-SECONDS = 120
+from latentbandits.policies import bayes_imagination
 
-hypothesis.settings.register_profile("plain", deadline=None)
-hypothesis.settings.load_profile("plain")
+SECONDS = 120
+IMAGINED = 200  # rounds of the limit's imagined run
+
+
+def pytest_configure() -> None:
+    """Give slow tests time, and the limit a shorter imagination; only where this is a plugin, not where it is collected."""
+    hypothesis.settings.register_profile("plain", deadline=None)
+    hypothesis.settings.load_profile("plain")
+    bayes_imagination.IMAGINED = IMAGINED
 
 
 def _skip(_: int, __: FrameType | None) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli, theory
-from latentbandits.advice.advise import HELD_OUT, candidates, looks
+from latentbandits.advice.advise import HELD_OUT, looks
+from latentbandits.advice.candidates import candidates
 from latentbandits.advice.explain import quantities
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
 from latentbandits.advice.race import RISK, Race, race
@@ -20,7 +21,7 @@ from latentbandits.advice.text import unconfirmed
 from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.advice.word import LINEAR
 from latentbandits.experiments.paper.worlds import published
-from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
 
@@ -37,7 +38,7 @@ SMALL = lb.Problem(states=3, dwell="30 to 60", noise=0.1, horizon=300, runs=24)
 
 
 @pytest.mark.parametrize("regime", REGIMES)
-@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("seed", [11, pytest.param(12, marks=pytest.mark.slow)])
 def test_the_papers_winner_is_found(regime: str, seed: int) -> None:
     words, row, group = REGIMES[regime]
     advice = lb.advise(lb.Problem(**{**PAPER, **words}, seed=seed), "paper", sweep=False)
@@ -50,7 +51,7 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
     advice = lb.advise(lb.Problem(states="5 to 20", dwell=100, noise=0.1, horizon=4000, runs=24), sweep=False)
     assert advice.winner == "state-library"
     assert advice.policy == lb.policy("state-library")
-    assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_UNIT, *ORACLES, "random", "ab-test"}
+    assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_UNIT, *ORACLES, "random", "ab-test", SCALED}
 
 
 def test_groups_are_the_columns_of_the_papers_table() -> None:
@@ -75,7 +76,7 @@ def test_candidates_are_what_the_deployment_permits() -> None:
     with pytest.raises(ValueError, match="units of adarp-ucb is 2"):
         lb.advise(SMALL, ["adarp-ucb", "ucb1"])
     with pytest.raises(ValueError, match="policies that are not given the truth"):
-        lb.advise(SMALL, ["bayes-limit", "ucb1"])
+        lb.advise(SMALL, ["bayes-planner", "ucb1"])
 
 
 def test_a_race_spends_nothing_on_the_hopeless_and_keeps_the_best() -> None:
@@ -112,23 +113,24 @@ def test_the_best_is_rarely_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lost <= 300 * RISK + 3 * np.sqrt(300 * RISK)
 
 
-def test_intervals_of_the_chosen_cover() -> None:
+@pytest.mark.parametrize(("seeds", "covering"), [(40, 0.875), pytest.param(200, 0.915, marks=pytest.mark.slow)])
+def test_intervals_of_the_chosen_cover(seeds: int, covering: float) -> None:
     """Six windows that are nearly as good: the winner was also lucky. Measured on other worlds, its interval covers all the same."""
     problem = lb.Problem(states=3, dwell=40, noise=0.3, horizon=200, runs=24)
     specs = [f"sw-ucb:window={window}" for window in (30, 36, 42, 48, 54, 60)]
-    true = lb.compare(problem, [*specs, "ucb1", "ab-test:test=20"], runs=12_000, seed=999)
+    true = lb.compare(problem, [*specs, "ucb1", "ab-test:test=20"], runs=60 * seeds, seed=999)
     covered, differences, flattered = [], [], []
-    for seed in range(200):
+    for seed in range(seeds):
         advice = lb.advise(problem, specs, seed=seed, sweep=False)
         row = advice.comparison.table.loc[advice.winner]
         covered.append(row["low"] <= true.table.loc[advice.winner, "regret"] <= row["high"])
         cost = advice.costs.loc["ucb1"]
         differences.append(cost["low"] <= true.difference("ucb1", advice.winner)[0] <= cost["high"])
         flattered.append(true.table.loc[advice.winner, "regret"] - advice.race.regret[advice.winner].mean())
-    assert 0.915 <= np.mean(covered) <= 0.985
-    assert 0.915 <= np.mean(differences) <= 0.985
+    assert covering <= np.mean(covered) <= 2 * 0.95 - covering
+    assert covering <= np.mean(differences) <= 2 * 0.95 - covering
     # on the worlds that chose it, the winner looks better than it is
-    assert np.mean(flattered) > 2 * np.std(flattered) / np.sqrt(200)
+    assert np.mean(flattered) > 2 * np.std(flattered) / np.sqrt(seeds)
 
 
 def test_worlds_that_choose_measure_and_check_are_different() -> None:
@@ -152,7 +154,7 @@ def test_rare_bad_worlds_do_not_make_it_sure() -> None:
     """Thompson sampling is better in most of these worlds and much worse in some: who is seldom bad must not win for sure."""
     problem = lb.Problem(kind="drift", noise="0.01 to 0.5", timescale="50 to 1000", horizon=400)
     for runs in (8, 32):
-        found = [lb.advise(problem, ["sw-ucb", "ts"], seed=seed, runs=runs, sweep=False) for seed in range(40)]
+        found = [lb.advise(problem, ["sw-ucb", "ts"], seed=seed, runs=runs, sweep=False) for seed in range(20)]
         wrong = [advice for advice in found if advice.winner == "ts" and advice.sure >= 0.9]
         assert len(wrong) <= 1
         for advice in found:  # never sure against what the fresh worlds say
@@ -162,7 +164,8 @@ def test_rare_bad_worlds_do_not_make_it_sure() -> None:
 def test_any_scale_of_rewards() -> None:
     words: dict[str, Any] = {"states": 3, "dwell": 50, "horizon": 300, "runs": 8}
     advice = lb.advise(lb.Problem(means="0 to 100", noise=30, **words), ["ucb1", "sw-ucb"], sweep=False)
-    assert "scaled to that" in advice.text()
+    assert "which learns the range of rewards" in advice.text()
+    assert "which learns the range of rewards" in advice.page()
     assert advice.theory.loc["separation / noise", "median"] == pytest.approx(
         quantities(lb.Problem(noise=0.3, **words)).loc["separation / noise", "median"]
     )
@@ -229,13 +232,33 @@ def test_the_command_and_its_page(
     options += ["--policies", "sw-ucb", "ucb1", "adasp-ucb"]
     assert cli.main(["advise", *options]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("Use ")
-    for part in ("What it costs to be wrong", "When the advice would flip", "Why:", "Gamma_B", "tau*", "lb.advise("):
+    assert "use " in said.partition("Expect a regret")[0].lower()
+    for part in (
+        "Side by side",
+        "best-single-arm",
+        "of the attainable reward",
+        "What it costs to be wrong",
+        "When the advice would flip",
+        "Why:",
+        "Gamma_B",
+        "tau*",
+        "lb.advise(",
+    ):
         assert part in said
     page = (tmp_path / "advice.html").read_text()
     assert page.count("<figure") == 3
     assert "http" not in page.replace("http://www.w3.org", "")
-    for part in ("Use ", "ucb1", "ab-test", "Gamma_B", "tau*", "switching rate", "decoding error"):
+    for part in (
+        "Side by side",
+        "best-single-arm",
+        "attainable reward",
+        "ucb1",
+        "ab-test",
+        "Gamma_B",
+        "tau*",
+        "switching rate",
+        "decoding error",
+    ):
         assert part in page
     # the same command, the same page
     assert cli.main(["advise", *options]) == 0
@@ -243,14 +266,15 @@ def test_the_command_and_its_page(
     capsys.readouterr()
     assert cli.main(["advise", *options, "--json", "--no-flips"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["policy"] == said.split()[1].rstrip(".")
+    assert f"use {found['policy']}" in said.lower()
+    assert found["worth"]["policy"] == found["policy"]
     assert {row["policy"] for row in found["candidates"]} == {"sw-ucb", "ucb1", "adasp-ucb"}
 
 
 def test_advice_has_a_table_a_figure_and_python() -> None:
     advice = lb.advise(SMALL, ["sw-ucb", "ucb1"], sweep=False)
     assert type(advice.table) is pd.DataFrame
-    assert repr(advice).startswith(f"<Advice: use {advice.winner}, ")
+    assert f"use {advice.winner}, " in repr(advice)
     assert len(advice.figure().axes) == 2
     place: dict[str, Any] = {}
     code = advice.python().replace("print(advice.text())", "").replace("advice.save('advice.html')", "")
@@ -317,7 +341,7 @@ def test_progress_counts_rounds_up_to_a_total_that_falls(sweep: bool, monkeypatc
 def test_any_kind_of_problem_gets_advice(problem: lb.Problem) -> None:
     advice = lb.advise(problem, ["sw-ucb", "ucb1", "glr-ucb"])
     assert advice.winner in advice.table.index
-    assert advice.text().startswith("Use ")
+    assert advice.text().startswith(("Use ", "Not worth it: ", "Not shown to be worth it: "))
     assert "</html>" in advice.page()
 
 
@@ -362,7 +386,7 @@ def test_every_quantity_is_swept_in_some_problem_and_every_kind_can_be_widened()
     for kind in REGISTRY_OF_WORLDS:
         if kind != "recorded":
             problem = lb.Problem(kind=kind).widened()
-            ranges = {name: "0.1 to 0.9" for name in QUANTITIES if QUANTITIES[name].scale == LINEAR}
+            ranges = {name: "0.1 to 0.4" for name in QUANTITIES if QUANTITIES[name].scale == LINEAR}
             ranges = {name: text for name, text in ranges.items() if kind in QUANTITIES[name].kinds}
             swept |= {*movable(problem.replace(**ranges))}
     assert swept == {name for name, word in QUANTITIES.items() if word.swept} | {"horizon"}

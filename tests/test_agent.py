@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
-from latentbandits.agent.file import saved_fields
+from latentbandits.memories import saved
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle
 from latentbandits.testing.base import numbers
@@ -19,7 +19,7 @@ ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 
 def snapshot(agent: lb.Agent) -> Any:
     contents = agent._player.contents()
-    memory = [getattr(contents.memory, name) for name in saved_fields(contents.policy, contents.memory)]
+    memory = saved(contents.policy, contents.memory).values()
     parts = (*memory, contents.random, contents.mixing.random, *contents.choices)
     plain = (contents.policy, contents.names, contents.retired, contents.counts, contents.newest, contents.open)
     return [part.tobytes() for part in parts], plain

@@ -18,11 +18,10 @@ from hypothesis.stateful import (
 )
 
 import latentbandits as lb
-from tests.fixtures import policies
+from tests.fixtures import UNGROWN, policies
 from tests.test_agent import snapshot
 
 POLICIES = {name: policy for name, policy in policies().items() if not getattr(policy, "fixed_arms", False)}
-UNGROWN = ("ab-test", "bayes-filter")
 MAX_OPEN = 5
 
 
@@ -157,12 +156,13 @@ class Life(RuleBasedStateMachine):
         assert snapshot(self.twin) == snapshot(self.agent)
 
 
+@pytest.mark.parametrize("examples", [6, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "names",
     [tuple(name for name in POLICIES if "library" not in name), tuple(name for name in POLICIES if "library" in name)],
     ids=["most", "state-library"],
 )
-def test_any_life_of_an_agent(names: tuple[str, ...]) -> None:
+def test_any_life_of_an_agent(names: tuple[str, ...], examples: int) -> None:
     life = type("Life", (Life,), {"names": names})
-    few = settings(max_examples=60 if len(names) > 2 else 15, stateful_step_count=40, deadline=None)
+    few = settings(max_examples=examples * (4 if len(names) > 2 else 1), stateful_step_count=40, deadline=None)
     run_state_machine_as_test(life, settings=few)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.compiled.cache import disabled
+from latentbandits.compiled import copy_into
 from tests.fixtures import policies
 
 POLICIES = policies()
-REDRAWS = 2_000 if disabled() else 20_000
+REDRAWS = pytest.mark.parametrize("redraws", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
 SINGLE = [name for name, policy in POLICIES.items() if policy.units == 1 and not getattr(policy, "fixed_arms", False)]
 
 
@@ -30,8 +30,7 @@ def redrawn(agent: lb.Agent, redraws: int, **asked: Any) -> Counter[tuple[Any, f
     player, seen = agent._player, Counter[tuple[Any, float | None]]()
     kept, words = player.contents(), np.random.default_rng(0).integers(2**64, size=(redraws, 2), dtype=np.uint64)
     for draw in range(redraws):
-        for part, before in zip(player.memory, kept.memory, strict=True):
-            part[...] = before
+        copy_into(player.memory, kept.memory)
         player.random[0], player.mixing.random[0] = words[draw]
         decision = agent.ask(unit=None if draw % 2 else f"visitor {draw}", **asked)
         agent.forget(decision)
@@ -49,17 +48,18 @@ def assert_exact(seen: Counter[tuple[Any, float | None]], redraws: int) -> None:
 
 @pytest.mark.parametrize("available", [None, ["a", "c"]])
 @pytest.mark.parametrize("name", POLICIES)
-def test_probabilities_are_those_of_redraws(name: str, available: Any) -> None:
+@REDRAWS
+def test_probabilities_are_those_of_redraws(name: str, available: Any, redraws: int) -> None:
     fixed = getattr(POLICIES[name], "fixed_arms", False)
     if fixed and available:
         pytest.skip("its arms are always all available")
     agent = trained(name)
     deterministic = getattr(POLICIES[name], "deterministic", False)
-    redraws = 100 if deterministic else REDRAWS
+    redraws = 100 if deterministic else redraws
     seen = redrawn(agent, redraws, **({"available": available} if available else {}))
     assert {arm for arm, _ in seen} <= set(available or "abc")
     if {probability for _, probability in seen} == {None}:
-        assert name in ("ts", "cp-ts", "lc-ts")
+        assert name in ("ts", "cp-ts", "lc-ts", "d-ts", "sw-ts", "period", "scaled", "dal")
         return
     assert_exact(seen, redraws)
     assert (len(seen) == 1) == deterministic
@@ -67,15 +67,16 @@ def test_probabilities_are_those_of_redraws(name: str, available: Any) -> None:
 
 @pytest.mark.parametrize("available", [None, ["a", "c"], ["b", "c"]])
 @pytest.mark.parametrize("name", SINGLE)
-def test_floor_and_holdback_have_exact_probabilities(name: str, available: Any) -> None:
+@REDRAWS
+def test_floor_and_holdback_have_exact_probabilities(name: str, available: Any, redraws: int) -> None:
     agent = trained(name, floor=0.2, holdback=0.3, control="a")
-    seen = redrawn(agent, REDRAWS, **({"available": available} if available else {}))
+    seen = redrawn(agent, redraws, **({"available": available} if available else {}))
     arms = available or ["a", "b", "c"]
     assert {arm for arm, _ in seen} == set(arms)
     if {probability for _, probability in seen} == {None}:
         assert not getattr(POLICIES[name], "deterministic", False)
         return
-    assert_exact(seen, REDRAWS)
+    assert_exact(seen, redraws)
     assert math.isclose(sum(probability or 0.0 for _, probability in seen), 1)
 
 

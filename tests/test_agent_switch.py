@@ -20,11 +20,7 @@ POLICIES = policies()
 def journal_of(name: str, settings: Any) -> list[str]:
     lines: list[str] = []
     agent = lb.Agent(POLICIES[name], journal=lambda record: lines.append(json.dumps(record)), **settings)
-    if name == "bayes-filter":
-        for number in range(60):
-            agent.tell(agent.ask(available=["a", "b"] if number % 3 else None), 0.1 * (number % 7))
-    else:
-        live(agent, 120, seed=5)
+    live(agent, 120, seed=5)
     return lines
 
 

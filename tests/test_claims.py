@@ -180,7 +180,7 @@ def test_every_sentence_is_judged_by_claims_that_exist_and_every_claim_has_its_s
 
 def test_experiments_of_the_paper_are_all_here() -> None:
     """Scores of the other experiments are tested beside them."""
-    elsewhere = {"decomposition", "theory", "ladder", "state-library"}
+    elsewhere = {"decomposition", "theory", "ladder", "state-library", "stress", "real"}
     assert set(SCORES) | elsewhere == set(IDS)
     assert [one.id for one in experiments()] == list(IDS)
     shared = {"paper", "fit"}

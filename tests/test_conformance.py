@@ -23,6 +23,7 @@ VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} 
     "ucb1, two units": lb.policy("ucb1", arms=2, units=2),
     "exp3-s, three units": lb.policy("exp3-s", arms=2, units=3),
     "bayes, two units": lb.policy("bayes-limit", arms=2, units=2),
+    "planner, two units": lb.policy("bayes-planner", arms=2, units=2),
     "scripted": lb.Scripted(arms=3, script=[2, 0, 1, 1]),
 }
 # What these play does not depend on rewards
@@ -31,6 +32,8 @@ IGNORANT = {"random", "scripted", "best-single-arm", "state-oracle"}
 
 @pytest.mark.parametrize("name", VARIANTS)
 class TestPolicies(PolicyChecks):
+    rounds, redraws = 240, 5_000
+
     @pytest.fixture(autouse=True)
     def _chosen(self, name: str) -> None:
         self.name = name
@@ -40,6 +43,11 @@ class TestPolicies(PolicyChecks):
 
     def learns(self) -> bool:
         return self.name not in IGNORANT
+
+
+@pytest.mark.slow
+class TestPoliciesForLonger(TestPolicies):
+    rounds, redraws = PolicyChecks.rounds, PolicyChecks.redraws
 
 
 class Counted(NamedTuple):

@@ -20,14 +20,14 @@ from latentbandits.policies.registry import REGISTRY
 
 ENGINE = {
     "compiled.background", "compiled.cache", "compiled.compiler", "extras", "files", "markers", "protocols", "random",
-    "settings", "simulation.batch", "simulation.loop", "simulation.results",
+    "settings", "simulation.batch", "simulation.late", "simulation.loop", "simulation.results",
 }  # fmt: skip
 UCB1 = ENGINE | {"policies.arms", "policies.ucb1"}
 KEYS = """
 import json
 import latentbandits as lb
 from latentbandits.experiments.case import Case
-names = ("ucb1", "lc-ucb", "state-library", "bayes-limit")
+names = ("ucb1", "lc-ucb", "state-library", "bayes-planner")
 print(json.dumps(Case("", lb.HiddenMarkov(), {name: lb.policy(name) for name in names}, 10, 1).keys))
 """
 
@@ -92,7 +92,7 @@ def test_a_new_helper_module_counts(use: str, monkeypatch: pytest.MonkeyPatch, f
 
 def test_an_edit_counts_for_those_that_import_it(tmp_path: Path) -> None:
     copy = Copy(tmp_path)
-    everything = {"ucb1", "lc-ucb", "state-library", "bayes-limit"}
+    everything = {"ucb1", "lc-ucb", "state-library", "bayes-planner"}
     unrelated = ("policies/thompson.py", "policies/registry.py", "theory/gaps.py", "worlds/drift.py", "agent/agent.py")
     assert copy.changed(dict.fromkeys(unrelated, "\n")) == set()
     helper = {"policies/new_helper.py": "half = 0.5\n", "policies/ucb1.py": "from .new_helper import half\n"}

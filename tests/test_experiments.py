@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,6 +159,14 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(old, new)
 
 
+@pytest.fixture(scope="module")
+def ablation(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the results of a quick run, to be copied."""
+    folder = tmp_path_factory.mktemp("ablation")
+    reproduce(["ablation"], folder, quick=True)
+    return folder
+
+
 def test_reproduce_leaves_rows_and_a_manifest(tmp_path: Path) -> None:
     outcomes = reproduce(["ablation"], tmp_path, quick=True)
     assert [outcome.experiment.id for outcome in outcomes] == ["ablation"]
@@ -174,9 +183,9 @@ def test_reproduce_leaves_rows_and_a_manifest(tmp_path: Path) -> None:
     assert (again.computed, again.found) == (0, 156)
 
 
-def test_seconds_are_those_of_all_cells(tmp_path: Path) -> None:
+def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     """A cell that is computed again does not make the rest free."""
-    reproduce(["ablation"], tmp_path, quick=True)
+    shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
     whole = Store(tmp_path).manifest["experiments"]["ablation"]["seconds"]
     next((tmp_path / "cells").glob("*.npz")).unlink()
     seen: list[tuple[int, int]] = []
@@ -228,7 +237,8 @@ def test_two_runs_at_once_keep_both_descriptions(tmp_path: Path) -> None:
     assert list(one.manifest["experiments"]) == ["ablation", "example"]
 
 
-def test_a_quick_run_does_not_replace_a_full_one(tmp_path: Path) -> None:
+def test_a_quick_run_does_not_replace_a_full_one(ablation: Path, tmp_path: Path) -> None:
+    shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
     store = Store(tmp_path)
     store.compute(small())
     store.save("ablation", store.rows([small()]))
@@ -238,10 +248,9 @@ def test_a_quick_run_does_not_replace_a_full_one(tmp_path: Path) -> None:
     reproduce(["ablation"], tmp_path, quick=True)
 
 
-def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(tmp_path: Path) -> None:
-    reproduce(["ablation"], tmp_path, quick=True)
+def test_bad_workers_are_refused_even_when_nothing_is_left_to_do(ablation: Path) -> None:
     with pytest.raises(ValueError, match="reproduce: workers is 0 but must be an integer at least 1"):
-        reproduce(["ablation"], tmp_path, quick=True, workers=0)
+        reproduce(["ablation"], ablation, quick=True, workers=0)
 
 
 def test_winning_rates_are_shares_of_duels(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def steady(means: tuple[float, float], rounds: int, noise: float, seed: int, uni
 
 def restarts(name: str, rewards: np.ndarray, **settings: Any) -> list[int]:
     """Return the rounds in which a policy restarts when it plays on these rewards."""
-    agent = Agent(lb.policy(name, units=rewards.shape[1], **settings), seed=1)
+    agent = Agent(lb.policy(name, units=rewards.shape[1], **settings), seed=1, compiled=True)
     found, before = [], 0
     for t, paid in enumerate(rewards):
         decision = agent.ask()
@@ -76,7 +76,7 @@ def test_a_restart_of_one_arm_keeps_the_others() -> None:
 
 @pytest.mark.parametrize(("stay", "rate"), [(0.8, 0.2), (0.98, 0.02), (1.0, 0.0)])
 def test_hazard_is_learned(stay: float, rate: float) -> None:
-    agent = Agent(lb.ChangePointThompson(arms=2, hazard=0.0), seed=1)
+    agent = Agent(lb.ChangePointThompson(arms=2, hazard=0.0), seed=1, compiled=True)
     realisation = lb.HiddenMarkov(stickiness=stay).realise(4000, 1, seed=3, draw=0, repeat=0)
     for rewards in realisation.rewards:
         decision = agent.ask()
@@ -96,7 +96,7 @@ def test_weights_are_a_distribution_and_surprise_is_survived() -> None:
 
 def test_rewards_far_from_the_prior_are_survived() -> None:
     """A mean that was given up comes back, when only a hypothesis of next to no weight can explain it."""
-    agent = Agent(lb.ChangePointThompson(arms=2, noise=1.0, hazard=1e-9), seed=1)
+    agent = Agent(lb.ChangePointThompson(arms=2, noise=1.0, hazard=1e-9), seed=1, compiled=True)
     for reward in np.random.default_rng(0).choice([-1e4, 0.0, 1e4], 3000):
         agent.tell(agent.ask(), reward)
     assert agent.memory.weights.sum() == pytest.approx(1.0)
@@ -104,7 +104,7 @@ def test_rewards_far_from_the_prior_are_survived() -> None:
 
 def test_splits_are_dense_in_the_recent_past_and_never_far_from_a_change() -> None:
     policy = lb.GLRUCB(arms=2, forced=0.0, noise=0.1, splits=32)
-    agent = Agent(policy, seed=1)
+    agent = Agent(policy, seed=1, compiled=True)
     generator = np.random.default_rng(0)
     for n in range(1, 20_001):
         decision = agent.ask()
@@ -122,7 +122,7 @@ def test_splits_are_dense_in_the_recent_past_and_never_far_from_a_change() -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_memory_does_not_grow(name: str) -> None:
     policy = lb.policy(name)
-    agent = Agent(policy, seed=1)
+    agent = Agent(policy, seed=1, compiled=True)
     size = sum(part.nbytes for part in agent.memory)
     for rewards in steady((0.4, 0.5), 2000, 0.1, 0):
         decision = agent.ask()

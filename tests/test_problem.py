@@ -106,7 +106,7 @@ def test_but_changes_words_and_keeps_the_others() -> None:
 
 
 BAD = {
-    "states=1": "states is 1 but must be an integer from 2 to 1000",
+    "states=0": "states is 0 but must be an integer from 1 to 1000",
     "states='20 to 3'": "states is '20 to 3' but must be a range with the lower end first",
     "states=(20, 3)": "lower end first",
     "states=2.5": "must be an integer",
@@ -123,13 +123,13 @@ BAD = {
     "means='0 to 2', rewards='bernoulli'": "means is (0.0, 2.0) but must be finite numbers from 0 to 1 for bernoulli rewards",
     "means=[[0.1, 1.2], [0.3, 0.4]], rewards='bernoulli'": "finite numbers from 0 to 1 for bernoulli rewards",
     "means='1 to 0'": "lower end first",
-    "means=[[0.1, 0.2]]": "at least two states",
+    "means=[[0.1], [0.2]]": "rows of at least two numbers, one per arm",
     "means=[[0.1, 0.2], [0.3]]": "a matrix with a row per state",
     "means=[[0.1, 0.2], [0.3, 0.4]], arms=3": "arms is 3 but must be 2",
     "means=[[0.1, 0.2], [0.3, 0.4]], states=3": "states is 3 but must be 2",
     "transition=[[0.5, 0.6], [0.1, 0.9]]": "probabilities that sum to one",
     "transition=[[1.5, -0.5], [0.1, 0.9]]": "probabilities that sum to one",
-    "transition=[[1]]": "at least two states",
+    "transition=[[1]]": "rows of at least two numbers, one per state",
     "transition=[[0.5, 0.5], [0.1, 0.9]], states=3": "states is 3 but must be 2",
     "separation=9": "separation is 9",
     "kind='seasns'": "did you mean seasons?",
@@ -192,10 +192,10 @@ def test_the_order_of_quantities_names_their_random_numbers() -> None:
 
 def test_a_refusal_carries_its_parts(tmp_path: Path) -> None:
     with pytest.raises(Refusal) as refused:
-        Problem(states=1)
+        Problem(states=0)
     found = refused.value
-    assert (found.owner, found.field, found.value) == ("problem", "states", 1)
-    assert "from 2 to 1000" in str(found.rule)
+    assert (found.owner, found.field, found.value) == ("problem", "states", 0)
+    assert "from 1 to 1000" in str(found.rule)
     path = tmp_path / "world.toml"
     path.write_text("\ntransition = [[0.5, 0.6], [0.1, 0.9]]\n")
     with pytest.raises(Refusal) as refused:
@@ -241,7 +241,7 @@ def test_a_problem_does_not_change() -> None:
         ("# dwel = 3\n\ndwel = 3\n", "line 3: word is .dwel. .* \\(did you mean dwell\\?\\)"),
         ("arms = 2\n[world]\nstates = 3\n", "line 2: word is 'world'"),
         ("arms = 2\n  'polices' = ['ucb1']\n", "line 2: word is .polices. .* \\(did you mean policies\\?\\)"),
-        ("states = 1\n", "line 1: states is 1 but must be an integer from 2 to 1000"),
+        ("states = 0\n", "line 1: states is 0 but must be an integer from 1 to 1000"),
         ('arms = 2\nstates = "20 to 3"\n', "line 2: states is '20 to 3' but must be a range with the lower end first"),
         ("\n\ncarryover = 1.5\n", "line 3: carryover is 1.5 but must be a finite number from 0 to 1"),
         ("transition = [[0.5, 0.6], [0.1, 0.9]]\n", "line 1: transition\\[0\\] is .* probabilities that sum to one"),
@@ -286,12 +286,12 @@ def test_options_go_before_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--states 1", "states is 1"),
+        ("--states 0", "states is 0"),
         ("--states '20 to 3'", "lower end first"),
         ("--stickiness 1.01", "from 0 to 1"),
         ("--carryover -1", "from 0 to 1"),
         ("--arms two", "arms is 'two'"),
-        ("--means '0.1 0.2'", "at least two states"),
+        ("--means '0.1; 0.2'", "rows of at least two numbers"),
         ("--transition '0.5 0.6; 0.2 0.8'", "sum to one"),
         ("missing.toml", "file is 'missing.toml' but must be a TOML file"),
         ("bad.toml", "line 1: word is .sates. .*did you mean states"),

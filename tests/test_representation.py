@@ -210,10 +210,10 @@ def test_a_follower_sees_what_was_played() -> None:
     """The filter that looks on is sure of the state that the played arm tells, whatever it would have played itself."""
     world = lb.HiddenMarkov(means=[[0.5, 0.0], [0.5, 1.0]], stickiness=1.0, noise=0.01)
     realised = world.realise(5, 1, seed=0, draw=0, repeat=0)
-    limit = lb.BayesLimit(arms=2)
+    greedy = lb.BayesLimit(arms=2)
     best = int(realised.means[0].argmax())
-    blind = follow_one(limit, realised, np.zeros((5, 1), np.int64), stream(0))
-    seeing = follow_one(limit, realised, np.ones((5, 1), np.int64), stream(0))
+    blind = follow_one(greedy, realised, np.zeros((5, 1), np.int64), stream(0))
+    seeing = follow_one(greedy, realised, np.ones((5, 1), np.int64), stream(0))
     assert set(blind[:, 0]) == {0}  # both states pay the same on arm 0: ties go to it
     assert set(seeing[1:, 0]) == {best}
 
@@ -234,7 +234,7 @@ def test_telling_more_never_costs(name: str) -> None:
     assert all((regret >= 0).all() for regret in found.values())
 
 
-def test_the_limit_loses_nothing_beyond_its_history() -> None:
+def test_the_greedy_filter_loses_nothing_beyond_its_history() -> None:
     found = apps(lb.BayesLimit(arms=2), (HISTORY,), lb.HiddenMarkov(), 1000, 3)
     np.testing.assert_array_equal(found[HISTORY], found["regret"])
 

@@ -82,7 +82,7 @@ def some_available(arms: int, rounds: int = 500) -> np.ndarray:
 
 def test_regret_is_against_the_best_available_arm() -> None:
     world = lb.Available(lb.HiddenMarkov(arms=4), some_available(4))
-    names = ["adarp-ucb:units=2", "state-library", "exp3", "state-oracle", "best-single-arm", "bayes-limit"]
+    names = ["adarp-ucb:units=2", "state-library", "exp3", "state-oracle", "best-single-arm", "bayes-planner"]
     results = lb.simulate(world, names, **SMALL)
     for i, name in enumerate(names):
         policy = lb.policy(name, arms=4)
@@ -97,7 +97,7 @@ def test_regret_is_against_the_best_available_arm() -> None:
             assert results.optimal[i, run] == pytest.approx((gaps == 0).mean())
     regret = dict(zip(results.labels, results.regret.mean(axis=1), strict=True))
     assert regret["state-oracle"] == 0
-    assert regret["bayes-limit"] < regret["best-single-arm"]
+    assert regret["bayes-planner"] < regret["best-single-arm"]
 
 
 def test_all_arms_available_are_no_availability() -> None:
@@ -123,11 +123,11 @@ def test_a_missing_arm_is_refused_in_the_round_in_which_it_is_played() -> None:
 
 
 def test_oracles_are_in_order() -> None:
-    names = ["state-oracle", "bayes-limit", "best-single-arm", "random"]
+    names = ["state-oracle", "bayes-planner", "best-single-arm", "random"]
     results = lb.simulate(lb.HiddenMarkov(), names, horizon=5000, draws=6, repeats=1)
     regret = dict(zip(results.labels, results.regret.mean(axis=1), strict=True))
     assert regret["state-oracle"] == 0
-    assert regret["bayes-limit"] < 0.1 * regret["best-single-arm"]
+    assert regret["bayes-planner"] < 0.1 * regret["best-single-arm"]
     assert regret["best-single-arm"] < regret["random"]
     assert [row.label for row in results.summary()] == names
 
@@ -183,8 +183,8 @@ def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"policies": None}, "policies is None but must be policies or names"),
         ({"draws": 2**40}, "draws is 1099511627776"),
         (
-            {"world": lb.Drift(), "policies": ["bayes-limit"]},
-            "truth of the world is None but must be a hidden Markov chain",
+            {"world": lb.Drift(), "policies": ["bayes-planner"]},
+            "filter of the world is 'not known' but must be that of a hidden Markov chain",
         ),
     ],
 )

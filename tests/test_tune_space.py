@@ -8,6 +8,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.advice.space import Axis, space
 from latentbandits.markers import Step, Untuned, When
+from latentbandits.nesting import all_settings, replaced
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.settings import AtLeast, Vector, checked, describe
 from tests.tuning import FLIP
@@ -25,13 +26,13 @@ def test_the_usual_space_is_around_the_defaults_and_accepted(name: str) -> None:
     study = optuna.create_study(sampler=sampler)
     accepted = 0
     for axis in axes:
-        assert axis.value(axis.coordinate(axis.default)) == axis.default == describe(policy)[axis.setting]
+        assert axis.value(axis.coordinate(axis.default)) == axis.default == all_settings(policy)[axis.setting]
         assert axis.low < axis.default < axis.high
     for _ in range(20):
         trial = study.ask({axis.name: axis.distribution for axis in axes})
         found = {axis.setting: axis.value(trial.params[axis.name]) for axis in axes}
         assert all(axis.low <= found[axis.setting] <= axis.high for axis in axes)
-        assert describe(policy._replace(**found)) == {**describe(policy), **found}
+        assert all_settings(replaced(policy, found)) == {**all_settings(policy), **found}
         accepted += 1
     assert accepted == 20
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.policies.groups import GREEDY, LIMIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import (
     CONTINUED,
@@ -21,7 +22,8 @@ from latentbandits.simulation.batch import record_one
 from tests import naive_filter
 from tests.twins import (
     GAUSSIAN,
-    ROUNDS,
+    INTERPRETED_LENGTHS,
+    LENGTHS,
     TABLES,
     WORLDS,
     Settings,
@@ -35,33 +37,35 @@ from tests.twins import (
 )
 
 
-def is_linear(name: str) -> bool:
-    return REGISTRY[name].make is lb.TraceLearner
+def is_linear(spec: str) -> bool:
+    return isinstance(lb.policy(spec), lb.TraceLearner | lb.LatentAutoregressive)
 
 
-NAMED = [
-    pytest.param(name, world, id=f"{name}-{world}")
-    for name in REGISTRY
-    for world in (GAUSSIAN if is_linear(name) else WORLDS)
+# Revenue has no limit
+INTERPRETED = [
+    (name, world) for name in REGISTRY for world in WORLDS if name not in (LIMIT, GREEDY) or world != "revenue"
 ]
+NAMED = [(name, world) for name, world in INTERPRETED if world in GAUSSIAN or not is_linear(name)]
 
 
 @pytest.mark.parametrize(("name", "world"), NAMED)
-def test_named_policy_plays_like_its_twin(name: str, world: str) -> None:
-    assert_like_twin(lb.policy(name), WORLDS[world], seed=1)
+@LENGTHS
+def test_named_policy_plays_like_its_twin(name: str, world: str, rounds: int) -> None:
+    assert_like_twin(lb.policy(name), WORLDS[world], seed=1, rounds=rounds)
 
 
 @pytest.mark.parametrize("arms", [3, 5])
 @pytest.mark.parametrize("name", REGISTRY)
-def test_named_policy_with_more_arms_plays_like_its_twin(name: str, arms: int) -> None:
-    assert_like_twin(lb.policy(name, arms=arms), {}, seed=arms)
+@LENGTHS
+def test_named_policy_with_more_arms_plays_like_its_twin(name: str, arms: int, rounds: int) -> None:
+    assert_like_twin(lb.policy(name, arms=arms), {}, seed=arms, rounds=rounds)
 
 
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("name", REGISTRY)
-def test_named_policy_interpreted(name: str, world: str) -> None:
+@pytest.mark.parametrize(("name", "world"), INTERPRETED)
+@INTERPRETED_LENGTHS
+def test_named_policy_interpreted(name: str, world: str, rounds: int) -> None:
     for arms in (2, 5):
-        assert_compiles_alike(lb.policy(name, arms=arms), WORLDS[world], seed=2)
+        assert_compiles_alike(lb.policy(name, arms=arms), WORLDS[world], seed=2, rounds=rounds)
 
 
 SIZES = [(2, 1), (2, 2), (3, 3), (5, 2)]
@@ -69,17 +73,19 @@ SIZES = [(2, 1), (2, 2), (3, 3), (5, 2)]
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", REGISTRY)
-def test_named_policy_with_arms_that_come_and_go_plays_like_its_twin(name: str, table: str) -> None:
+@LENGTHS
+def test_named_policy_with_arms_that_come_and_go_plays_like_its_twin(name: str, table: str, rounds: int) -> None:
     for seed, (arms, units) in enumerate(SIZES):
         clicks: Settings = {"rewards": "bernoulli"} if seed % 2 and not is_linear(name) else {}
         world = {"noise": 0.1, "stickiness": 0.95, **clicks}
-        assert_like_twin(lb.policy(name, arms=arms, units=units), world, seed, rounds=ROUNDS // 5, table=table)
+        assert_like_twin(lb.policy(name, arms=arms, units=units), world, seed, rounds=rounds // 5, table=table)
 
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", REGISTRY)
-def test_named_policy_with_arms_that_come_and_go_interpreted(name: str, table: str) -> None:
-    assert_compiles_alike(lb.policy(name, arms=3, units=2), {"noise": 0.1}, seed=5, table=table)
+@INTERPRETED_LENGTHS
+def test_named_policy_with_arms_that_come_and_go_interpreted(name: str, table: str, rounds: int) -> None:
+    assert_compiles_alike(lb.policy(name, arms=3, units=2), {"noise": 0.1}, seed=5, rounds=rounds, table=table)
 
 
 # Baselines and oracles: settings off the preset, and several units.
@@ -106,13 +112,27 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("cusum-ucb", {"threshold": 3.0, "noise": 0.3}),
     ("m-ucb", {"window": 2, "threshold": 2.0, "forced": 0.1}),
     ("m-ucb", {"window": 20, "forced": 0.0, "noise": 0.3}),
+    ("d-ts", {"discount": 0.5, "exploration": 2.0}),
+    ("d-ts", {"discount": 0.99, "noise": 0.3}),
+    ("sw-ts", {"window": 3, "exploration": 1.0}),  # all arms but the last few are forced
+    ("sw-ts", {"window": 40, "noise": 0.3}),
+    ("br-mab", {"concepts": 2, "margin": 0.3, "confidence": 1.0, "warm_up": 2}),
+    ("br-mab", {"together": False, "threshold": 3.0, "forced": 0.1, "noise": 0.2}),
+    ("larl", {"lags": 1, "exploration": 0.1}),
+    ("larl", {"lags": 8, "regularization": 0.1}),
+    ("period", {"longest": 12, "dip": 0.9, "discount": 0.8}),
+    ("period", {"longest": 40, "dip": 0.7, "exploration": 1.0, "noise": 0.2}),
     ("probe-commit", {"interval": 7}),
     ("probe-commit", {"interval": 30, "surprise": 0.5}),
     ("probe-commit", {"interval": 8, "surprise": 0.1}),  # often both old and contradicted
+    ("scaled", {"opening": 3, "reach": 0.2}),
+    ("scaled:dal:exp3", {"forced": 0.1}),
+    ("dal", {"risk": 1.0, "forced": 0.2, "splits": 4}),
     ("random", {}),
     ("best-single-arm", {}),
     ("state-oracle", {}),
     ("bayes-limit", {}),
+    ("bayes-planner", {}),
 ]
 BASELINE_CASES = [
     pytest.param(
@@ -126,17 +146,20 @@ BASELINE_CASES = [
 
 
 @pytest.mark.parametrize(("name", "settings"), BASELINE_CASES)
-def test_baseline_plays_like_its_twin(name: str, settings: Settings) -> None:
-    worlds: list[Settings] = [{"rewards": "bernoulli"}, {"noise": 0.2, "stickiness": 0.9}]
+@LENGTHS
+def test_baseline_plays_like_its_twin(name: str, settings: Settings, rounds: int) -> None:
+    clicks: Settings = {"noise": 0.5} if is_linear(name) else {"rewards": "bernoulli"}
+    worlds: list[Settings] = [clicks, {"noise": 0.2, "stickiness": 0.9}]
     for seed, world in enumerate(worlds):
-        assert_like_twin(lb.policy(name, **settings), world, seed, rounds=ROUNDS // 2)
+        assert_like_twin(lb.policy(name, **settings), world, seed, rounds=rounds // 2)
     for seed, table in enumerate(TABLES):
-        assert_like_twin(lb.policy(name, **settings), worlds[seed % 2], seed, rounds=ROUNDS // 6, table=table)
+        assert_like_twin(lb.policy(name, **settings), worlds[seed % 2], seed, rounds=rounds // 6, table=table)
 
 
 @pytest.mark.parametrize(("name", "settings"), BASELINE_CASES)
-def test_baseline_interpreted(name: str, settings: Settings) -> None:
-    assert_compiles_alike(lb.policy(name, **settings), {"rewards": "bernoulli"}, seed=3)
+@INTERPRETED_LENGTHS
+def test_baseline_interpreted(name: str, settings: Settings, rounds: int) -> None:
+    assert_compiles_alike(lb.policy(name, **settings), {"rewards": "bernoulli"}, seed=3, rounds=rounds)
 
 
 # Libraries: small ones in which states replace others, few particles, parts switched off. Settings, and the world.
@@ -161,17 +184,19 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
 
 
 @pytest.mark.parametrize("case", range(len(LIBRARIES)))
-def test_library_plays_like_its_twin(case: int) -> None:
+@LENGTHS
+def test_library_plays_like_its_twin(case: int, rounds: int) -> None:
     settings, world = LIBRARIES[case]
-    assert_like_twin(lb.StateLibrary(**settings), world, seed=case)
+    assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds)
     for table in (list(TABLES) * 4)[case : case + 5 : 4]:
-        assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=ROUNDS // 6, table=table)
+        assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds // 6, table=table)
 
 
 @pytest.mark.parametrize("case", range(len(LIBRARIES)))
-def test_library_interpreted(case: int) -> None:
+@INTERPRETED_LENGTHS
+def test_library_interpreted(case: int, rounds: int) -> None:
     settings, world = LIBRARIES[case]
-    assert_compiles_alike(lb.StateLibrary(**settings), world, seed=case)
+    assert_compiles_alike(lb.StateLibrary(**settings), world, seed=case, rounds=rounds)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e6])

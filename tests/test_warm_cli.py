@@ -13,6 +13,7 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.cli import compiling, warm
 from latentbandits.compiled import cache, compile_first, listening
+from latentbandits.experiments.representation import Representation
 from latentbandits.presentation import progress as screen
 from latentbandits.settings import Refusal
 
@@ -47,7 +48,8 @@ def test_warm_fills_the_cache_once(tmp_path: Path) -> None:
     assert again.stderr == ""
     simulated = command("compare --policies random ucb1 --horizon 20 --runs 2", tmp_path, tmp_path)
     assert simulated.returncode == 0
-    assert simulated.stderr == "compiling bayes-limit; " + simulated.stderr.partition("; ")[2]  # the rest was there
+    announced = [line.partition("; ")[0] for line in simulated.stderr.splitlines() if "; " in line]
+    assert announced == ["compiling bayes-planner, best-single-arm"]  # the rest was there
 
 
 @pytest.mark.compiled
@@ -68,7 +70,7 @@ def test_warm_refuses_what_no_agent_can_use(spec: str) -> None:
 def test_warm_is_for_every_policy_that_an_agent_can_run() -> None:
     made = warm.chosen([])
     assert {"state-library", "adarp-ucb", "random"} < set(made)
-    assert not {"state-oracle", "best-single-arm", "bayes-limit"} & set(made)
+    assert not {"state-oracle", "best-single-arm", "bayes-limit", "bayes-planner"} & set(made)
     for policy in made.values():
         lb.Agent(policy, compiled=False).ask()
 
@@ -146,6 +148,14 @@ def test_only_what_is_missing_is_announced_and_each_code_once(monkeypatch: pytes
         assert said == ["a", "c"]
         compile_first(iter(jobs))
         assert said == ["a", "c"]
+
+
+def test_an_oracle_that_one_round_is_too_short_for_plays_where_somebody_listens() -> None:
+    """What is compiled ahead is found by a run of one round, in which this one finds no probe."""
+    oracle = Representation(lb.policy("adasp-ucb"), "fingerprint")
+    with listening(compiling.announced):
+        results = lb.simulate(lb.HiddenMarkov(states=3), {"oracle": oracle}, horizon=300, draws=1, repeats=1)
+    assert results.regret.shape == (1, 1)
 
 
 def test_a_command_is_interrupted_with_a_word(

@@ -28,6 +28,25 @@ WORLDS: dict[str, Any] = {
     "unequal units": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
     "three arms": lb.Drift(arms=3),
     "bernoulli seasons": lb.Seasons(rewards="bernoulli"),
+    "counts": lb.HiddenMarkov(rewards="counts", span=(0, 5), available=0.7, stretch=20, together=0.5),
+    "ratings": lb.Drift(rewards="ratings", arms=3, together=0.5, dominated=1, delay=(0, 9), lost=0.2),
+    "revenue": lb.Seasons(rewards="revenue", dwell=20, trend=0.1, alike=0.5, returning=0.5, delay="geometric 5"),
+    "unusual noise": lb.HiddenMarkov(
+        noise=0.2,
+        noise_shape="t3",
+        uneven_arms=3,
+        uneven_states=2,
+        proportional=0.5,
+        autocorrelation=0.8,
+        changing_noise=4,
+    ),
+    "outliers": lb.Drift(noise_shape="outliers", autocorrelation=0.5),
+    "semi-Markov": lb.HiddenMarkov(dwell=20, dwell_shape="pareto", carryover=0.5, returning=0.5, uneven_states=2),
+    "rare state": lb.HiddenMarkov(states=3, rare=0.1, dwell=10, alike=0.5, lost=0.1),
+    "effects": lb.Seasons(
+        trend=1, calendar=0.2, calendar_arms=0.1, period=20, features=2, available=0.5, noise_shape="bimodal"
+    ),
+    "features and means revealed": lb.HiddenMarkov(features=3, reveal="means", dwell_shape="fixed"),
     "arms that come and go": lb.Available.between(lb.HiddenMarkov(arms=3), 300, {1: (100, None), 2: (0, 200)}),
 }
 

@@ -206,11 +206,13 @@ def test_bernoulli_rewards() -> None:
 
 @pytest.mark.parametrize("name", rewards.NAMES)
 def test_every_distribution_has_its_mean_its_variance_and_its_likelihood(name: str) -> None:
-    grid = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    low, high = rewards.DISTRIBUTIONS[name].span
+    grid = low + (high - low) * np.array([0.1, 0.3, 0.5, 0.7, 0.9])
     means = np.tile(grid, (40_000, 1))
     made = rewards.sampled(means, np.array([0.2]), name, seed=3, draw=0, repeat=0)[:, 0]
-    np.testing.assert_allclose(made.mean(axis=0), grid, atol=0.015)
-    np.testing.assert_allclose(made.var(axis=0), rewards.DISTRIBUTIONS[name].variance(grid, 0.2), rtol=0.05)
+    variance = rewards.DISTRIBUTIONS[name].variance(grid, 0.2)
+    np.testing.assert_allclose(made.mean(axis=0), grid, atol=4 * np.sqrt(variance.max() / 40_000))
+    np.testing.assert_allclose(made.var(axis=0), variance, rtol=0.1 if name == "revenue" else 0.05)  # a heavy tail
     for arm, mean in enumerate(grid):  # the true mean is the likeliest
         seen = made[:4000, arm].tolist()
         fits = [

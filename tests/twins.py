@@ -13,12 +13,23 @@ from latentbandits.protocols import (
     Realisation,
 )
 from latentbandits.random import below, normal, stream, uniform
-from latentbandits.rewards import DISTRIBUTIONS
 from latentbandits.simulation.batch import record_one
-from tests import naive, naive_filter, naive_library, naive_peers, naive_traces
+from tests import (
+    naive,
+    naive_filter,
+    naive_library,
+    naive_peers,
+    naive_planner,
+    naive_rivals,
+    naive_traces,
+    naive_wrappers,
+)
 
-ROUNDS = 3000
-INTERPRETED_ROUNDS = 400
+ROUNDS = 1200  # the A/B test has ended after 1000 of them
+INTERPRETED_ROUNDS = 200
+# A comparison checks every round: most tests play the first ones, and `make test-slow` plays on
+LENGTHS = pytest.mark.parametrize("rounds", [ROUNDS, pytest.param(3000, marks=pytest.mark.slow)])
+INTERPRETED_LENGTHS = pytest.mark.parametrize("rounds", [INTERPRETED_ROUNDS, pytest.param(400, marks=pytest.mark.slow)])
 
 Settings = Mapping[str, Any]
 Played = tuple[np.ndarray, np.ndarray]
@@ -27,15 +38,8 @@ Played = tuple[np.ndarray, np.ndarray]
 # code can see, and rounding decides. So linear learners meet Gaussian worlds only; the others, whose sums of 0 and 1
 # are exact, meet both.
 GAUSSIAN: Mapping[str, Settings] = {"default": {}, "noisy": {"noise": 0.5}, "switching": {"stickiness": 0.5}}
-# A distribution whose means cannot be 0 has them from 0.1 on
-WORLDS: Mapping[str, Settings] = {
-    **GAUSSIAN,
-    **{
-        name: {"rewards": name} | ({"span": (0.1, 1.0)} if row.means is not None and row.means.refuses(0.0) else {})
-        for name, row in DISTRIBUTIONS.items()
-        if name != "gaussian"
-    },
-}
+# Of the other distributions the two extremes: two values alone, and mostly nothing
+WORLDS: Mapping[str, Settings] = {**GAUSSIAN, "bernoulli": {"rewards": "bernoulli"}, "revenue": {"rewards": "revenue"}}
 
 TWINS: Mapping[type, Callable[..., naive.Twin]] = {
     lb.TraceLearner: naive_traces.NaiveTraces,
@@ -51,7 +55,17 @@ TWINS: Mapping[type, Callable[..., naive.Twin]] = {
     lb.GLRUCB: naive_peers.NaiveGLRUCB,
     lb.CUSUMUCB: naive_peers.NaiveCUSUMUCB,
     lb.MonitoredUCB: naive_peers.NaiveMonitoredUCB,
+    lb.DiscountedThompson: naive_rivals.NaiveDiscountedThompson,
+    lb.LatentAutoregressive: naive_rivals.NaiveLatentAutoregressive,
+    lb.PeriodicThompson: naive_rivals.NaivePeriodic,
+    lb.RecurrentBandit: naive_rivals.NaiveRecurrent,
+    lb.SlidingWindowThompson: naive_rivals.NaiveSlidingWindowThompson,
     lb.StateLibrary: naive_library.NaiveLibrary,
+}
+
+WRAPPERS: Mapping[type, Callable[..., naive.Twin]] = {
+    lb.Scaled: naive_wrappers.NaiveScaled,
+    lb.DetectionAugmented: naive_wrappers.NaiveDetectionAugmented,
 }
 
 
@@ -126,9 +140,14 @@ def stationary(transition: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.matrix_power(transition, 2**20)[0])
 
 
-def twin_of(policy: Any, realisation: Realisation, seed: int) -> naive.Twin:
+def twin_of(policy: Any, realisation: Realisation, seed: int, draws: naive.Draws | None = None) -> naive.Twin:
+    draws = draws or StreamDraws(seed)
     if type(policy) in TWINS:
-        return TWINS[type(policy)](StreamDraws(seed), **lb.describe(policy))
+        return TWINS[type(policy)](draws, **lb.describe(policy))
+    if type(policy) in WRAPPERS:
+        settings = {key: value for key, value in lb.describe(policy).items() if key != "inner"}
+        sizes = {"arms": policy.arms, "units": policy.units}
+        return WRAPPERS[type(policy)](lambda: twin_of(policy.inner, realisation, seed, draws), **sizes, **settings)
     if isinstance(policy, lb.StateOracle):
         return naive.NaiveOracle(policy.units, realisation.means)
     if isinstance(policy, lb.BestSingleArm):
@@ -138,9 +157,13 @@ def twin_of(policy: Any, realisation: Realisation, seed: int) -> naive.Twin:
         return naive.NaiveOracle(policy.units, itertools.repeat(average))
     if isinstance(policy, lb.ProbeCommit):
         return naive.NaiveProbeCommit(**lb.describe(policy))
-    assert isinstance(policy, lb.BayesLimit)
+    assert isinstance(policy, lb.BayesLimit | lb.BayesPlanner)
     assert realisation.truth is not None
-    return naive_filter.NaiveFilter(*naive_filter.pairs_of(realisation.truth), units=policy.units)
+    known = naive_filter.pairs_of(realisation.truth)
+    if isinstance(policy, lb.BayesLimit):
+        return naive_filter.NaiveFilter(*known, units=policy.units)
+    chosen: Any = policy.informed(realisation)
+    return naive_planner.NaivePlanner(*known, units=policy.units, multiplier=chosen.multiplier)
 
 
 def play(twin: naive.Twin, realisation: Realisation) -> Played:
@@ -171,8 +194,10 @@ def assert_like_twin(policy: Any, world: Settings, seed: int, rounds: int = ROUN
     return fast
 
 
-def assert_compiles_alike(policy: Any, world: Settings, seed: int, table: str = "") -> None:
-    realisation = realise(policy, world, INTERPRETED_ROUNDS, seed, table)
+def assert_compiles_alike(
+    policy: Any, world: Settings, seed: int, rounds: int = INTERPRETED_ROUNDS, table: str = ""
+) -> None:
+    realisation = realise(policy, world, rounds, seed, table)
     assert_same(
         record_one(policy, realisation, stream(seed), interpreted=False),
         record_one(policy, realisation, stream(seed), interpreted=True),

@@ -21,12 +21,15 @@ _HOMES = {
     "Available": "worlds.available",
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
+    "BayesPlanner": "policies.bayes_planner",
     "BestSingleArm": "policies.oracles",
     "CUSUMUCB": "policies.cusum_ucb",
     "ChangePointThompson": "policies.change_point_thompson",
     "Choice": "protocols",
     "Comparison": "advice.compare",
     "Decision": "agent",
+    "DiscountedThompson": "policies.discounted_thompson",
+    "DetectionAugmented": "policies.detection_augmented",
     "DiscountedUCB": "policies.discounted_ucb",
     "Drift": "worlds.drift",
     "EXP3": "policies.exp3",
@@ -34,14 +37,20 @@ _HOMES = {
     "Explanation": "agent",
     "GLRUCB": "policies.glr_ucb",
     "HiddenMarkov": "worlds.hidden_markov",
+    "LatentAutoregressive": "policies.latent_autoregressive",
     "MonitoredUCB": "policies.monitored_ucb",
     "OpenDecisionsWarning": "agent",
+    "PlanningFilter": "policies.bayes_planner",
+    "PeriodicThompson": "policies.periodic_thompson",
     "ProbeCommit": "policies.probe_commit",
     "Problem": "advice.problem",
     "Recorded": "worlds.recorded",
+    "RecurrentBandit": "policies.recurrent_bandit",
     "Results": "simulation.results",
+    "Scaled": "policies.scaled",
     "Scripted": "policies.oracles",
     "Seasons": "worlds.seasons",
+    "SlidingWindowThompson": "policies.sliding_window_thompson",
     "SlidingWindowUCB": "policies.sliding_window_ucb",
     "StateLibrary": "policies.state_library",
     "StateOracle": "policies.oracles",
@@ -63,9 +72,11 @@ _HOMES = {
     "trace": "advice.trace",
     "tune": "advice.tune",
 }
-__all__ = sorted([*_HOMES, "__version__"])
+_PACKAGES = ("data",)  # packages that are part of the interface as a whole
+__all__ = sorted([*_HOMES, *_PACKAGES, "__version__"])
 
 if TYPE_CHECKING:
+    from latentbandits import data as data
     from latentbandits.advice.advise import Advice as Advice
     from latentbandits.advice.advise import advise as advise
     from latentbandits.advice.compare import Comparison as Comparison
@@ -84,17 +95,26 @@ if TYPE_CHECKING:
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
+    from latentbandits.policies.bayes_planner import BayesPlanner as BayesPlanner
+    from latentbandits.policies.bayes_planner import PlanningFilter as PlanningFilter
     from latentbandits.policies.change_point_thompson import ChangePointThompson as ChangePointThompson
     from latentbandits.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
+    from latentbandits.policies.detection_augmented import DetectionAugmented as DetectionAugmented
+    from latentbandits.policies.discounted_thompson import DiscountedThompson as DiscountedThompson
     from latentbandits.policies.discounted_ucb import DiscountedUCB as DiscountedUCB
     from latentbandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from latentbandits.policies.exp3 import EXP3 as EXP3
     from latentbandits.policies.glr_ucb import GLRUCB as GLRUCB
+    from latentbandits.policies.latent_autoregressive import LatentAutoregressive as LatentAutoregressive
     from latentbandits.policies.monitored_ucb import MonitoredUCB as MonitoredUCB
     from latentbandits.policies.oracles import BestSingleArm as BestSingleArm
     from latentbandits.policies.oracles import Scripted as Scripted
     from latentbandits.policies.oracles import StateOracle as StateOracle
+    from latentbandits.policies.periodic_thompson import PeriodicThompson as PeriodicThompson
     from latentbandits.policies.probe_commit import ProbeCommit as ProbeCommit
+    from latentbandits.policies.recurrent_bandit import RecurrentBandit as RecurrentBandit
+    from latentbandits.policies.scaled import Scaled as Scaled
+    from latentbandits.policies.sliding_window_thompson import SlidingWindowThompson as SlidingWindowThompson
     from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
     from latentbandits.policies.state_library import StateLibrary as StateLibrary
     from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling
@@ -116,9 +136,11 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'latentbandits' has no attribute {name!r}")
     try:
+        if name in _PACKAGES:
+            return importlib.import_module(f"latentbandits.{name}")
         return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
     except ModuleNotFoundError as absent:
         from latentbandits.extras import EXTRAS, missing

@@ -26,7 +26,13 @@ class When(NamedTuple):
         return _is_set(policy, self.on) and not (self.off and _is_set(policy, self.off))
 
 
-MARKERS = (Untuned, Step, When)
+class InUnit(NamedTuple):
+    """A setting in the unit of rewards: a reward itself (`level`), or a distance of two."""
+
+    level: bool = False
+
+
+MARKERS = (Untuned, Step, When, InUnit)
 
 
 def _is_set(policy: Any, setting: str) -> bool:

@@ -75,6 +75,8 @@ GATES = (RESIDUAL, MARGIN, STALENESS)
 
 # Beyond it the squares of squares that a learner needs would overflow
 LARGEST_REWARD = 1e50
+# Rounds after which a reward may arrive: a simulation keeps all choices that wait for theirs
+LARGEST_DELAY = 100_000
 
 
 # An arm as one decision sees it
@@ -116,18 +118,29 @@ class Choice(NamedTuple):
 Class = TypeVar("Class", bound=type)
 
 
-def traits(*, deterministic: bool = False, fixed_arms: bool = False) -> Callable[[Class], Class]:
-    """Say of a policy class whether it samples nothing to choose an arm, and whether all its arms are needed in every round.
+def traits(
+    *, deterministic: bool = False, fixed_arms: bool = False, scale_free: bool = False
+) -> Callable[[Class], Class]:
+    """Say of a policy class what it does without: chance, arms that change, and a unit of rewards.
+
+    Parameters
+    ----------
+    deterministic : bool
+        Whether it samples nothing to choose an arm.
+    fixed_arms : bool
+        Whether all its arms are needed in every round.
+    scale_free : bool
+        Whether it plays alike in every unit of rewards. `latentbandits.specs.fair` scales the rewards of any other.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.UCB1.deterministic, lb.Scripted.fixed_arms
-    (True, True)
+    >>> lb.UCB1.deterministic, lb.Scripted.fixed_arms, lb.StateLibrary.scale_free
+    (True, True, True)
     """
 
-    def say(kind: Class) -> Class:
-        kind.deterministic, kind.fixed_arms = deterministic, fixed_arms  # type: ignore[attr-defined]
+    def say(kind: Any) -> Any:
+        kind.deterministic, kind.fixed_arms, kind.scale_free = deterministic, fixed_arms, scale_free
         return kind
 
     return say
@@ -183,6 +196,7 @@ class Truth(NamedTuple):
     noise : array (units,), standard deviation of each unit's reward
     rewards : str, distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`
     carryover : float, weight of the previous state in the expected reward
+    lost : float, share of rounds whose rewards never arrive
     """
 
     transition: np.ndarray
@@ -191,6 +205,7 @@ class Truth(NamedTuple):
     noise: np.ndarray
     rewards: str
     carryover: float = 0.0
+    lost: float = 0.0
 
 
 class Realisation(NamedTuple):
@@ -204,6 +219,8 @@ class Realisation(NamedTuple):
     states : int array (rounds,), the hidden state, -1 where there is none
     truth : what oracles are given, None where the world has no chain
     available : bool array (rounds, arms), which arms may be played; None for all of them always
+    delays : int array (rounds,), after how many further rounds the rewards of a round arrive, 0 for before the next choice, -1 for never;
+        None for 0 in every round
     """
 
     means: np.ndarray
@@ -212,6 +229,7 @@ class Realisation(NamedTuple):
     states: np.ndarray
     truth: Truth | None
     available: np.ndarray | None = None
+    delays: np.ndarray | None = None
 
     @property
     def offered(self) -> np.ndarray:

@@ -29,6 +29,13 @@ class Purpose(IntEnum):
     POLICY = 3
     PROBLEM = 4
     AGENT = 5
+    DELIVERY = 6
+    MEANS = 7
+    VISITS = 8
+    EFFECTS = 9
+    SHAPE = 10
+    AVAILABLE = 11
+    IMAGINATION = 20
 
 
 def stream(seed: int, *path: int) -> Stream:

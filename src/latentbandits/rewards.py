@@ -14,6 +14,10 @@ from latentbandits.compiled import fast, kernel
 from latentbandits.random import Purpose, Stream, normal, stream, uniform
 from latentbandits.settings import Above, AtLeast, Refusal, Vector, Within
 
+# Revenue: the share of rounds with any; what is paid then has a logarithm with a standard deviation of 1
+BUYERS = 0.1
+MANY_COUNTS = 1000.0
+
 
 def sample_gaussian(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:
     """Add normal noise to the expected rewards; the arms share it, since only one of them will be seen."""
@@ -33,6 +37,54 @@ def sample_bernoulli(means: np.ndarray, scales: np.ndarray, random: Stream, rewa
                 rewards[t, unit, arm] = 1.0 if level < means[t, arm] else 0.0
 
 
+def sample_counts(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
+    """Write Poisson numbers: how many arrivals at rate 1 come before the expected reward; the arms share the arrivals.
+
+    Where there would be very many, a rounded normal number is as good.
+    """
+    for t in range(rewards.shape[0]):
+        most, many = 0.0, False
+        for arm in range(rewards.shape[2]):
+            if means[t, arm] > MANY_COUNTS:
+                many = True
+            else:
+                most = max(most, means[t, arm])
+        for unit in range(rewards.shape[1]):
+            level = normal(random) if many else 0.0
+            for arm in range(rewards.shape[2]):
+                mean = means[t, arm]
+                rewards[t, unit, arm] = (
+                    max(np.floor(mean + math.sqrt(mean) * level + 0.5), 0.0) if mean > MANY_COUNTS else 0.0
+                )
+            passed = -math.log(uniform(random))
+            while passed < most:
+                for arm in range(rewards.shape[2]):
+                    rewards[t, unit, arm] += 1.0 if passed < means[t, arm] <= MANY_COUNTS else 0.0
+                passed -= math.log(uniform(random))
+
+
+def sample_ratings(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
+    """Write 1 to 5 stars: each star after the first is given with the probability that makes the expected reward the mean."""
+    for t in range(rewards.shape[0]):
+        for unit in range(rewards.shape[1]):
+            for arm in range(rewards.shape[2]):
+                rewards[t, unit, arm] = 1.0
+            for _ in range(4):
+                level = uniform(random)
+                for arm in range(rewards.shape[2]):
+                    rewards[t, unit, arm] += 1.0 if level < (means[t, arm] - 1.0) / 4.0 else 0.0
+
+
+def sample_revenue(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
+    """Write 0, or for one round in ten a lognormal amount; the arms share the customer."""
+    for t in range(rewards.shape[0]):
+        for unit in range(rewards.shape[1]):
+            buys = uniform(random) < BUYERS
+            amount = math.exp(normal(random) - 0.5) / BUYERS
+            for arm in range(rewards.shape[2]):
+                rewards[t, unit, arm] = means[t, arm] * amount if buys else 0.0
+
+
 class Distribution(NamedTuple):
     """A kind of reward.
 
@@ -43,6 +95,8 @@ class Distribution(NamedTuple):
     noisy : whether it has a standard deviation of its own (`noise`); else the noise follows from the mean
     means : what means must be, None for anything
     variance : the variance of a reward, given its mean and the noise
+    span : the range from which means are sampled if none is given
+    limit : whether the limit is known, so that worlds give oracles the truth
     """
 
     sample: Callable[[np.ndarray, np.ndarray, Stream, np.ndarray], None]
@@ -50,6 +104,8 @@ class Distribution(NamedTuple):
     noisy: bool
     means: Above | AtLeast | Within | None
     variance: Callable[[np.ndarray, float], np.ndarray]
+    span: tuple[float, float] = (0.0, 1.0)
+    limit: bool = False
 
 
 DISTRIBUTIONS: Mapping[str, Distribution] = {
@@ -59,6 +115,7 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         noisy=True,
         means=None,
         variance=lambda means, noise: np.full_like(means, noise**2),
+        limit=True,
     ),
     "bernoulli": Distribution(
         sample_bernoulli,
@@ -66,10 +123,43 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
         noisy=False,
         means=Within(0, 1),
         variance=lambda means, _: means * (1 - means),
+        limit=True,
+    ),
+    "counts": Distribution(
+        sample_counts,
+        "0, 1, 2, ... (Poisson)",
+        noisy=False,
+        means=AtLeast(0),
+        variance=lambda means, _: means * 1.0,
+    ),
+    "ratings": Distribution(
+        sample_ratings,
+        "1 to 5 stars",
+        noisy=False,
+        means=Within(1, 5),
+        variance=lambda means, _: (means - 1) * (5 - means) / 4,
+        span=(1.0, 5.0),
+    ),
+    "revenue": Distribution(
+        sample_revenue,
+        "mostly 0 (nine rounds of ten), else a lognormal amount",
+        noisy=False,
+        means=AtLeast(0),
+        variance=lambda means, _: means**2 * (math.e / BUYERS - 1),
     ),
 }
 NAMES = tuple(DISTRIBUTIONS)
-_GAUSSIAN, _BERNOULLI = NAMES.index("gaussian"), NAMES.index("bernoulli")
+_GAUSSIAN, _BERNOULLI, _COUNTS, _RATINGS, _REVENUE = (
+    NAMES.index(name) for name in ("gaussian", "bernoulli", "counts", "ratings", "revenue")
+)
+
+
+@kernel
+def _times_log(count: float, chance: float) -> float:
+    """Return the logarithm of a probability to the power of a count, where 0 to the power of 0 is 1."""
+    if count <= 0:
+        return 0.0
+    return count * math.log(chance) if chance > 0 else -np.inf
 
 
 @kernel
@@ -81,6 +171,17 @@ def log_likelihood(distribution: int, reward: float, mean: float, scale: float) 
     if distribution == _GAUSSIAN:
         away = (reward - mean) / scale
         return -0.5 * away * away
+    if distribution == _COUNTS:
+        return _times_log(reward, mean) - mean
+    if distribution == _RATINGS:
+        return _times_log(reward - 1.0, (mean - 1.0) / 4.0) + _times_log(5.0 - reward, (5.0 - mean) / 4.0)
+    if distribution == _REVENUE:
+        if reward <= 0:
+            return math.log(1.0 - BUYERS) if mean > 0 else 0.0
+        if mean <= 0:
+            return -np.inf
+        away = math.log(reward * BUYERS / mean) + 0.5
+        return math.log(BUYERS) - 0.5 * away * away
     return math.nan  # a distribution without a branch here has no likelihood, and no limit
 
 

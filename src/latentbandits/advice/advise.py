@@ -1,37 +1,40 @@
 """Which policy for this problem, how sure that is, what another choice costs, and when the advice would change."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import pandas as pd
 
-from latentbandits.advice import explain, flips
+from latentbandits.advice import explain, flips, given
+from latentbandits.advice.candidates import ab_test, candidates
 from latentbandits.advice.compare import (
     BINS,
+    REFERENCES,
     Comparison,
     always_the_same,
     check_units,
-    has_limit,
     policies_source,
     problem_source,
     rank,
+    references,
     wins,
 )
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.race import RISK, Race, p_value, race
-from latentbandits.advice.result import Result, problem_values, records
-from latentbandits.policies.groups import AB_TEST, CLASSIC, CONTROL, LIMIT, ORACLES, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.advice.result import Result, plain, problem_values, records
+from latentbandits.advice.worth import WORTH, Worth, judge
+from latentbandits.nesting import all_settings
+from latentbandits.policies.groups import AB_TEST, CLASSIC
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Stages
 from latentbandits.protocols import Oracle
-from latentbandits.settings import Refusal, describe, whole
+from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import interval
+from latentbandits.specs import fairly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -39,9 +42,9 @@ if TYPE_CHECKING:
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
 # Which candidates are measured: those that never dropped out, and those with less than CLOSE times the winner's regret
 CLOSE, FINALISTS = 2.0, 6
-MEASURED = FINALISTS + 6  # at most: with the first two, the best of another class, two plain policies and the limit
+# At most: with the first two, the best of another class, one that is given the noise, two plain policies and the references
+MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
 FEWEST = 8  # worlds
-GROUPS = ("all", "paper")
 LEAST_SURE = 0.5  # below this there is no advice that could flip
 
 
@@ -63,6 +66,8 @@ class Advice(Result):
     sweeps : races along every quantity
     other_kinds : other kinds of world in which another policy would be better
     policies : the candidates as given; None for all
+    given : a candidate that is given noise or range and has less regret than all that learn them, see `latentbandits.advice.given`
+    set_aside : candidates that are given noise or range and are not recommended
     """
 
     problem: Problem
@@ -74,20 +79,33 @@ class Advice(Result):
     sweeps: list[flips.Sweep]
     other_kinds: list[flips.Flip]
     policies: Any
+    given: given.Given | None
+    set_aside: tuple[str, ...]
     owner: ClassVar[str] = "advise"
     suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
 
     @property
     def runner_up(self) -> str | None:
         """The candidate that comes next on the worlds that measure."""
-        return next((one for one in self.comparison.ranked if one in self.race.regret and one != self.winner), None)
+        return next((one for one in self.comparison.ranked if one in self.rivals), None)
+
+    @property
+    def rivals(self) -> list[str]:
+        """The other candidates, best first, without those that were set aside."""
+        return [one for one in self.race.order if one != self.winner and one not in self.set_aside]
+
+    @cached_property
+    def worth(self) -> Worth:
+        """The advised policy beside the best single arm and the limit on fresh worlds, and whether it is worth it."""
+        return judge(self.comparison.regret, self.winner, self.comparison.ranked)
 
     @property
     def headline(self) -> str:
         """What to use, and how sure that is."""
         from latentbandits.advice.text import certainty
 
-        return f"use {self.winner}, {certainty(self.sure)} sure"
+        use = f"use {self.winner}, {certainty(self.sure)} sure"
+        return use if self.worth.verdict == WORTH else f"{self.worth.verdict}; at best {use}"
 
     @cached_property
     def flips(self) -> pd.DataFrame:
@@ -159,12 +177,14 @@ class Advice(Result):
         return {
             "problem": problem_values(self.problem),
             "policy": self.winner,
-            "settings": dict(describe(self.policy)),
+            "settings": all_settings(self.policy),
             "sure": self.sure,
+            "worth": plain(self.worth),
             "runner_up": self.runner_up,
             "fresh": records(self.comparison.table),
             "costs": records(self.costs),
             "candidates": records(self.table),
+            "given": plain(self.given),
             "flips": records(self.flips),
             "theory": records(self.theory.rename_axis("quantity")),
             "python": self.python(),
@@ -225,25 +245,28 @@ def advise(
     whole("advise", "runs", problem.runs, least=FEWEST)
     if always_the_same(problem, problem.seed):
         raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
-    specs = candidates(problem, policies)
+    specs = fairly(candidates(problem, policies), problem)
     made = as_policies(specs, problem, "advise")
     for label, one in made.items():
         check_units(label, one, problem.units)
-        if isinstance(one, Oracle) or label == LIMIT:
+        if isinstance(one, Oracle) or label in REFERENCES[:2]:
             raise Refusal("advise", "policies", label, "policies that are not given the truth")
     size = problem.runs * problem.horizon
     later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
-    stages = Stages(progress, len(made) * size, MEASURED * size, later)
+    challengers = given.informed(specs, made, problem)
+    stages = Stages(progress, len(made) * size, given.rounds(problem, len(challengers)), MEASURED * size, later)
     chosen = race(
-        problem, made, looks(problem.runs), horizon=problem.horizon, seed=problem.seed, workers=workers,
-        progress=stages.next(),
+        problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs),
+        horizon=problem.horizon, seed=problem.seed, workers=workers, progress=stages.next(),
     )  # fmt: skip
-    comparison = measure(problem, specs, finalists(chosen, made), workers, stages.next())
-    sure = sureness(chosen, comparison)
+    chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next())
+    set_aside = tuple(label for label in challengers if label != chosen.winner)
+    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next())
+    sure = sureness(chosen, comparison, set_aside)
     sweeps: list[flips.Sweep] = []
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
-        swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
+        swept = {label: specs[label] for label in worth_sweeping(chosen, made) if label not in set_aside}
         search = flips.FlipSearch(
             problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next()
         )
@@ -251,16 +274,17 @@ def advise(
     stages.close()
     return Advice(
         candidate_table(chosen), problem, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
-        other_kinds, policies,
+        other_kinds, policies, found, set_aside,
     )  # fmt: skip
 
 
-def finalists(chosen: Race, made: Mapping[str, Any]) -> list[str]:
-    """Return the candidates to measure: the first two, those close to the winner, and the best of another class."""
+def finalists(chosen: Race, made: Mapping[str, Any], found: given.Given | None = None) -> list[str]:
+    """Return the candidates to measure: the first two, those close to the winner, the best of another class, one given the noise."""
     order = chosen.order
     close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
     others = [label for label in order if type(made[label]) is not type(made[chosen.winner])]
-    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1]])]
+    informed = [found.label] if found is not None else []
+    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1], *informed])]
 
 
 def worth_sweeping(chosen: Race, made: Mapping[str, Any]) -> list[str]:
@@ -282,63 +306,6 @@ def candidate_table(chosen: Race) -> pd.DataFrame:
         for label in chosen.order
     ]
     return pd.DataFrame(rows).set_index("policy")
-
-
-def candidates(problem: Problem, policies: Any = None) -> dict[str, Any]:
-    """Return the candidates that the number of units permits, label -> spec.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.advice.advise import candidates
-    >>> list(candidates(lb.Problem(units=2, arms=4), "paper"))[:2]
-    ['adarp-ucb:units=2', 'rp-ucb:units=2']
-    """
-    if policies is None or (isinstance(policies, str) and policies in GROUPS):
-        return group(problem, policies or "all")
-    found: dict[str, Any] = {}
-    for label, spec in labelled(policies).items():
-        found |= group(problem, spec) if isinstance(spec, str) and spec in GROUPS else {label: spec}
-    return found
-
-
-def group(problem: Problem, name: str) -> dict[str, str]:
-    """Return a group of candidates: all, or the paper's."""
-    several = min(problem.units, problem.arms)
-    pairs = [one if several == problem.arms else f"{one}:units={several}" for one in TWO_UNIT] if several > 1 else []
-    if name == "paper":
-        return {one: one for one in [*pairs, *SINGLE_UNIT]}
-    single = [one for one in REGISTRY if one not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST)]
-    libraries = [informed_library(problem, units) for units in dict.fromkeys((1, problem.units))]
-    shared = [f"state-library:units={problem.units}"] if problem.units > 1 else []
-    return {one: one for one in [single[0], *shared, *filter(None, libraries), *pairs, *single[1:], ab_test(problem)]}
-
-
-def informed_library(problem: Problem, units: int) -> str | None:
-    """Return StateLibrary with what the problem gives exactly, noise and range of means; None if that is nothing.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.advice.advise import informed_library
-    >>> informed_library(lb.Problem(noise=0.3, means="0 to 1"), units=1)
-    'state-library:noise=0.3,low=0,high=1'
-    >>> informed_library(lb.Problem(noise="0.1 to 0.3"), units=1) is None
-    True
-    """
-    settings: dict[str, float] = {"units": units} if units > 1 else {}
-    if "noise" in problem.given and "noise" not in problem.vague and problem.noise > 0:
-        settings["noise"] = problem.noise * math.sqrt(units)
-    if "means" in problem.given:
-        known = np.asarray(problem.means, dtype=float)
-        settings |= {"low": float(known.min()), "high": float(known.max())}
-    texts = [f"{field}={value:.6g}" for field, value in settings.items()]
-    return f"state-library:{','.join(texts)}" if set(settings) - {"units"} else None
-
-
-def ab_test(problem: Problem) -> str:
-    """Return the plain test that takes a tenth of the rounds."""
-    return f"{AB_TEST}:test={max(problem.arms, problem.horizon // 10)}"
 
 
 def looks(runs: int) -> list[int]:
@@ -365,9 +332,9 @@ def measure(
     shown = {label: specs[label] for label in chosen}
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
     shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
+    shown = fairly(shown, problem)
     made = as_policies(shown, problem)
-    if has_limit(problem):
-        made |= as_policies([LIMIT], problem)
+    made |= references(problem, made)
     results = simulate(
         problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, first=HELD_OUT, bins=BINS,
         workers=workers, progress=progress,
@@ -375,17 +342,18 @@ def measure(
     return rank(problem, shown, made, results)
 
 
-def sureness(chosen: Race, comparison: Comparison) -> float:
+def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = ()) -> float:
     """Return how sure it is that the winner has the least regret on average: 1 less the probabilities of all errors.
 
     They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. In addition, what
     happens in one world of n may not show in n worlds, so that n worlds support no more than n / (n + 1).
     """
-    if len(chosen.regret) == 1:
+    rivals = [label for label in chosen.regret if label != chosen.winner and label not in set_aside]
+    if not rivals:
         return 1.0
     regret = comparison.regret
     ours = regret[chosen.winner]
-    errors = [p_value(regret[label] - ours) for label in regret if label in chosen.regret and label != chosen.winner]
+    errors = [p_value(regret[label] - ours) for label in rivals if label in regret]
     unmeasured = [label for label in chosen.left if label not in regret]
     sure = 0.0 if unmeasured else 1 - sum(errors) - RISK
     return max(0.0, min(sure, len(ours) / (len(ours) + 1)))

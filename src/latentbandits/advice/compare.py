@@ -1,6 +1,6 @@
 """Any policies on any problem: a ranking, with everything paired."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -9,41 +9,54 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.result import Result, problem_values, records
-from latentbandits.policies.groups import LIMIT
+from latentbandits.advice.result import Result, plain, problem_values, records
+from latentbandits.advice.worth import SINGLE, Worth, judge
+from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import as_policies, labelled, simulate
 from latentbandits.simulation.results import Results, interval, ratio
+from latentbandits.specs import fairly
+from latentbandits.worlds.base import SampledWorld
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT = ("state-library", "adasp-ucb", "glr-ucb", "lc-ucb", "sw-ucb", "ucb1")
+REFERENCES = (LIMIT, SINGLE, CONTROL)  # what all policies are compared with
 BINS = 100
+DRAWS = 4  # of a world, which is a record if they are all the same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """Policies on the same runs of a problem, best first; oracles stand where their regret puts them, without a rank.
+    """Policies on the same runs of a problem, best first; oracles and references stand where their regret puts them, without a rank.
+
+    The references are the limit (a planner that is given everything but the state; not for every world), the best single arm and random
+    play. They are always simulated along.
 
     Attributes
     ----------
     table : data frame
-        A row per policy: `rank` (0 for an oracle), `units`, `regret` per unit with its 95 % interval (`low`, `high`), as a multiple of
-        the Bayes limit on the same runs (`x_limit`, with `x_low` and `x_high`), the share of rounds with the best arm (`optimal`),
-        `probes` per 1,000 rounds, and the share of runs in which the policy has less regret than the next in the ranking (`beats_next`
-        with `beats_low` and `beats_high`; a tie counts half).
+        A row per policy: `rank` (0 for oracles and references), `units`, `regret` per unit with its 95 % interval (`low`, `high`), as
+        a `share` of the attainable reward (what the best arm of every round earns more than random play: 0 is perfect, 1 is random), as a
+        multiple of the limit's on the same runs (`x_limit`, with `x_low` and `x_high`), the share of rounds with the best arm
+        (`optimal`), `probes` per 1,000 rounds, and the share of runs in which the policy has less regret than the next in the ranking
+        (`beats_next` with `beats_low` and `beats_high`; a tie counts half).
     problem : the problem, or the world and its sizes
     policies : label -> spec or policy, as given
     results : everything per run, see `latentbandits.Results`
+    record : whether there is one world only, such as recorded data. Then a run is a policy seed (the seed of a policy's own random
+        numbers), `low` and `high` contain 95 % of the seeds (NaN for a policy that uses none), and other intervals are NaN
     """
 
     problem: Any
     policies: Mapping[str, Any]
     results: Results
+    record: bool
     owner: ClassVar[str] = "compare"
+    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
 
     @property
     def ranked(self) -> list[str]:
@@ -56,9 +69,22 @@ class Comparison(Result):
         return dict(zip(self.results.labels, self.results.regret, strict=True))
 
     @property
+    def worth(self) -> Worth | None:
+        """The best policy beside the best single arm and the limit, and whether it is worth it; None if only oracles were compared."""
+        return judge(self.regret, self.ranked[0], self.ranked, self.record) if self.ranked else None
+
+    @property
+    def size(self) -> str:
+        """What was simulated, in words."""
+        rounds = counted(self.results.horizon, "round")
+        if self.record:
+            return f"one record of {rounds}, {counted(self.results.draws, 'policy seed')}"
+        return f"{counted(self.results.draws, 'run')} of {rounds}"
+
+    @property
     def headline(self) -> str:
         """The best policy, out of how many, on what."""
-        size = f"{counted(self.results.draws, 'run')} of {counted(self.results.horizon, 'round')}"
+        size = self.size
         return f"{self.ranked[0]} is first of {len(self.ranked)}, {size}" if self.ranked else size
 
     def difference(self, one: str, other: str) -> tuple[float, float, float]:
@@ -66,16 +92,26 @@ class Comparison(Result):
         return interval(self.regret[one] - self.regret[other])
 
     def figure(self) -> "Figure":
-        """Return a figure of regret over time, with 95 % bands."""
+        """Return a figure of regret over time, with 95 % bands; oracles are dashed or dotted."""
         from latentbandits.advice.figures import over_time
 
-        return over_time(self.results, self.ranked)
+        return over_time(self)
 
     def text(self) -> str:
         """Return the ranking as a terminal shows it, and how the first two compare."""
         from latentbandits.advice.text import comparison_text
 
         return comparison_text(self)
+
+    def page(self) -> str:
+        """Return the comparison as one HTML page that needs no other file."""
+        from latentbandits.advice.page import comparison_page
+
+        return comparison_page(self)
+
+    def content(self, suffix: str) -> bytes:
+        """Return the content of a file with one of the suffixes."""
+        return self.page().encode() if suffix == ".html" else super().content(suffix)
 
     def python(self, path: str | Path = "compare.svg") -> str:
         """Return the Python that makes this comparison and saves its figure."""
@@ -96,6 +132,8 @@ class Comparison(Result):
             "problem": problem_values(self.problem),
             "horizon": results.horizon,
             "runs": results.draws,
+            "record": self.record,
+            "worth": plain(self.worth),
             "seed": results.seed,
             "python": self.python(),
             "policies": [row | {"regret_over_time": over_time[row["policy"]]} for row in records(self.table)],
@@ -143,19 +181,21 @@ def compare(
     >>> comparison
     <Comparison: state-library is first of 3, 20 runs of 2,000 rounds>
     >>> list(comparison.table.index)
-    ['bayes-limit', 'state-library', 'glr-ucb:risk=0.2', 'ucb1']
+    ['bayes-planner', 'state-library', 'glr-ucb:risk=0.2', 'ucb1', 'best-single-arm', 'random']
+    >>> comparison.worth.verdict
+    'worth it'
     >>> bool(comparison.table.loc["state-library", "beats_next"] > 0.5)
     True
     """
     described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    specs = labelled(policies if policies is not None else described.policies or defaults(described))
-    if specs.get(LIMIT, LIMIT) != LIMIT:
-        raise Refusal("compare", "label", LIMIT, "another one: this is the oracle that all are compared with")
+    specs = fairly(labelled(policies if policies is not None else described.policies or defaults(described)), described)
+    for name in REFERENCES:
+        if specs.get(name, name) != name:
+            raise Refusal("compare", "label", name, "another one: this is a reference that all are compared with")
     made = as_policies(specs, described, "compare")
     for label, one in made.items():
         check_units(label, one, described.units)
-    if LIMIT not in made and has_limit(described):
-        made |= as_policies([LIMIT], described)
+    made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
         workers=workers, progress=progress,
@@ -202,30 +242,59 @@ def policies_source(specs: Mapping[str, Any]) -> str:
 
 
 def always_the_same(world: World, seed: int) -> bool:
-    """Whether every draw of a world is the same, as those of a recorded one are."""
+    """Whether every draw of a world is the same, as those of a recorded one are.
+
+    A world of this package that samples is none of these, even if its first rounds happen to be alike.
+    """
+    inner = world
+    while hasattr(inner, "world"):
+        inner = inner.world
+    if isinstance(inner.sample(seed, 0) if isinstance(inner, Problem) else inner, SampledWorld):
+        return False
     rounds = min(200, getattr(world, "horizon", 200), getattr(world, "rounds", 200))
-    one, other = (world.realise(rounds, 1, seed, draw, 0) for draw in (0, 1))
-    return bool(np.array_equal(one.rewards, other.rewards) and np.array_equal(one.offered, other.offered))
+    first, *others = (world.realise(rounds, 1, seed, draw, 0) for draw in range(DRAWS))
+    return all(
+        np.array_equal(first.rewards, one.rewards) and np.array_equal(first.offered, one.offered) for one in others
+    )
 
 
 def has_limit(world: World) -> bool:
-    """Whether the Bayes limit of a world is known."""
-    return world.realise(1, 1, 0, 0, 0).truth is not None
+    """Whether the limit of a world is known."""
+    realisation = world.realise(1, 1, 0, 0, 0)
+    return realisation.truth is not None and realisation.context.shape[1] == 0  # it reads no context
+
+
+def references(world: World, known: Container[str] = ()) -> dict[str, Any]:
+    """Return the references of a world that are not known yet, label -> policy.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.compare import references
+    >>> list(references(lb.Drift(), known=["random"]))
+    ['best-single-arm']
+    """
+    wanted = [name for name in REFERENCES if name not in known and (name != LIMIT or has_limit(world))]
+    return dict(as_policies(wanted, world)) if wanted else {}
 
 
 def rank(problem: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results: Results) -> Comparison:
     """Return the comparison of paired results: `specs` as given, `made` the policies that played."""
     regret = dict(zip(results.labels, results.regret, strict=True))
     order = sorted(results.labels, key=lambda label: float(regret[label].mean()))
-    ranked = [label for label in order if not isinstance(made[label], Oracle)]
+    ranked = [label for label in order if label in specs and not isinstance(made[label], Oracle)]
+    record = always_the_same(problem, results.seed)
     summaries = {row.label: row for row in results.summary()}
-    limit = regret.get(LIMIT)
+    unknown = (np.nan,) * 3
     lines = []
     for label in order:
         row = summaries[label]
-        multiple = ratio(regret[label], limit) if limit is not None and limit.mean() > 0 else (np.nan,) * 3
-        beats = (np.nan,) * 3
-        if label in ranked[:-1]:
+        multiple, share_lost = (
+            ratio(regret[label], regret[name]) if name in regret and regret[name].mean() > 0 else unknown
+            for name in (LIMIT, CONTROL)
+        )
+        beats = unknown
+        if label in ranked[:-1] and results.draws > 1:
             following = ranked[ranked.index(label) + 1]
             beats = share(wins(regret[label], regret[following]), len(regret[label]))
         lines.append(
@@ -236,6 +305,7 @@ def rank(problem: Any, specs: Mapping[str, Any], made: Mapping[str, Any], result
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,
+                "share": share_lost[0],
                 **dict(zip(("x_limit", "x_low", "x_high"), multiple, strict=True)),
                 "optimal": row.optimal,
                 "probes": row.probes,
@@ -243,9 +313,26 @@ def rank(problem: Any, specs: Mapping[str, Any], made: Mapping[str, Any], result
             }
         )
     table = pd.DataFrame(lines).set_index("policy")
-    if always_the_same(problem, results.seed):  # one world says nothing about others
-        table[["low", "high", "x_low", "x_high", "beats_low", "beats_high"]] = np.nan
-    return Comparison(table, problem, dict(specs), results)
+    if record:  # one world says nothing about others
+        table[["x_low", "x_high", "beats_next", "beats_low", "beats_high"]] = np.nan
+        table[["low", "high"]] = [over_seeds(regret[label]) for label in order]
+    return Comparison(table, problem, dict(specs), results, record)
+
+
+def over_seeds(values: np.ndarray) -> tuple[float, float]:
+    """Return what contains 95 % of the values of policy seeds; NaN if they are all the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.advice.compare import over_seeds
+    >>> over_seeds(np.arange(41.0)), over_seeds(np.ones(3))
+    ((1.0, 39.0), (nan, nan))
+    """
+    if np.ptp(values) == 0:
+        return np.nan, np.nan
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(low), float(high)
 
 
 def wins(one: np.ndarray, other: np.ndarray) -> float:

@@ -90,6 +90,8 @@ def sentences(problem: Problem, table: pd.DataFrame) -> list[str]:
         return []
     at = table["median"]
     error, apart, moved = at["decoding error"], at["separation / noise"], at["change in a probe"]
+    if not math.isfinite(apart):
+        return ["There is a single state, so there is nothing to recognise and nothing goes stale."]
     rounds, rate = -(-problem.arms // min(problem.units, problem.arms)), short(at["switching rate"])
     if error < 0.05:
         reading = "a single probe identifies the state"

@@ -1,56 +1,88 @@
 """Figures of a comparison, of advice and of a tuning: results in, a matplotlib figure out."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
 from latentbandits.advice.vocabulary import WORDS
-from latentbandits.policies.groups import LIMIT
+from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
+from latentbandits.presentation.numbers import short
 from latentbandits.presentation.palette import BLACK, GREY, RED, label, plotting, style
-from latentbandits.simulation.results import Results, interval, ratio
+from latentbandits.simulation.results import interval, ratio
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
+    from latentbandits.advice.compare import Comparison
     from latentbandits.advice.tune import Tuning
 
 # For policies that have no colour of their own, or share one with another in the figure
 MARKERS = "osD^vP*X<>"
+WIDTH = 32  # characters in a line of a legend
 
 
-def over_time(results: Results, order: Sequence[str]) -> Figure:
-    """Cumulative regret per unit over rounds, a line per policy with its 95 % band."""
+def over_time(comparison: "Comparison", first: str | None = None) -> Figure:
+    """Cumulative regret per unit over rounds, a line per policy and oracle with its 95 % band; one policy may come first."""
     with plotting():
         figure = Figure(figsize=(7.6, 4.4))
         axes = figure.subplots()
-        _curves(axes, results, order)
-        axes.set_title(f"mean of {results.draws * results.repeats} paired runs, bands: 95 %", fontsize=9)
+        _curves(axes, comparison, first)
+        runs = comparison.results.draws
+        size = (
+            f"one record, {runs:,} policy seeds, bands: 95 % of them"
+            if comparison.record
+            else f"mean of {runs:,} paired runs, bands: 95 %"
+        )
+        axes.set_title(size, fontsize=9)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="regret at the end", fontsize=8)
     return figure
 
 
-def _curves(axes: Axes, results: Results, order: Sequence[str]) -> None:
+def shown(comparison: "Comparison", first: str | None = None) -> list[str]:
+    """Return what a figure of a comparison plots: the policies and all oracles, but random play only if it was asked for."""
+    others = [str(name) for name in comparison.table.index if name not in (*comparison.ranked, CONTROL)]
+    return [*dict.fromkeys([*([first] if first else []), *comparison.ranked, *others])]
+
+
+def _curves(axes: Axes, comparison: "Comparison", first: str | None = None) -> None:
+    results = comparison.results
     seen: dict[tuple[str, str], int] = {}
-    for name in [*order, *(name for name in results.labels if name == LIMIT)]:
+    for name in shown(comparison, first):
         curves = np.cumsum(results.regret_bins[results.labels.index(name)], axis=1)
-        bands = np.vstack([np.zeros(3), [interval(curve) for curve in curves.T]])
+        spread = _seeds if comparison.record else interval
+        bands = np.vstack([np.zeros(3), [spread(curve) for curve in curves.T]])
         look = style(name)
         twin = seen.get((look.color, str(look.line)), 0)
         seen[look.color, str(look.line)] = twin + 1
         axes.plot(
             results.edges, bands[:, 0], color=look.color, linestyle=look.line, markevery=0.1, ms=4,
-            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{label(name)}: {number(bands[-1, 0])}",
+            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{_wrapped(name)}: {number(bands[-1, 0])}",
         )  # fmt: skip
         if len(curves) > 1:
             axes.fill_between(results.edges, bands[:, 1], bands[:, 2], color=look.color, alpha=0.15, linewidth=0)
     axes.set_xlim(0, results.horizon)
-    axes.set_ylim(bottom=0)
+    zero = any(comparison.table["regret"] == 0)  # a line on the axis would not be seen
+    axes.set_ylim(bottom=-0.02 * axes.get_ylim()[1] if zero else 0)
     axes.set_xlabel("round")
     axes.set_ylabel("cumulative regret per unit")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+
+
+def _seeds(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the mean of policy seeds and what contains 95 % of them."""
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(values.mean()), float(low), float(high)
+
+
+def _wrapped(name: str) -> str:
+    """Return a policy's label in lines that a legend has room for."""
+    return "\n".join(textwrap.wrap(label(name), WIDTH))
 
 
 def all_candidates(advice: "Advice") -> Figure:
@@ -152,7 +184,7 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
     if min(values) > 0:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(base=10))
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_major_formatter(lambda value, _: short(value))
         axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(WORDS[sweep.quantity].label)
 
@@ -162,8 +194,8 @@ def advice_summary(advice: "Advice") -> Figure:
     with plotting():
         figure = Figure(figsize=(9.6, 4.2))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _curves(left, advice.comparison.results, advice.comparison.ranked)
-        left.set_title(f"{advice.problem.runs} worlds not used to choose, bands: 95 %", fontsize=9)
+        _curves(left, advice.comparison, advice.winner)
+        left.set_title(f"{advice.problem.runs:,} worlds not used to choose, bands: 95 %", fontsize=9)
         left.legend(fontsize=7.5, loc="upper left")
         _leads(right, advice, list(advice.table.index)[:8])
         right.set_xlabel(f"regret / regret of {label(advice.winner)}")
@@ -193,8 +225,8 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
         left.set_ylabel("regret per round and unit")
         left.set_title("the search, on the worlds tuned on", fontsize=9)
         left.legend(fontsize=8)
-        shown = [name for name in results.labels if name != LIMIT]
-        for place, name in enumerate(shown):
+        places = [name for name in results.labels if name != LIMIT]
+        for place, name in enumerate(places):
             mean, low, high = interval(results.regret[results.labels.index(name)])
             reach = [[mean - low], [high - mean]]
             right.errorbar(
@@ -206,8 +238,8 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
             shown_as = f"{label(LIMIT)}: {number(limit)}"
             right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line, label=shown_as)
             right.legend(fontsize=8)
-        right.set_xticks(range(len(shown)), [name.rpartition(" (")[2].rstrip(")") for name in shown])
-        right.set_xlim(-0.6, len(shown) - 0.4)
+        right.set_xticks(range(len(places)), [name.rpartition(" (")[2].rstrip(")") for name in places])
+        right.set_xlim(-0.6, len(places) - 0.4)
         right.set_ylim(0, 1.1 * right.get_ylim()[1])
         right.grid(visible=False, axis="x")
         right.set_ylabel("cumulative regret per unit")

@@ -22,6 +22,11 @@ _HEAD = """\
 """
 
 
+_OPTIONS = """
+# Options: what most problems do not have. Remove the "# " before a line to use it.
+"""
+
+
 class Words(NamedTuple):
     """The words of a file, and where they are."""
 
@@ -38,14 +43,18 @@ def example() -> str:
     >>> [line for line in example().splitlines() if line.startswith("states")]
     ['states = 10                # number of hidden regimes (states)']
     """
-    return _HEAD + "\n".join(line for word in WORDS.values() for line in _lines(word)) + "\n"
+    common, options = (
+        "\n".join(line for word in WORDS.values() if word.option == option for line in _lines(word)) + "\n"
+        for option in (False, True)
+    )
+    return _HEAD + common + _OPTIONS + options.lstrip("\n")
 
 
 def _lines(word: Word) -> list[str]:
-    """Return the lines of one word: its meaning, its default and its other form; a word that the default problem lacks is a comment."""
+    """Return the lines of one word: its meaning, its default and its other form; a comment for options and what the default lacks."""
     found = []
     if word.default is not None:
-        silent = "" if HIDDEN_MARKOV in word.kinds else "# "
+        silent = "" if HIDDEN_MARKOV in word.kinds and not word.option else "# "
         value = f'"{word.default}"' if isinstance(word.default, str | Range) else word.default
         found.append(f"{silent}{word.name} = {value}")
     if word.example:

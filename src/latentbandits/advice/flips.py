@@ -9,7 +9,7 @@ import numpy as np
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import Race, p_value, race
 from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import QUANTITIES, WORDS
+from latentbandits.advice.vocabulary import QUANTITIES, WORDS, words_of
 from latentbandits.advice.word import INTEGER, LINEAR
 from latentbandits.presentation.progress import Report, Stages
 from latentbandits.settings import Within
@@ -26,6 +26,7 @@ CHECKED, NARROWED, HALVINGS = 64, 24, 3  # worlds that confirm a flip, worlds fo
 LONGEST = 1e5  # a regime of more rounds is one that never ends
 # No quantity is moved beyond this, unless the problem is there itself
 MOST = {"states": 100.0, "dwell": LONGEST, "timescale": LONGEST}
+LEAST = {"states": 2.0}  # that nothing changes is tried anyway
 # A flip is one that a fresh test confirms at this level and that is worth a change
 LEVEL, WORTH = 0.01, 0.02
 HINT = 0.1  # and that the race hints at, at this level
@@ -230,10 +231,11 @@ def other_kinds(problem: Problem) -> list[tuple[str, Problem]]:
     if problem.kind != HIDDEN_MARKOV:
         return []
     shared: dict[str, Any] = {
-        f: problem.given[f] for f in ("rewards", "noise", "units", "horizon", "runs", "seed") if f in problem.given
+        word: problem.given[word] for word in words_of(DRIFT) if word in problem.given and word not in ("kind", "means")
     }
-    if isinstance(problem.means, Range):
-        shared["means"] = problem.means
+    ends = problem.means if isinstance(problem.means, Range) else Range(np.min(problem.means), np.max(problem.means))
+    if not ends.exact:
+        shared["means"] = ends
     if problem.transition is None:
         low, high = span(problem, "dwell")
     else:
@@ -288,7 +290,10 @@ def grid(problem: Problem, quantity: str) -> list[float]:
     if quantity == "noise":
         low, high = max(low, 1e-3 * problem.scale), max(high, 1e-3 * problem.scale)
     stretch = STRETCH_EXACT if low == high else STRETCH
-    ends = max(least(quantity), low / stretch), max(high, min(MOST.get(quantity, math.inf), high * stretch))
+    ends = (
+        min(low, max(least(quantity), low / stretch)),
+        max(high, min(MOST.get(quantity, math.inf), high * stretch)),
+    )
     values = np.geomspace(*ends, points)
     if word.type == INTEGER:
         return [float(n) for n in np.unique(values.round())]
@@ -297,7 +302,7 @@ def grid(problem: Problem, quantity: str) -> list[float]:
 
 def least(quantity: str) -> float:
     """Return the least that a quantity can be moved to."""
-    return max(float(QUANTITIES[quantity].rule.low), 1e-9)
+    return LEAST.get(quantity, max(float(QUANTITIES[quantity].rule.low), 1e-9))
 
 
 def counts(quantity: str) -> bool:

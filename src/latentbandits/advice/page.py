@@ -1,17 +1,29 @@
-"""Advice as one HTML page: the answer first, then figures, numbers and reasons."""
+"""Advice or a comparison as one HTML page: the answer first, then figures, numbers and reasons."""
 
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from latentbandits.advice import explain, figures
-from latentbandits.advice.text import flip_lines, remarks, settings_line, verdict
+from latentbandits.advice import explain, figures, worth
+from latentbandits.advice.text import (
+    capital,
+    comparison_rows,
+    definitions,
+    first_two,
+    flip_lines,
+    head,
+    remarks,
+    settings_line,
+    side_by_side,
+    verdict,
+)
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Cell, Row, tag
 from latentbandits.presentation.numbers import figure, multiple, percent, short, span
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
+    from latentbandits.advice.compare import Comparison
 
 SWEEPS = (
     "Each quantity is moved beyond the problem's range (grey) while the others are sampled as before. Where a line falls below 1, that "
@@ -20,16 +32,20 @@ SWEEPS = (
 
 
 def page(advice: "Advice") -> str:
-    """Return the page."""
+    """Return the page of an advice."""
     first, *rest = verdict(advice)
-    comparison = advice.comparison
+    names, *rows = side_by_side(advice)
     parts = [
-        tag("h1", first),
-        *(tag("p", line) for line in (*rest, *remarks(advice.problem))),
+        headline(first),
+        *(tag("p", line) for line in rest),
+        *caveats(advice.comparison),
         tag("p", "Problem: ", tag("code", str(advice.problem)), classes="note"),
+        tag("h2", "Side by side"),
+        html.table(names, [Row(row, classes="best" if row[0] == advice.winner else "") for row in rows]),
+        tag("p", definitions(advice.comparison), classes="note"),
         html.figure(
-            figures.over_time(comparison.results, comparison.ranked),
-            f"Regret over time on {advice.problem.runs} worlds that were not used to choose.",
+            figures.over_time(advice.comparison, advice.winner),
+            f"Regret over time on {advice.problem.runs:,} worlds that were not used to choose.",
         ),
         tag("h2", "What it costs to be wrong"),
         costs(advice),
@@ -56,10 +72,40 @@ def page(advice: "Advice") -> str:
     return html.page(first, *parts)
 
 
+def comparison_page(comparison: "Comparison") -> str:
+    """Return the page of a comparison."""
+    found = comparison.worth
+    title, *instead = worth.sentences(found, comparison.record) if found is not None else [comparison.headline]
+    rows = [Row(row, classes="best" if row[0] in comparison.ranked[:1] else "") for row in comparison_rows(comparison)]
+    parts = [
+        headline(title),
+        *(tag("p", line) for line in instead),
+        *caveats(comparison),
+        tag("p", f"{capital(comparison.size)}: ", tag("code", str(comparison.problem)), classes="note"),
+        html.table(head(comparison), rows),
+        tag("p", definitions(comparison), classes="note"),
+        *(tag("p", line) for line in first_two(comparison)),
+        html.figure(figures.over_time(comparison), "Regret over time; oracles are given the truth, policies are not."),
+        tag("h2", "The same in Python"),
+        tag("pre", comparison.python("compare.html")),
+    ]
+    return html.page(title, *parts)
+
+
+def headline(sentence: str) -> html.Html:
+    """Return the first sentence, in which no number is parted from its per cent."""
+    return tag("h1", sentence.replace(" %", "\N{NO-BREAK SPACE}%"))
+
+
+def caveats(comparison: "Comparison") -> list[html.Html]:
+    """Return what a reader should know before comparing."""
+    return [tag("p", line, classes="quick") for line in remarks(comparison)]
+
+
 def costs(advice: "Advice") -> html.Html:
     """Return the table of what other choices cost."""
-    head = [
-        "policy", "regret", "95 % interval", "x limit", "best arm", "probes per 1,000", "more than advised", "95 % interval",
+    names = [
+        "policy", "regret", "95 % interval", "share", "x limit", "best arm", "probes per 1,000", "more than advised", "95 % interval",
         "worse in",
     ]  # fmt: skip
     rows = []
@@ -72,13 +118,14 @@ def costs(advice: "Advice") -> html.Html:
             Cell(str(name), "name"),
             figure(row["regret"]),
             span(row["low"], row["high"]),
+            percent(row["share"], digits=1) if row["share"] == row["share"] else "",
             multiple(row["x_limit"]) if row["x_limit"] == row["x_limit"] else "",
             percent(row["optimal"], digits=1),
             figure(row["probes"]) if row["probes"] else "",
             *more,
         ]
         rows.append(Row(cells, classes="best" if name == advice.winner else ""))
-    return html.table(head, rows)
+    return html.table(names, rows)
 
 
 def theory(table: pd.DataFrame) -> html.Html:

@@ -13,11 +13,11 @@ import numpy as np
 
 from latentbandits.advice import file
 from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import QUANTITIES, WORDS, documented, refuse_unknown, words_of
+from latentbandits.advice.vocabulary import QUANTITIES, WORDS, documented, expanded, refuse_unknown, words_of
 from latentbandits.advice.word import MATRIX, OWNER
 from latentbandits.protocols import Realisation, World
 from latentbandits.random import Purpose, stream
-from latentbandits.rewards import DISTRIBUTIONS
+from latentbandits.rewards import DISTRIBUTIONS, Distribution
 from latentbandits.settings import Refusal
 from latentbandits.specs import policy
 from latentbandits.worlds.registry import REGISTRY
@@ -69,6 +69,7 @@ class Problem:
         for word in words:
             if word not in WORDS:
                 raise refuse_unknown(OWNER, word)
+        words = expanded(words)
         given = {word: _plain(words[word]) for word in WORDS if words.get(word) is not None}
         values = _accepted(given)
         rows = file.numbers_of(values["file"]) if "file" in values else None
@@ -218,7 +219,7 @@ def _accepted(given: Mapping[str, Any]) -> dict[str, Any]:
             if word.group and WORDS[other].group == word.group:
                 raise word.refusal(value, f"left out when {other} is given")
         values[name] = word.accept(value)
-    if "noise" in values and not _noisy(values):
+    if "noise" in values and not _rewards(values).noisy:
         raise WORDS["noise"].refusal(given["noise"], f"left out when rewards are {values['rewards']}")
     arguments = REGISTRY[kind].arguments
     if "means" in values and "means" not in arguments and not isinstance(values["means"], Range):
@@ -238,8 +239,8 @@ def _check_specs(specs: Iterable[str], arms: int) -> None:
             raise Refusal(OWNER, "policies", spec, f"specs of policies ({refusal})") from None
 
 
-def _noisy(values: Mapping[str, Any]) -> bool:
-    return DISTRIBUTIONS[values.get("rewards", WORDS["rewards"].default)].noisy
+def _rewards(values: Mapping[str, Any]) -> Distribution:
+    return DISTRIBUTIONS[values.get("rewards", WORDS["rewards"].default)]
 
 
 def _following(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
@@ -267,13 +268,14 @@ def _add_defaults(values: dict[str, Any]) -> None:
     groups = {WORDS[name].group for name in values}
     for name in words_of(values["kind"]):
         word = WORDS[name]
-        replaced = (word.group and word.group in groups) or (name == "noise" and not _noisy(values))
+        replaced = (word.group and word.group in groups) or (name == "noise" and not _rewards(values).noisy)
         if name not in values and word.default is not None and not replaced:
-            values[name] = word.default
+            values[name] = Range(*_rewards(values).span) if name == "means" else word.default
 
 
 def _replaced(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the words with some changed: a change drops the others of its group, and a matrix the sizes that follow from it."""
+    changes = {name: value for name, value in expanded(changes).items() if value is not None}
     dropped = {size for name in changes if name in WORDS for size in WORDS[name].sizes}
     groups = {WORDS[name].group for name in changes if name in WORDS} - {""}
     dropped |= {name for name, word in WORDS.items() if word.group in groups}

@@ -101,6 +101,23 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
+def plain(found: Any) -> dict[str, Any] | None:
+    """Return a named tuple as plain values; what is not finite becomes None.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.flips import Flip
+    >>> from latentbandits.advice.result import plain
+    >>> plain(Flip("kind", "drift", float("nan"), float("nan"), "ts", 0.5, float("nan"), False))["low"] is None
+    True
+    """
+    if found is None:
+        return None
+    return {
+        key: value if isinstance(value, str) or np.isfinite(value) else None for key, value in found._asdict().items()
+    }
+
+
 def problem_values(problem: Any) -> dict[str, Any]:
     """Return a problem as plain values, everything that was given or is assumed; of any other world its text and the sizes.
 

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.advice.ranges import parsed
-from latentbandits.markers import Step, Untuned, has_effect
-from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, describe, finite, nearest, whole
+from latentbandits.markers import InUnit, Step, Untuned, has_effect
+from latentbandits.nesting import all_settings, owner_of
+from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, finite, nearest, whole
+from latentbandits.specs import in_unit
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -18,6 +20,9 @@ SPAN = 8
 DIGITS = 3
 # A share this close to one is searched by its distance from one: a discount of 0.99 forgets ten times as fast as one of 0.999
 NEAR_ONE = 0.9
+
+# A distance in the unit of rewards is searched from this share of the range of means to the whole of it
+NARROWEST = 0.01
 
 # What the problem gives to every policy; never searched
 FROM_PROBLEM = ("arms", "units", "covariates")
@@ -98,7 +103,12 @@ class Axis(NamedTuple):
         return min(max(rounded, self.low), self.high)
 
 
-def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[str, Any] | None = None) -> list[Axis]:
+def space(
+    policy: Any,
+    fixed: Mapping[str, Any] | None = None,
+    search: Mapping[str, Any] | None = None,
+    means: tuple[float, float] | None = None,
+) -> list[Axis]:
     """Return the settings of a policy to search, each with its range.
 
     By default these are the numbers above 0 that change how the policy behaves: those marked as `Untuned`, or without effect beside
@@ -113,6 +123,9 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
     search : mapping, optional
         Only these settings are searched, each within a range (a text such as ``"5 to 200"``, a `Range` or a tuple of two) or among the
         values of a list.
+    means : pair of numbers, optional
+        The range of the problem's means, if the policy takes rewards in their unit and was not made for it: its settings in this unit
+        (`InUnit`) are searched too.
 
     Examples
     --------
@@ -122,11 +135,13 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
     ['discount: 0.92 to 0.99875', 'exploration: 0.0625 to 4']
     >>> [str(axis) for axis in space(lb.policy("adasp-ucb"), search={"staleness": "5 to 200", "min_gap": [2, 4, 8]})]
     ['5 to 200', '2, 4, 8']
+    >>> [f"{axis.setting}: {axis}" for axis in space(lb.policy("cp-ts"), {"hazard": 0.01}, means=(-500, 3000))]
+    ['prior_mean: -500 to 3000', 'prior_sd: 35 to 3500']
     >>> space(lb.policy("sw-ucb"), search={"windw": "5 to 200"})
     Traceback (most recent call last):
     latentbandits.settings.Refusal: tune: search is 'windw' but must be one of window, exploration (did you mean window?)
     """
-    settings = {field: value for field, value in describe(policy).items() if field not in FROM_PROBLEM}
+    settings = {field: value for field, value in all_settings(policy).items() if field not in FROM_PROBLEM}
     if search is not None:
         if not isinstance(search, Mapping) or not search:
             raise Refusal(OWNER, "search", search, 'settings and their ranges, such as {"staleness": "5 to 200"}')
@@ -138,7 +153,11 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
         return [_requested(policy, setting, settings[setting], where) for setting, where in search.items()]
     found = []
     for setting, value in settings.items():
-        if _is_tuned(policy, setting) and setting not in (fixed or {}):
+        if setting in (fixed or {}):
+            continue
+        if means is not None and in_unit(policy, setting):
+            found += _in_unit(policy, setting, value, *means)
+        elif _is_tuned(policy, setting):
             found += _usual(policy, setting, value)
     if not found:
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
@@ -148,18 +167,27 @@ def space(policy: Any, fixed: Mapping[str, Any] | None = None, search: Mapping[s
 
 
 def _rule(policy: Any, setting: str) -> Any:
-    return getattr(policy, "rules", {}).get(setting)
+    owner, field = owner_of(policy, setting)
+    return getattr(owner, "rules", {}).get(field)
 
 
 def _markers(policy: Any, setting: str) -> tuple[Any, ...]:
-    found: tuple[Any, ...] = getattr(policy, "markers", {}).get(setting, ())
+    owner, field = owner_of(policy, setting)
+    found: tuple[Any, ...] = getattr(owner, "markers", {}).get(field, ())
     return found
 
 
 def _is_tuned(policy: Any, setting: str) -> bool:
     """Whether a setting is searched by default: it is not marked as `Untuned` and has an effect in this policy."""
     untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
-    return not untuned and has_effect(policy, setting)
+    return not untuned and has_effect(*owner_of(policy, setting))
+
+
+def _in_unit(policy: Any, setting: str, value: float, low: float, high: float) -> list[Axis]:
+    """Return the range of a setting in the unit of rewards: that of the means, or for a distance above 0 a share of its width."""
+    if any(isinstance(marker, InUnit) and marker.level for marker in _markers(policy, setting)):
+        return [Axis(setting, value, low, high, scale="plain")]
+    return [Axis(setting, value, _plain(NARROWEST * (high - low)), high - low)] if value > 0 else []
 
 
 def _step(policy: Any, setting: str, value: Any) -> int:

@@ -15,7 +15,8 @@ import pandas as pd
 
 from latentbandits import __version__
 from latentbandits.advice.space import OWNER, Axis
-from latentbandits.settings import Refusal, describe
+from latentbandits.nesting import all_settings, replaced
+from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import simulate
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Task(NamedTuple):
             problem = re.sub(r" at 0x[0-9a-f]+", "", repr(self.problem))
         found = {
             "policy": self.name,
-            "settings": describe(self.policy),
+            "settings": all_settings(self.policy),
             "search": {axis.setting: str(axis) for axis in self.axes},
             "problem": problem,
             "horizon": self.horizon,
@@ -101,7 +102,7 @@ class Task(NamedTuple):
     def candidate(self, trial: "FrozenTrial | Trial") -> Any:
         """Return the policy with the settings of a trial; None where they contradict each other."""
         try:
-            return self.policy._replace(**self.settings(trial))
+            return replaced(self.policy, self.settings(trial))
         except ValueError:
             return None
 

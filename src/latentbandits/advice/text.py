@@ -4,43 +4,88 @@ import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from latentbandits.advice import explain, flips
-from latentbandits.advice.problem import Problem
-from latentbandits.advice.ranges import Range
-from latentbandits.policies.groups import LIMIT
+from latentbandits.advice import explain, flips, given, worth
+from latentbandits.advice.compare import REFERENCES
+from latentbandits.nesting import all_settings
+from latentbandits.policies.groups import LIMIT, SCALED
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
-from latentbandits.rewards import DISTRIBUTIONS
-from latentbandits.settings import Within, describe
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
     from latentbandits.advice.compare import Comparison
 
 UNITS = {"dwell": " rounds", "horizon": " rounds", "timescale": " rounds"}
-HEAD = ("policy", "rank", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "beats next", "units")
+HEAD = (
+    "policy",
+    "rank",
+    "regret",
+    "95 % interval",
+    "share",
+    "x limit",
+    "best arm",
+    "probes/1000",
+    "beats next",
+    "units",
+)
+SEEDS = "95 % of seeds"  # instead of the interval, for a record
 
 
 def comparison_text(comparison: "Comparison") -> str:
-    """Return a ranking as a table, and how the first two compare."""
-    results = comparison.results
-    limit = "; x limit: divided by that of a filter that is given all but the state." if _has_limit(comparison) else "."
+    """Return whether a policy is worth it, the ranking as a table, and how the first two compare."""
     parts = [
-        f"{counted(results.draws, 'run')} of {counted(results.horizon, 'round')}: {comparison.problem}.",
+        *first_line(comparison),
+        f"{capital(comparison.size)}: {comparison.problem}.",
         comparison_table(comparison),
-        f"Regret per unit, against an oracle that plays the best arm of every round{limit}",
+        definitions(comparison),
         *first_two(comparison),
-        *remarks(comparison.problem),
+        *remarks(comparison),
     ]
     return "\n".join(parts)
 
 
-def _has_limit(comparison: "Comparison") -> bool:
-    return LIMIT in comparison.table.index
+def capital(words: str) -> str:
+    """Return words as a sentence begins."""
+    return words[:1].upper() + words[1:]
+
+
+def first_line(comparison: "Comparison") -> list[str]:
+    """Return whether the best policy is worth it; nothing if only oracles were compared."""
+    return [" ".join(worth.sentences(comparison.worth, comparison.record))] if comparison.worth is not None else []
+
+
+def definitions(comparison: "Comparison") -> str:
+    """Return what the columns are."""
+    known = LIMIT in comparison.table.index
+    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if known else "; no limit is known for this world"
+    seeds = (
+        " A record is one run: random policies are played with several policy seeds, which say nothing about another record, "
+        f"and regret is against the best reward of every round, noise included; {SEEDS}: what contains their regrets."
+        if comparison.record
+        else ""
+    )
+    return (
+        "Regret per unit, against an oracle that plays the best arm of every round; share: of the attainable reward, which is what that "
+        f"oracle earns more than random play{limit}.{seeds}"
+    )
+
+
+def head(comparison: "Comparison") -> list[str]:
+    """Return the head of the table of a comparison; a record has no runs to beat."""
+    if not comparison.record:
+        return [*HEAD]
+    return [SEEDS if name == "95 % interval" else name for name in HEAD if name != "beats next"]
 
 
 def comparison_table(comparison: "Comparison") -> str:
     """Return the rows of a ranking."""
-    return aligned(HEAD, [comparison_row(name, row) for name, row in comparison.table.iterrows()])
+    return aligned(head(comparison), comparison_rows(comparison))
+
+
+def comparison_rows(comparison: "Comparison") -> list[list[str]]:
+    """Return the cells of every policy, in the order of the head."""
+    beaten = HEAD.index("beats next")
+    rows = [comparison_row(name, row) for name, row in comparison.table.iterrows()]
+    return [row[:beaten] + row[beaten + 1 :] for row in rows] if comparison.record else rows
 
 
 def comparison_row(name: Hashable, row: Any) -> list[str]:
@@ -51,12 +96,22 @@ def comparison_row(name: Hashable, row: Any) -> list[str]:
         str(int(row["rank"])) if row["rank"] else "-",
         figure(row["regret"]),
         span(row["low"], row["high"]) if known["high"] else "-",
+        percent(row["share"], digits=1) if known["share"] else "-",
         multiple(row["x_limit"]) if known["x_limit"] else "-",
         percent(row["optimal"], digits=1),
         figure(row["probes"]) if row["probes"] else "-",
         percent(row["beats_next"]) if known["beats_next"] else "-",
         str(int(row["units"])),
     ]
+
+
+def side_by_side(advice: "Advice") -> list[list[str]]:
+    """Return the head and the rows of a small table: the limit, the advised policy, the best single arm and random play."""
+    table = advice.comparison.table
+    names = [name for name in table.index if name in (*REFERENCES, advice.winner)]
+    fields = ["policy", "regret", "95 % interval", "share", "x limit", "best arm"]
+    cells = [dict(zip(HEAD, comparison_row(name, table.loc[name]), strict=True)) for name in names]
+    return [fields, *([row[field] for field in fields] for row in cells)]
 
 
 def first_two(comparison: "Comparison") -> list[str]:
@@ -68,9 +123,9 @@ def first_two(comparison: "Comparison") -> list[str]:
     more, low, high = comparison.difference(second, first)
     if low == high == 0:
         return [f"{first} and {second} did exactly the same."]
-    if row["low"] != row["low"]:
+    if comparison.record:
         return [
-            f"{second} has {figure(more)} more regret than {first} on this one world, which says nothing about others."
+            f"{second} has {figure(more)} more regret than {first} on this record, which says nothing about others."
         ]
     return [
         f"{first} beats the runner-up {second} in {percent(row['beats_next'])} of runs "
@@ -79,28 +134,35 @@ def first_two(comparison: "Comparison") -> list[str]:
     ]
 
 
-def remarks(problem: object) -> list[str]:
-    """Return what a reader should know before comparing: many policies assume rewards of about 0 to 1."""
-    if not isinstance(problem, Problem) or not isinstance(problem.means, Range) or problem.kind == "recorded":
-        return []
-    low, high = problem.means
-    if isinstance(DISTRIBUTIONS[problem.rewards].means, Within) or (low >= -0.5 and high <= 2 and high - low >= 0.25):
+def remarks(comparison: "Comparison") -> list[str]:
+    """Return what a reader should know before comparing: policies that expect rewards on [0, 1] were scaled."""
+    scaled = [spec for spec in comparison.policies.values() if isinstance(spec, str) and spec.startswith(f"{SCALED}:")]
+    if not scaled:
         return []
     return [
-        f"Means are from {short(low)} to {short(high)}: state-library and its variants learn the scale; all others assume rewards of "
-        "about 0 to 1 and do better when rewards are scaled to that."
+        f"Policies that expect rewards on [0, 1] were played within `{SCALED}:`, which learns the range of rewards; policies of your own, "
+        "and specs with settings in the unit of rewards, as they are."
     ]
 
 
 def verdict(advice: "Advice") -> list[str]:
-    """Return what to use, how sure that is, and what to expect."""
+    """Return whether it is worth it, what to use, how sure that is, and what to expect."""
     row = advice.comparison.table.loc[advice.winner]
-    limit = f", {multiple(row['x_limit'])} times the Bayes limit" if row["x_limit"] == row["x_limit"] else ""
+    found = advice.worth
+    regret = f"Expect a regret of {figure(row['regret'])} ({span(row['low'], row['high'])}) per unit in "
+    limit = f", {multiple(row['x_limit'])} times that of the limit" if row["x_limit"] == row["x_limit"] else ""
+    share = f", {percent(row['share'], digits=1)} of the attainable reward" if row["share"] == row["share"] else ""
+    first, *instead = worth.sentences(found)
+    if found.verdict == worth.WORTH:
+        first = first.replace(f"Worth it: {advice.winner} has", f"Use {advice.winner}: it has", 1)
+    else:
+        instead.append(f"If you use a policy, use {advice.winner}.")
     return [
-        f"Use {advice.winner}.",
+        first,
+        *([" ".join(instead)] if instead else []),
         confidence(advice),
-        f"Expect a regret of {figure(row['regret'])} ({span(row['low'], row['high'])}) per unit in "
-        f"{counted(advice.problem.horizon, 'round')}{limit}, and the best arm in {percent(row['optimal'])} of rounds.",
+        *given.sentences(advice.given),
+        f"{regret}{counted(advice.problem.horizon, 'round')}{share}{limit}, and the best arm in {percent(row['optimal'])} of rounds.",
     ]
 
 
@@ -108,16 +170,21 @@ def confidence(advice: "Advice") -> str:
     """Return how sure the choice is, and who comes next."""
     if advice.runner_up is None:
         return "It was the only candidate."
-    others, worlds = len(advice.table) - 1, counted(advice.problem.runs, "world")
+    others, worlds = len(advice.rivals), counted(advice.problem.runs, "world")
     if advice.sure >= 0.9:
+        alone = (
+            f" without being given {advice.given.what}"
+            if advice.given and advice.given.label in advice.set_aside
+            else ""
+        )
         none = f"none of the {others} other candidates has" if others > 1 else f"{advice.runner_up} does not have"
         beaten = advice.costs.loc[advice.runner_up, "beaten"]
         return (
-            f"{certainty(advice.sure)} sure: {none} less regret, averaged over the worlds that fit. "
+            f"{certainty(advice.sure)} sure: {none} less regret{alone}, averaged over the worlds that fit. "
             f"It beats the runner-up, {advice.runner_up}, in {percent(beaten)} of worlds."
         )
     first = f"Only {certainty(advice.sure)} sure" if advice.sure >= 0.5 else "Not sure"
-    rivals = advice.costs[advice.costs.index.isin(advice.table.index)]
+    rivals = advice.costs[advice.costs.index.isin(advice.rivals)]
     if (rivals["low"] > 0).all():
         return f"{first}: it did best, but {worlds} are too few to be surer."
     rival = rivals["more"].idxmin()
@@ -134,7 +201,7 @@ def certainty(share: float) -> str:
 
 def settings_line(advice: "Advice") -> str:
     """Return the settings of the advised policy in one line."""
-    return ", ".join(f"{field}={value}" for field, value in describe(advice.policy).items())
+    return ", ".join(f"{field}={value}" for field, value in all_settings(advice.policy).items())
 
 
 def flip_lines(advice: "Advice") -> list[str]:
@@ -201,14 +268,15 @@ def advice_text(advice: "Advice") -> str:
             for name, row in advice.costs.iterrows()
         ],
     )  # fmt: skip
+    names, *rows = side_by_side(advice)
     why = explain.sentences(advice.problem, advice.theory)
     parts = [
         *verdict(advice),
         f"Settings: {settings_line(advice)}.",
-        *remarks(advice.problem),
-        *section(
-            "What it costs to be wrong (on worlds that were not used to choose):", [costs] if len(advice.costs) else []
-        ),
+        *remarks(advice.comparison),
+        *section("Side by side (on worlds that were not used to choose):", [aligned(names, rows)]),
+        definitions(advice.comparison),
+        *section("What it costs to be wrong (on the same worlds):", [costs] if len(advice.costs) else []),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
         *section("Why:", [f"  {line}" for line in why]),
     ]

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from latentbandits import __version__, specs
 from latentbandits.advice.compare import BINS, Comparison, always_the_same, has_limit, problem_source, rank
-from latentbandits.advice.problem import Problem
+from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.result import FIGURES, Result, records
 from latentbandits.advice.single import single
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
+from latentbandits.nesting import all_settings, replaced
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.protocols import World
-from latentbandits.settings import Refusal, describe, whole
+from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
 
@@ -69,7 +70,7 @@ class Tuning(Result):
     @property
     def policy(self) -> Any:
         """The recommended policy: the tuned one if its gain on held-out worlds is above 0, else the default."""
-        return self.default._replace(**self.settings)
+        return replaced(self.default, self.settings)
 
     @property
     def before(self) -> float:
@@ -102,7 +103,7 @@ class Tuning(Result):
         counts = ", ".join(f"{outcomes[one]} {one}" for one in ("complete", "pruned", "refused") if one in outcomes)
         parts = [f"{counted(len(self.table), 'trial')} of {self.spec} ({counts}) for {self.problem}."]
         if self.found:
-            before = describe(self.default)
+            before = all_settings(self.default)
             head = ["setting", "default", "tuned" if self.recommended else "found", "searched"]
             rows = [
                 [axis.setting, str(before[axis.setting]), str(self.found.get(axis.setting, "same")), str(axis)]
@@ -143,7 +144,7 @@ class Tuning(Result):
         """Return the content of a file; as TOML, the recommended policy, which `latentbandits.policy`, `Agent` and `compare` read."""
         if suffix != ".toml":
             return super().content(suffix)
-        if "<" in self.name or self.name.startswith("__main__:"):
+        if "<" in self.name or "__main__:" in self.name:
             raise Refusal(OWNER, "policy", self.name, "one whose class can be imported, or else no file could name it")
         searched = "; ".join(f"{axis.setting} {axis}" for axis in self.axes)
         remarks = (
@@ -232,6 +233,9 @@ def prepare(
     problem: Any, policy: Any, search: Any, horizon: int | None, runs: int | None, units: int | None, seed: int | None, workers: int | None
 ) -> Task:  # fmt: skip
     """Return what is to be done, or refuse it; nothing is searched yet."""
+    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    if not search or not isinstance(policy, str) or not any(specs.in_unit(specs.policy(policy), key) for key in search):
+        policy = specs.fair(policy, described)
     place, spec, name, made = single(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
     if not hasattr(made, "_fields"):
         raise Refusal(OWNER, "policy", policy, "a NamedTuple of settings")
@@ -241,14 +245,15 @@ def prepare(
     if always_the_same(place, place.seed):
         raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
-    axes = space(made, fixed, search)
+    bare = not getattr(made, "scale_free", False) and not specs.is_unit(place)
+    axes = space(made, fixed, search, specs.means_range(place) if bare else None)
     return Task(spec, name, made, axes, place, place.horizon, place.runs, place.seed, workers)
 
 
 def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, float], Comparison]:
     """Return what changes save on worlds that no trial has seen, with its 95 % interval, and the comparison there."""
     labels = [f"{task.name} (defaults)", *([f"{task.name} (tuned)"] if changes else [])]
-    made: dict[str, Any] = dict(zip(labels, (task.policy, task.policy._replace(**changes)), strict=False))
+    made: dict[str, Any] = dict(zip(labels, (task.policy, replaced(task.policy, changes)), strict=False))
     given = {label: specs.spec_of(one, task.name) for label, one in made.items()}
     if has_limit(task.problem):
         made |= as_policies([LIMIT], task.problem)

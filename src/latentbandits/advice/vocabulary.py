@@ -1,13 +1,14 @@
 """The words that describe a problem: one table, from which follow the checks, the options, the TOML example, the docs and the sweeps.
 
-A new word is a row of `_WORDS` and an argument of the world that has it.
+A new word is a row of `_WORDS`, or of `latentbandits.advice.options.OPTIONS`, and an argument of the world that has it.
 """
 
 import functools
 from collections.abc import Mapping
 from typing import Any
 
-from latentbandits.advice.ranges import Range
+from latentbandits.advice.options import OPTIONS
+from latentbandits.advice.ranges import Range, number
 from latentbandits.advice.word import COMPLEMENT, INTEGER, LINEAR, MATRIX, NAME, NUMBER, PATH, SPECS, Word
 from latentbandits.rewards import DISTRIBUTIONS
 from latentbandits.settings import Above, AtLeast, Refusal, Within, nearest
@@ -34,13 +35,13 @@ _WORDS = (
         world=False,
         note="or as many as `means` or `file` has",
     ),
-    # The position among the words that may be ranges names a word's random numbers: new ones go behind `separation`.
+    # The position among the words that may be ranges names a word's random numbers: new ones go to the end of the options.
     Word(
         "states",
         INTEGER,
         "number of hidden regimes (states)",
         "N",
-        Within(2, 1000),
+        Within(1, 1000),
         10,
         Range(2, 20),
         ranged=True,
@@ -57,6 +58,7 @@ _WORDS = (
         ranged=True,
         group="dwell",
         label="dwell (rounds that a regime lasts)",
+        shape="dwell_shape",
     ),
     Word(
         "stickiness",
@@ -114,7 +116,7 @@ _WORDS = (
     Word(
         "noise",
         NUMBER,
-        f"standard deviation of a reward, of all units together; not for {', '.join(_NOISELESS)} rewards",
+        f"standard deviation of a reward, of all units together; not for {', '.join(_NOISELESS)}",
         "SD",
         AtLeast(0),
         0.01,
@@ -122,6 +124,7 @@ _WORDS = (
         ranged=True,
         scaled=True,
         label="noise (standard deviation of a reward)",
+        shape="noise_shape",
     ),
     Word(
         "carryover",
@@ -180,6 +183,7 @@ _WORDS = (
         note="six common ones; `advise`: all that the units permit",
         example='["state-library", "adasp-ucb", "adasp-ucb:staleness=12,min_gap=4", "glr-ucb", "sw-ucb", "ucb1"]',
     ),
+    *OPTIONS,
 )
 WORDS: Mapping[str, Word] = {word.name: word for word in _WORDS}
 # The numbers that may be ranges
@@ -197,6 +201,35 @@ def words_of(kind: str) -> tuple[str, ...]:
     ('timescale', 'means', 'rewards', 'noise')
     """
     return tuple(name for name, word in WORDS.items() if kind in word.kinds)
+
+
+def expanded(words: Mapping[str, Any]) -> dict[str, Any]:
+    """Return words in which a number and a shape in one text are two words.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.vocabulary import expanded
+    >>> expanded({"states": 3, "noise": "0.1 to 0.5 laplace"})
+    {'states': 3, 'noise': '0.1 to 0.5', 'noise_shape': 'laplace'}
+    """
+    found = dict(words)
+    for word in WORDS.values():
+        text = found.get(word.name)
+        if not word.shape or not isinstance(text, str):
+            continue
+        shapes, parts = WORDS[word.shape].rule, text.split()
+        named = [part for part in parts if part != "to" and number(part) is None]
+        if len(named) != 1:
+            continue  # a range, or something that is refused later
+        if named[0] not in shapes:
+            rule = f"{word.must_be} ({', '.join(shapes)}){nearest(named[0], shapes)}"
+            raise word.refusal(text, rule)
+        if found.get(word.shape) not in (None, named[0]):
+            raise WORDS[word.shape].refusal(found[word.shape], f"left out when {word.name} is {text!r}")
+        rest = " ".join(part for part in parts if part != named[0])
+        found[word.shape] = named[0]
+        found[word.name] = (rest if " " in rest else number(rest)) if rest else None
+    return found
 
 
 def refuse_unknown(owner: str, word: str) -> Refusal:

@@ -9,10 +9,11 @@ import numpy as np
 from latentbandits.advice.ranges import Range, parsed
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal, finite, nearest, whole
+from latentbandits.worlds.base import plain_delay
 from latentbandits.worlds.registry import REGISTRY
 
 OWNER = "problem"
-INTEGER, NUMBER, NAME, MATRIX, PATH, SPECS = "integer", "number", "name", "matrix", "path", "specs"
+INTEGER, NUMBER, NAME, MATRIX, PATH, SPECS, DELAY = "integer", "number", "name", "matrix", "path", "specs", "delay"
 LOG, LINEAR, COMPLEMENT = "log", "linear", "complement"
 LOWER_FIRST = 'a range with the lower end first, such as "{}"'
 
@@ -23,7 +24,7 @@ class Word(NamedTuple):
     Attributes
     ----------
     name : the word; also the option and the key in a file
-    type : INTEGER, NUMBER, NAME, MATRIX, PATH or SPECS
+    type : INTEGER, NUMBER, NAME, MATRIX, PATH, SPECS or DELAY
     help : what it means
     metavar : what follows the option
     rule : the rule for a number, or for both ends of a range; for a name, the names with what they mean
@@ -39,6 +40,8 @@ class Word(NamedTuple):
     swept : whether `advise` looks for values at which another policy wins; a word with a linear scale only if it is a range
     note : what else the docs say about the default
     example : a value as TOML, for a word without a default or with two forms
+    shape : the word that may follow it in one text: a noise of ``"0.1 t3"``
+    option : whether it is for what most problems do not have; the example then has it as a comment
     """
 
     name: str
@@ -58,6 +61,8 @@ class Word(NamedTuple):
     swept: bool = True
     note: str = ""
     example: str = ""
+    shape: str = ""
+    option: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -79,7 +84,8 @@ class Word(NamedTuple):
             return "one of " + ", ".join(self.rule)
         if self.type in (INTEGER, NUMBER):
             plain = f"{'an integer' if self.type == INTEGER else 'a finite number'} {self.rule or ''}".rstrip()
-            return f"{plain}, or a range LOW to HIGH" if self.ranged else plain
+            shaped = f", with or without a {self.shape.replace('_', ' ')}" if self.shape else ""
+            return f"{plain}, or a range LOW to HIGH{shaped}" if self.ranged else plain
         return str(self.rule)
 
     def accept(self, value: Any) -> Any:
@@ -92,6 +98,8 @@ class Word(NamedTuple):
             return self._quantity(value) if self.ranged else self._count(value)
         if self.type == MATRIX:
             return self._matrix(value)
+        if self.type == DELAY:
+            return plain_delay(value, OWNER)
         if self.type == PATH and isinstance(value, os.PathLike):
             value = os.fspath(value)
         texts = value if self.type == SPECS else [value]
@@ -165,8 +173,8 @@ class Word(NamedTuple):
             return Range(float(ends[0]), float(ends[1]))
         if matrix.ndim != 2:
             raise self.refusal(value, self.must_be)
-        if len(matrix) < 2:
-            raise self.refusal(value, "a row for each of at least two states")
+        if matrix.shape[1] < 2:
+            raise self.refusal(value, f"rows of at least two numbers, one per {self.sizes[-1].rstrip('s')}")
         rows: list[list[float]] = matrix.tolist()
         return rows
 

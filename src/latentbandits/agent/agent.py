@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentbandits.agent import file
-from latentbandits.agent.contents import Contents, copied
+from latentbandits.agent.contents import Contents
 from latentbandits.agent.decision import (
     EARLIEST,
     SESSION_DIGITS,
@@ -30,6 +30,7 @@ from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_childr
 from latentbandits.agent.records import Journal, as_journal, asked, field
 from latentbandits.agent.steps import compiled_jobs
 from latentbandits.compiled import in_background, loaded, machine_code
+from latentbandits.memories import copied
 from latentbandits.protocols import LARGEST_REWARD, Policy
 from latentbandits.random import stream
 from latentbandits.settings import Refusal, whole

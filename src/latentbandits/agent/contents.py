@@ -47,8 +47,3 @@ class Contents(NamedTuple):
         counts = dict.fromkeys(COUNTS, 0)
         choices = Choice(*(np.empty((0, len(part)), part.dtype) for part in Choice.blank(policy)))
         return cls(policy, policy.init(), random, names, [], mixing, max_open, counts, "", {}, choices)
-
-
-def copied(memory: Any) -> Any:
-    """Return a copy of a policy's memory."""
-    return type(memory)(*(part.copy() for part in memory))

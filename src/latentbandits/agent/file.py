@@ -17,9 +17,12 @@ from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY, Mixing
 from latentbandits.agent.names import as_name
 from latentbandits.agent.upgrades import UPGRADES
 from latentbandits.files import locked, write_whole
+from latentbandits.memories import replaced, saved
+from latentbandits.nesting import all_settings
 from latentbandits.policies import registry
 from latentbandits.protocols import Choice, Policy
 from latentbandits.settings import Refusal, describe
+from latentbandits.specs import split, wrapper
 
 FORMAT, VERSION = "latentbandits agent", max(UPGRADES) + 1
 
@@ -32,7 +35,7 @@ def packed(contents: Contents, revision: str) -> bytes:
         "version": VERSION,
         "written_by": f"latentbandits {__version__}",
         "revision": revision,
-        "policy": {"class": class_name(type(policy)), "settings": describe(policy)},
+        "policy": plain(policy),
         "arms": contents.names,
         "retired": [contents.names[arm] for arm in contents.retired],
         "floor": mixing.floor,
@@ -45,7 +48,7 @@ def packed(contents: Contents, revision: str) -> bytes:
         "open": list(contents.open),
         "by": list(contents.open.values()),
     }
-    arrays = {f"memory/{name}": getattr(contents.memory, name) for name in saved_fields(policy, contents.memory)}
+    arrays = {f"memory/{name}": part for name, part in saved(policy, contents.memory).items()}
     arrays |= {"random": contents.random, "mixing": mixing.random}
     arrays |= {f"open/{part}": rows for part, rows in contents.choices._asdict().items()}
     content = BytesIO()
@@ -102,7 +105,7 @@ def taken(policy: Any, description: dict[str, Any], arrays: dict[str, np.ndarray
         fitting(arrays, "mixing", np.zeros(1, np.uint64)),
     )
     fresh: Any = policy.init()
-    memory = {name: fitting(arrays, f"memory/{name}", getattr(fresh, name)) for name in saved_fields(policy, fresh)}
+    memory = {name: fitting(arrays, f"memory/{name}", like) for name, like in saved(policy, fresh).items()}
     blank = Choice.blank(policy)
     choices = Choice(
         *(
@@ -112,7 +115,7 @@ def taken(policy: Any, description: dict[str, Any], arrays: dict[str, np.ndarray
     )
     contents = Contents(
         policy,
-        fresh._replace(**memory),
+        replaced(fresh, memory),
         fitting(arrays, "random", np.zeros(1, np.uint64)),
         names,
         retired,
@@ -176,10 +179,10 @@ def revision_of(path: Path) -> str | None:
         return None
 
 
-def saved_fields(policy: Policy, memory: Any) -> list[str]:
-    """Return the names of the memory's fields that a file keeps: all but the policy's scratch space."""
-    scratch: tuple[str, ...] = getattr(policy, "scratch", ())
-    return [name for name in memory._fields if name not in scratch]
+def plain(policy: Any) -> dict[str, Any]:
+    """Return the class and the settings of a policy as plain values, with those of a policy within it."""
+    settings = {key: plain(value) if isinstance(value, Policy) else value for key, value in describe(policy).items()}
+    return {"class": class_name(type(policy)), "settings": settings}
 
 
 def class_name(kind: type) -> str:
@@ -195,14 +198,20 @@ def damaged(path: str | os.PathLike[str]) -> Refusal:
 def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
     """Return the policy of a file, or refuse it."""
     known: dict[str, Any] = dict(registry.CLASSES)
+    within: Any = expected.inner if isinstance(expected, tuple) and hasattr(expected, "inner") else None
     if isinstance(expected, str):
-        expected = registry.registration(expected).make
+        outer, rest = wrapper(split(expected)[0])
+        within = rest if outer and rest else None
+        expected = registry.registration(outer or expected).make
     if expected is not None:
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
             raise Refusal("Agent", "policy of the file", name, f"the expected {wanted}")
         known = {wanted: kind}
+    if "inner" in settings:
+        inner = settings["inner"]
+        settings = settings | {"inner": restored(str(inner["class"]), dict(inner["settings"]), within)}
     if name not in known or not hasattr(known[name], "choose"):
         raise Refusal(
             "Agent",
@@ -212,9 +221,9 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
         )
     made = known[name](**settings)
     if expected is not None and not isinstance(expected, type):
-        wanted_settings = describe(expected)
+        wanted_settings = all_settings(expected)
         differ = {
-            key: value for key, value in describe(made).items() if value != wanted_settings[key] and key != "arms"
+            key: value for key, value in all_settings(made).items() if value != wanted_settings[key] and key != "arms"
         }
         if differ:  # arms may have been added
             raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.agent.contents import COUNTS, Contents, copied
+from latentbandits.agent.contents import COUNTS, Contents
 from latentbandits.agent.decision import WORDS, Decision, Name, Stats, is_id, time_of
 from latentbandits.agent.mixing import POLICY
 from latentbandits.agent.names import number_of
 from latentbandits.agent.slots import Slot, Slots
 from latentbandits.agent.steps import choose, learn
 from latentbandits.compiled import plain
+from latentbandits.memories import copied, parts, replaced
 from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.protocols import WHY, Choice
 from latentbandits.settings import Refusal
@@ -195,11 +196,12 @@ class Player:
                 return None
             raise Refusal("Agent", "arm", name, "a new one or a retired one")
         policy, memory = grown(self.policy, copied(self.memory))
-        kinds = [[(part.dtype, part.shape) for part in one] for one in (memory, policy.init())]
+        arrays, fresh = parts(memory), parts(policy.init())
+        kinds = [{name: (part.dtype, part.shape) for name, part in one.items()} for one in (arrays, fresh)]
         if type(memory) is not type(self.memory) or kinds[0] != kinds[1]:  # machine code would not notice
             rule = "a method that returns arrays of the types and shapes of a fresh memory with one more arm"
             raise Refusal(type(policy).__name__, "grow", type(memory), rule)
-        memory = type(memory)(*(np.asarray(part, order="C") for part in memory))
+        memory = replaced(memory, {name: np.asarray(part, order="C") for name, part in arrays.items()})
         return policy, memory, [grown_choice(self.policy, policy, slot.choice) for slot in self.open.values()]
 
     def add(self, name: Name, addition: tuple[Any, Any, list[Choice]] | None) -> None:

@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         default=Path("compare.svg"),
-        help="file to write: a figure (.svg, .png, .pdf), the table (.csv) or everything (.json) (default: %(default)s)",
+        help="file to write: a figure (.svg, .png, .pdf), a page (.html), the table (.csv) or everything (.json) (default: %(default)s)",
     )
 
 
@@ -40,11 +40,10 @@ def run(options: argparse.Namespace) -> int:
 
 def terminal_text(comparison: Any, path: Path) -> str:
     """Return what the terminal shows."""
-    single = comparison.table["low"].isna().all()
     return "\n".join(
         [
             comparison.text(),
             *problem.python_lines(comparison.python(path)),
-            f"Next: open {path}" + ("." if single else HINT),
+            f"Next: open {path}" + ("." if comparison.record else HINT),
         ]
     )

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     print(
-        "Regret per unit against an oracle that sees the state; the limit is a Bayes filter that is given all but the state."
+        "Regret per unit against an oracle that sees the state; the limit is a Bayes filter that is given all but the state, and plans."
     )
     print(
         "Next: `latentbandits policies state-library` shows the settings of a policy; the README shows one in your own program."

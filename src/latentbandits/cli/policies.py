@@ -15,8 +15,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the settings."""
+    from latentbandits.nesting import all_settings, owner_of
     from latentbandits.policies.registry import REGISTRY
-    from latentbandits.settings import describe
     from latentbandits.specs import policy
 
     if options.spec is None:
@@ -27,11 +27,12 @@ def run(options: argparse.Namespace) -> int:
         return 0
     made = policy(options.spec)
     print(f"{title(options.spec, made)}\n")
-    settings = {field: str(value) for field, value in describe(made).items()}
+    settings = {field: str(value) for field, value in all_settings(made).items()}
     widths = max(map(len, settings)), max(map(len, settings.values()))
-    rules = getattr(type(made), "rules", {})
     for field, value in settings.items():
-        rule = "" if rules.get(field) is None else str(rules[field])
+        owner, name = owner_of(made, field)
+        rules = getattr(type(owner), "rules", {})
+        rule = "" if rules.get(name) is None else str(rules[name])
         print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {rule}".rstrip())
     return 0
 
@@ -39,9 +40,9 @@ def run(options: argparse.Namespace) -> int:
 def title(spec: str, made: object) -> str:
     """Return what a policy is, in one line: the summary of a name, else the first line of the class's docstring."""
     from latentbandits.policies.registry import REGISTRY
-    from latentbandits.specs import split
+    from latentbandits.specs import split, wrapper
 
-    row = REGISTRY.get(split(spec)[0].lower())
+    row = REGISTRY.get(wrapper(spec)[0] or split(spec)[0].lower())
     if row is not None:
         return f"{row.label}: {row.summary}."
     return f"{type(made).__name__}: {(type(made).__doc__ or '').strip().partition(chr(10))[0]}"

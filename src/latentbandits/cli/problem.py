@@ -23,7 +23,8 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
     for word in WORDS.values():
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
             choices = f" ({word.choices()})" if word.choices() else ""
-            group.add_argument(f"--{word.name}", metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
+            names = dict.fromkeys((f"--{word.name.replace('_', '-')}", f"--{word.name}"))
+            group.add_argument(*names, metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
 
 
 def workers(parser: argparse.ArgumentParser) -> None:
@@ -60,13 +61,13 @@ def parsed(word: str, text: Any) -> Any:
     ('3 to 20', 0.3, [[0.9, 0.1], [0.2, 0.6]])
     """
     from latentbandits.advice.vocabulary import WORDS
-    from latentbandits.advice.word import INTEGER, MATRIX, NUMBER
+    from latentbandits.advice.word import DELAY, INTEGER, MATRIX, NUMBER
     from latentbandits.specs import value
 
     kind = WORDS[word].type
     if kind == MATRIX and (";" in text or " to " not in text):
         return [[value(cell) for cell in row.split()] for row in text.replace(",", " ").split(";")]
-    return value(text) if kind in (INTEGER, NUMBER) else text
+    return value(text) if kind in (INTEGER, NUMBER, DELAY) else text
 
 
 def write_example(path: Path, next_step: str) -> int:
@@ -125,5 +126,5 @@ def as_options(described: Any) -> str:
         same = word.wide is None and name != "arms"  # all commands have the same default
         if not (same and value == (word.default if isinstance(word.default, int | float) else str(word.default))):
             rows = "; ".join(" ".join(map(str, row)) for row in value) if isinstance(value, list) else str(value)
-            options += [f"--{name}", rows]
+            options += [f"--{name.replace('_', '-')}", rows]
     return shlex.join(options)

@@ -18,9 +18,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="which ones (default: all); `fit` alone reruns the search for the settings that the paper does not state",
     )
     parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="EXPERIMENT",
+        help="leave these out, for instance `--without stress real`; the page keeps what an earlier run has found",
+    )
+    parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer matrices and shorter sweeps: all experiments in about a minute, with wider intervals",
+        help="fewer matrices and shorter sweeps: all experiments in a few minutes, with wider intervals",
     )
     parser.add_argument("--workers", type=int, help="threads (default: one per core)")
     parser.add_argument("--out", type=Path, default=Path(), help="folder for results/ and report/ (default: this one)")
@@ -40,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     results = options.out / "results"
-    experiments(options.experiments)  # refused before any folder is made
+    chosen = [one.id for one in experiments(options.experiments, options.without)]  # refused before any folder is made
     if options.workers is not None:
         whole("reproduce", "workers", options.workers, least=1)
     try:
@@ -55,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
             progress.close()
             print(line(outcome, results), flush=True)
 
-        outcomes = reproduce(options.experiments, results, options.quick, options.workers, progress, finished)
+        outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished)
     print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
     if options.quick:
         print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
@@ -109,8 +116,9 @@ def fit(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
     from latentbandits.settings import Refusal
 
-    if len(options.experiments) > 1:
-        raise Refusal("reproduce", "experiments", " ".join(options.experiments), "fit alone, or experiments without it")
+    if len(options.experiments) > 1 or options.without:
+        given = " ".join([*options.experiments, *options.without])
+        raise Refusal("reproduce", "experiments", given, "fit alone, or experiments without it")
     with Progress("fit") as progress:
         found = search(
             options.out / "results",

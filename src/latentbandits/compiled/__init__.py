@@ -7,19 +7,24 @@ from latentbandits.compiled.background import in_background
 from latentbandits.compiled.cache import CacheWarning, installed
 from latentbandits.compiled.compiler import (
     CompileError,
+    arms_of,
     compile_first,
+    copy_into,
     fast,
     kernel,
     listening,
     loaded,
     machine_code,
     plain,
+    units_of,
 )
 
 __all__ = [
     "CacheWarning",
     "CompileError",
+    "arms_of",
     "compile_first",
+    "copy_into",
     "fast",
     "in_background",
     "installed",
@@ -28,4 +33,5 @@ __all__ = [
     "loaded",
     "machine_code",
     "plain",
+    "units_of",
 ]

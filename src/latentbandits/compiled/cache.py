@@ -223,7 +223,7 @@ class Code:
     @functools.cached_property
     def outside(self) -> list[str]:
         """The names of what does not belong to this package, or not to what its digest covers: the function, the policy."""
-        kinds: tuple[Any, ...] = (self.function, *(type(arg) for arg in self.args[:1] if hasattr(arg, "_fields")))
+        kinds = [self.function, *(kind for arg in self.args[:1] for kind in _classes(arg))]
         homes = [f"{kind.__module__}.".split(".") for kind in kinds]
         package = __package__.partition(".")[0]
         return [
@@ -246,14 +246,14 @@ class Code:
 
     @contextlib.contextmanager
     def compiled_once(self) -> Iterator[None]:
-        """Hold back other processes that would compile the same function, unless the code is there; then leave a marker."""
+        """Hold back other processes that would compile the same code, unless it is there; then leave a marker."""
         marker, where = self._marker(), place()
         if marker is None or where is None or marker.exists():
             yield
             return
         if where.private:
             warn_once()
-        with locked(where.folder / "locks" / f"{self.function.__module__}.{self.function.__qualname__}"):
+        with locked(where.folder / "locks" / marker.stem):
             begin = time.perf_counter()
             yield
             description = {
@@ -264,6 +264,13 @@ class Code:
             if not marker.exists():  # another process may have compiled it while this one waited
                 with contextlib.suppress(OSError):  # a full disk: it is compiled again
                     write_whole(marker, json.dumps(description).encode())
+
+
+def _classes(value: Any) -> list[Any]:
+    """Return the classes of a NamedTuple and of those within it; none for anything else."""
+    if not hasattr(value, "_fields"):
+        return []
+    return [type(value), *(kind for part in value for kind in _classes(part))]
 
 
 def _kind(value: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 
 from latentbandits.compiled.cache import Code, disabled, installed, place, warn_once
 from latentbandits.extras import missing
+from latentbandits.files import locked
 
 
 class CompileError(TypeError):
@@ -61,6 +62,70 @@ def kernel(function: Function) -> Function:
     return function
 
 
+def copy_into(target: Any, source: Any) -> None:
+    """Copy all arrays of a memory, those of memories within it too, into the arrays of another of the same form; allocates nothing.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.compiled import copy_into
+    >>> memory, other = lb.UCB1(arms=2).init(), lb.UCB1(arms=2).init()
+    >>> other.sums[:] = 1.0, 2.0
+    >>> copy_into(memory, other)
+    >>> memory.sums.tolist()
+    [1.0, 2.0]
+    """
+    for own, given in zip(target, source, strict=True):
+        if isinstance(own, tuple):
+            copy_into(own, given)
+        else:
+            own[...] = given
+
+
+def _copying(target: Any, source: Any) -> Callable[..., None]:  # noqa: ARG001
+    """Return what `copy_into` does for arguments of these types, compiled: the first part, then the rest."""
+    from numba.core.types import Array
+
+    def nothing(target: Any, source: Any) -> None:
+        pass
+
+    def numbers(target: Any, source: Any) -> None:
+        for i in range(len(target)):
+            target[i] = source[i]
+
+    def rows(target: Any, source: Any) -> None:
+        for i in range(len(target)):
+            copy_into(target[i], source[i])
+
+    def parts(target: Any, source: Any) -> None:
+        copy_into(target[0], source[0])
+        copy_into(target[1:], source[1:])
+
+    if isinstance(target, Array):
+        return numbers if target.ndim == 1 else rows
+    return parts if len(target) > 0 else nothing
+
+
+def arms_of(policy: Any) -> int:
+    """Return the number of arms of a policy, be it around another."""
+    return int(policy.arms)
+
+
+def units_of(policy: Any) -> int:
+    """Return the number of units of a policy, be it around another."""
+    return int(policy.units)
+
+
+def _arms_within(policy: Any) -> Callable[..., int]:
+    """Return what `arms_of` does, compiled: properties are for the interpreter alone."""
+    return (lambda policy: policy.arms) if "arms" in policy.fields else (lambda policy: arms_of(policy.inner))
+
+
+def _units_within(policy: Any) -> Callable[..., int]:
+    """Return what `units_of` does, compiled."""
+    return (lambda policy: policy.units) if "units" in policy.fields else (lambda policy: units_of(policy.inner))
+
+
 def _register() -> None:
     """Register with numba how to compile policies' methods (once) and all functions marked since the last call."""
     from numba.core.types import BaseNamedTuple
@@ -78,6 +143,8 @@ def _register() -> None:
         overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
             lambda self, memory, choice, rewards: self.instance_class.learn  # noqa: ARG005
         )
+        for function, typed in ((arms_of, _arms_within), (units_of, _units_within), (copy_into, _copying)):
+            overload(function, jit_options=borrowed, strict=False)(typed)
     for function in [f for f in _kernels if f not in _registered]:
         _registered.add(function)
         overload(function, jit_options=borrowed, strict=False)(_returning(function))
@@ -108,7 +175,19 @@ def _dispatcher(function: Callable[..., Any], keep: bool) -> Any:
     if where is not None:
         with _cache_at(where.folder):
             made.enable_caching()
+        name = f"{function.__module__}.{function.__qualname__}"
+        made._cache.save_overload = _one_at_a_time(made._cache.save_overload, where.folder / "locks" / name)
     return made
+
+
+def _one_at_a_time(save: Callable[..., None], lock: Path) -> Callable[..., None]:
+    """Return numba's function that keeps machine code, for one process at a time: it reads and writes an index of all types."""
+
+    def run(*args: Any) -> None:
+        with locked(lock):
+            save(*args)
+
+    return run
 
 
 @contextlib.contextmanager

@@ -29,6 +29,8 @@ IDS = (
     "theory",
     "ladder",
     "state-library",
+    "stress",
+    "real",
 )
 
 
@@ -95,9 +97,19 @@ def experiment(name: str) -> Experiment:
     return found
 
 
-def experiments(names: Sequence[str] = ()) -> list[Experiment]:
-    """Return the experiments of some ids, all if none are given, in the order of the registry."""
-    chosen = [experiment(name) for name in (names or IDS)]
+def experiments(names: Sequence[str] = (), without: Sequence[str] = ()) -> list[Experiment]:
+    """Return the experiments of some ids, all if none are given, less those that are left out, in the order of the registry.
+
+    Examples
+    --------
+    >>> from latentbandits.experiments.registry import experiments
+    >>> [one.id for one in experiments(["theory", "table2", "stress"], without=["stress"])]
+    ['table2', 'theory']
+    """
+    left_out = [experiment(name) for name in without]
+    chosen = [one for one in map(experiment, names or IDS) if one not in left_out]
+    if not chosen:
+        raise Refusal("reproduce", "without", " ".join(without), "such that an experiment is left")
     return sorted(dict.fromkeys(chosen), key=lambda one: IDS.index(one.id))
 
 

@@ -20,7 +20,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@traits(deterministic=True)
+@traits(deterministic=True, scale_free=True)
 @checked
 class ABTest(NamedTuple):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.

@@ -1,10 +1,11 @@
-"""The limit: a Bayes filter that is given means, chain and noise, and plays greedily on its belief."""
+"""The greedy filter: a Bayes filter that is given means, chain and noise, and plays the best arm under its belief."""
 
 import math
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign_highest, set_index
 from latentbandits.protocols import Choice, Policy, Realisation, record_type, traits
 from latentbandits.random import Stream
@@ -22,15 +23,75 @@ class Memory(NamedTuple):
     clock: np.ndarray
 
 
+@kernel
+def move(memory: Any, transition: np.ndarray) -> None:
+    """Move the belief on to the round that begins."""
+    belief, before = memory.belief, memory.next_belief
+    if memory.clock[0].rounds > 0:
+        for s in range(len(belief)):
+            before[s] = belief[s]
+            belief[s] = 0.0
+        for s in range(len(belief)):
+            for to in range(len(belief)):
+                belief[to] += before[s] * transition[s, to]
+    memory.clock[0].rounds += 1
+
+
+@kernel
+def expect(belief: np.ndarray, means: np.ndarray, choice: Choice) -> None:
+    """Write every arm's expected reward under the belief, as its value and its index."""
+    for arm in range(means.shape[1]):
+        value = 0.0
+        for s in range(len(belief)):
+            value += belief[s] * means[s, arm]
+        set_index(choice, arm, value, 0.0)
+
+
+@kernel
+def weigh(memory: Any, known: Any, arms: np.ndarray, rewards: np.ndarray) -> None:
+    """Weigh the belief by the likelihood of the rewards, given the fields `means`, `noise` and `rewards` of a policy."""
+    states = len(memory.belief)
+    highest = -np.inf
+    for s in range(states):
+        fit = -np.inf if memory.belief[s] <= 0 else math.log(memory.belief[s])
+        for unit in range(len(arms)):
+            scale = known.noise[unit % len(known.noise)]
+            fit += log_likelihood(known.rewards, rewards[unit], known.means[s, arms[unit]], scale)
+        memory.next_belief[s] = fit
+        highest = max(highest, fit)
+    total = 0.0
+    for s in range(states):
+        # a reward that no state can give says nothing: keep the belief
+        memory.next_belief[s] = math.exp(memory.next_belief[s] - highest) if highest > -np.inf else memory.belief[s]
+        total += memory.next_belief[s]
+    for s in range(states):
+        memory.belief[s] = memory.next_belief[s] / total
+
+
+def check_world(owner: str, known: Any) -> None:
+    """Refuse arrays of a known world that do not fit each other."""
+    transition, means, start = known.transition, known.means, known.start
+    states = len(means)
+    if means.size == 0 or means.shape[1] < 2:
+        raise Refusal(owner, "means", means.tolist(), "at least one row and two columns")
+    if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
+        raise Refusal(owner, "transition", transition.tolist(), f"{states} rows of probabilities that sum to one")
+    if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
+        raise Refusal(owner, "start", start.tolist(), f"{states} probabilities that sum to one")
+    noise = np.asarray(known.noise)
+    if noise.size not in (1, known.units) or (noise <= 0).any():
+        raise Refusal(owner, "noise", noise.tolist(), f"one number above 0, or {known.units}, one per unit")
+    check_means(owner, "means", means, NAMES[known.rewards])
+
+
 @traits(deterministic=True)
 @checked
 class BayesFilter(NamedTuple):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
-    It is given everything but the state, so its regret is the limit that policies which must learn are measured against. It does not plan:
-    an arm is never played for the sake of information, so a policy that probes can beat it in a world whose best-looking arm says nothing
-    about the state. The belief moves on with every round asked. A reward weighs the belief of the round in which it arrives: exact for
-    rewards that arrive before the next round, and for those that never do.
+    It is given everything but the state, but it does not plan: an arm is never played for the sake of information, so a policy that tests
+    can beat it. `PlanningFilter` is the one that plans. The belief moves on with every round asked. A reward weighs the belief of the
+    round in which it arrives: exact for rewards that arrive before the next round, and for those that never do.
 
     Parameters
     ----------
@@ -71,20 +132,7 @@ class BayesFilter(NamedTuple):
 
     def check(self) -> None:
         """Refuse arrays that do not fit each other."""
-        transition, means, start = self.transition, self.means, self.start
-        states = len(means)
-        if means.size == 0 or means.shape[1] < 2:
-            raise Refusal("BayesFilter", "means", means.tolist(), "at least one row and two columns")
-        if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
-            raise Refusal(
-                "BayesFilter", "transition", transition.tolist(), f"{states} rows of probabilities that sum to one"
-            )
-        if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
-            raise Refusal("BayesFilter", "start", start.tolist(), f"{states} probabilities that sum to one")
-        noise = np.asarray(self.noise)
-        if noise.size not in (1, self.units) or (noise <= 0).any():
-            raise Refusal("BayesFilter", "noise", noise.tolist(), f"one number above 0, or {self.units}, one per unit")
-        check_means("BayesFilter", "means", means, NAMES[self.rewards])
+        check_world("BayesFilter", self)
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -92,39 +140,13 @@ class BayesFilter(NamedTuple):
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Move the belief to this round, and play the arm with the highest expected reward under it."""
-        if memory.clock[0].rounds > 0:
-            for s in range(len(memory.belief)):
-                memory.next_belief[s] = memory.belief[s]
-                memory.belief[s] = 0.0
-            for s in range(len(memory.belief)):
-                for to in range(len(memory.belief)):
-                    memory.belief[to] += memory.next_belief[s] * self.transition[s, to]
-        memory.clock[0].rounds += 1
-        for arm in range(self.means.shape[1]):
-            value = 0.0
-            for s in range(len(memory.belief)):
-                value += memory.belief[s] * self.means[s, arm]
-            set_index(choice, arm, value, 0.0)
+        move(memory, self.transition)
+        expect(memory.belief, self.means, choice)
         assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
-        states = len(memory.belief)
-        highest = -np.inf
-        for s in range(states):
-            fit = -np.inf if memory.belief[s] <= 0 else math.log(memory.belief[s])
-            for unit in range(self.units):
-                mean = self.means[s, choice.arms[unit]]
-                fit += log_likelihood(self.rewards, rewards[unit], mean, self.noise[unit % len(self.noise)])
-            memory.next_belief[s] = fit
-            highest = max(highest, fit)
-        total = 0.0
-        for s in range(states):
-            # a reward that no state can give says nothing: keep the belief
-            memory.next_belief[s] = math.exp(memory.next_belief[s] - highest) if highest > -np.inf else memory.belief[s]
-            total += memory.next_belief[s]
-        for s in range(states):
-            memory.belief[s] = memory.next_belief[s] / total
+        weigh(memory, self, choice.arms, rewards)
 
     def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
         """Refuse a new arm."""
@@ -133,7 +155,7 @@ class BayesFilter(NamedTuple):
 
 @checked
 class BayesLimit(NamedTuple):
-    """Oracle: the Bayes filter, given the chain, the means and the noise of the very world it plays.
+    """Oracle: the greedy Bayes filter, given the chain, the means and the noise of the very world it plays.
 
     Parameters
     ----------
@@ -155,14 +177,18 @@ class BayesLimit(NamedTuple):
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the filter for this world."""
-        if realisation.truth is None:
-            raise Refusal(
-                "BayesLimit", "truth of the world", None, "a hidden Markov chain, as HiddenMarkov worlds have"
-            )
-        transition, means, start, noise, rewards, carryover = realisation.truth
-        if carryover > 0:
-            transition, means, start = paired(transition, means, start, carryover)
-        return BayesFilter(transition, means, start, noise, rewards, self.units)
+        return BayesFilter(*known_world("BayesLimit", realisation), self.units)
+
+
+def known_world(owner: str, realisation: Realisation) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
+    """Return transition, means, start, noise and distribution of a realisation's chain, or refuse a world that has none."""
+    if realisation.truth is None:
+        rule = "that of a hidden Markov chain with gaussian or bernoulli rewards, plain noise, and rewards that are not late"
+        raise Refusal(owner, "filter of the world", "not known", rule)
+    transition, means, start, noise, rewards, carryover, _ = realisation.truth
+    if carryover > 0:
+        transition, means, start = paired(transition, means, start, carryover)
+    return transition, means, start, noise, rewards
 
 
 def paired(

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import Untuned
+from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest, sample_index
 from latentbandits.protocols import Choice, record_type
@@ -74,9 +74,9 @@ class ChangePointThompson(NamedTuple):
     units: Annotated[int, AtLeast(1)] = 1
     hazard: Annotated[float, Within(0, 1)] = 0.002
     hypotheses: Annotated[int, AtLeast(2), Untuned()] = 32
-    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
-    prior_mean: Annotated[float, Untuned()] = 0.5
-    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
+    prior_mean: Annotated[float, Untuned(), InUnit(level=True)] = 0.5
+    prior_sd: Annotated[float, Above(0), Untuned(), InUnit()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round: one hypothesis, that there was no change."""

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import Untuned
+from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, available, highest, nth_available, set_bounds, set_mixture
 from latentbandits.protocols import Choice
@@ -72,8 +72,8 @@ class CUSUMUCB(NamedTuple):
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.8
     together: bool = False
-    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
-    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned(), InUnit()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

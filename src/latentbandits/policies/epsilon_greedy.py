@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import FIRST, assign, available, highest, nth_available, set_means, set_mixture
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, traits
 from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import AtLeast, Within, checked
 
@@ -17,6 +17,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
+@traits(scale_free=True)
 @checked
 class EpsilonGreedy(NamedTuple):
     """Play a random arm with probability ``epsilon``, else the first untried arm or the one with the highest mean.

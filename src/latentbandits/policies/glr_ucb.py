@@ -5,10 +5,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import kernel
-from latentbandits.markers import Untuned
+from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
+from latentbandits.policies.likelihood_ratio import changes, forget
 from latentbandits.protocols import Choice, record_type, traits
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, Within, checked
@@ -74,8 +74,8 @@ class GLRUCB(NamedTuple):
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.0
     splits: Annotated[int, AtLeast(2), Untuned()] = 32
-    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
-    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned(), InUnit()] = 0.29
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -105,46 +105,7 @@ class GLRUCB(NamedTuple):
         """Count the rewards, and restart if the arm seems to have changed."""
         arm = choice.arms[0]
         reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0].sd / math.sqrt(self.units)
-        if memory.counts[arm] > 0:
-            if memory.splits[arm] == self.splits:
-                _thin_out(memory, arm)
-            newest = memory.splits[arm]
-            memory.split_counts[arm, newest] = memory.counts[arm]
-            memory.split_sums[arm, newest] = memory.sums[arm]
-            memory.splits[arm] += 1
-        memory.counts[arm] += 1
-        memory.sums[arm] += reward
         memory.scalars[0].rounds += 1
-
-        n, total = memory.counts[arm], memory.sums[arm]
-        threshold = math.log(3.0 * n * math.sqrt(n) / self.risk) * 2.0 * noise * noise
-        changed = False
-        for i in range(memory.splits[arm]):
-            early = memory.split_counts[arm, i]
-            # the statistic with one division: the difference of the two means is n / (early * late) times this
-            gap = memory.split_sums[arm, i] - total * early / n
-            if gap * gap * n >= threshold * early * (n - early) > 0.0:
-                changed = True
-        if changed:
+        if changes(memory, arm, reward, memory.noise[0].sd / math.sqrt(self.units), self.risk):
             memory.scalars[0].rounds = 0
-            for other in range(self.arms):
-                memory.counts[other] = 0
-                memory.sums[other] = 0.0
-                memory.splits[other] = 0
-
-
-@kernel
-def _thin_out(memory: Memory, arm: int) -> None:
-    """Drop the split whose two neighbours are nearest to each other, for the older one's age; the newest stays."""
-    size, now = memory.splits[arm], memory.counts[arm]
-    least, place, before = np.inf, 0, 0
-    for i in range(size - 1):
-        distance = (memory.split_counts[arm, i + 1] - before) / (now - before)
-        if distance < least:
-            least, place = distance, i
-        before = memory.split_counts[arm, i]
-    for i in range(place, size - 1):
-        memory.split_counts[arm, i] = memory.split_counts[arm, i + 1]
-        memory.split_sums[arm, i] = memory.split_sums[arm, i + 1]
-    memory.splits[arm] -= 1
+            forget(memory)

@@ -3,8 +3,10 @@
 from latentbandits.policies.registry import REGISTRY, policy
 from latentbandits.policies.traces import TraceLearner
 
-LIMIT = "bayes-limit"  # what regret is a multiple of
+LIMIT = "bayes-planner"  # what regret is a multiple of
+GREEDY = "bayes-limit"  # given the same, but does not plan
 LIBRARY, FORGETFUL = "state-library", "state-library-forgetful"
+SCALED = "scaled"  # around others, and none by itself
 CONTROL, CLASSIC, AB_TEST = "random", "ucb1", "ab-test"
 # Given the truth about a world before they play it
 ORACLES = tuple(name for name in REGISTRY if hasattr(REGISTRY[name].make, "informed"))
@@ -21,3 +23,7 @@ BASELINES = ("d-ucb", "exp3", "exp3-s", "sw-ucb", "ts", "ucb1")
 SINGLE_UNIT = tuple(sorted({*OWN, *BASELINES} - {*TWO_UNIT}))
 # Policies from elsewhere that restart after a change
 PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
+# Policies from elsewhere that forget, recall, regress on lags or expect a period; no part of the paper's comparisons
+FURTHER_PEERS = ("d-ts", "sw-ts", "br-mab", "larl", "period")
+# Enough for a first look: one that remembers, and one of each way to forget or not; quick to compile
+FEW = (LIBRARY, FORGETFUL, "ts", "sw-ucb", "cp-ts", "glr-ucb", "epsilon-greedy")

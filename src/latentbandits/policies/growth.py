@@ -9,12 +9,13 @@ from latentbandits.protocols import Choice, refuse_fixed
 
 def corner(fresh: Any, memory: Any) -> Any:
     """Return a fresh memory with the arrays of a smaller one copied into their first rows and columns."""
-    made = {}
     for field in memory._fields:
-        array = getattr(fresh, field)
-        array[tuple(slice(size) for size in getattr(memory, field).shape)] = getattr(memory, field)
-        made[field] = array
-    return fresh._replace(**made)
+        _into_corner(getattr(fresh, field), getattr(memory, field))
+    return fresh
+
+
+def _into_corner(large: np.ndarray, small: np.ndarray) -> None:
+    large[tuple(slice(size) for size in small.shape)] = small
 
 
 def grown(policy: Any, memory: Any) -> tuple[Any, Any]:
@@ -32,6 +33,13 @@ def grown(policy: Any, memory: Any) -> tuple[Any, Any]:
     (3, 3)
     """
     refuse_fixed(policy)
+    if hasattr(policy, "inner"):
+        inner, memory_within = grown(policy.inner, memory.inner)
+        more = policy._replace(inner=inner)
+        fresh = more.init()
+        for name in (name for name in memory._fields if name not in ("inner", "fresh")):
+            _into_corner(getattr(fresh, name), getattr(memory, name))
+        return more, fresh._replace(inner=memory_within)
     if hasattr(policy, "grow"):
         larger = policy.grow(memory)
         return policy._replace(arms=policy.arms + 1), larger
@@ -42,10 +50,17 @@ def grown(policy: Any, memory: Any) -> tuple[Any, Any]:
 def grown_choice(policy: Any, larger: Any, choice: Choice) -> Choice:
     """Return a choice that was made before an arm was added, in the form that the larger policy learns from."""
     made = Choice.blank(larger)
-    positions = policy.positions() if hasattr(policy, "positions") else np.arange(len(choice.features))
     made.arms[:] = choice.arms
-    made.features[positions] = choice.features
+    made.features[_positions(policy, larger)] = choice.features
     made.note[:] = choice.note
     made.offers[: policy.arms] = choice.offers
     made.offers[policy.arms :]["available"] = 0
     return made
+
+
+def _positions(policy: Any, larger: Any) -> np.ndarray:
+    """Return where the features of a choice go; the last one of a policy around another stays the last."""
+    if hasattr(policy, "inner"):
+        return np.append(_positions(policy.inner, larger.inner), larger.width - 1)
+    found: np.ndarray = policy.positions() if hasattr(policy, "positions") else np.arange(getattr(policy, "width", 0))
+    return found

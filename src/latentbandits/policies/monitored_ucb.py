@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import Step, Untuned
+from latentbandits.markers import InUnit, Step, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
 from latentbandits.protocols import Choice, record_type, traits
@@ -67,8 +67,8 @@ class MonitoredUCB(NamedTuple):
     threshold: Annotated[float, AtLeast(0)] = 3.0
     forced: Annotated[float, Within(0, 1)] = 0.01
     exploration: Annotated[float, AtLeast(0)] = 2.8
-    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
-    prior_sd: Annotated[float, Above(0), Untuned()] = 0.29
+    noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
+    prior_sd: Annotated[float, Above(0), Untuned(), InUnit()] = 0.29
 
     def check(self) -> None:
         """Refuse a window without halves."""

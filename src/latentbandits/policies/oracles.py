@@ -19,7 +19,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-@traits(deterministic=True, fixed_arms=True)
+@traits(deterministic=True, fixed_arms=True, scale_free=True)
 @checked
 class Scripted(NamedTuple):
     """Play a given sequence of arms, over and over.

@@ -23,7 +23,7 @@ class Memory(NamedTuple):
     probed: np.ndarray
 
 
-@traits(deterministic=True)
+@traits(deterministic=True, scale_free=True)
 @checked
 class ProbeCommit(NamedTuple):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.

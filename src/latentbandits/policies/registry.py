@@ -3,17 +3,26 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from latentbandits.nesting import divided
 from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
+from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
 from latentbandits.policies.change_point_thompson import ChangePointThompson
 from latentbandits.policies.cusum_ucb import CUSUMUCB
+from latentbandits.policies.detection_augmented import DetectionAugmented
+from latentbandits.policies.discounted_thompson import DiscountedThompson
 from latentbandits.policies.discounted_ucb import DiscountedUCB
 from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
 from latentbandits.policies.glr_ucb import GLRUCB
+from latentbandits.policies.latent_autoregressive import LatentAutoregressive
 from latentbandits.policies.monitored_ucb import MonitoredUCB
 from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
+from latentbandits.policies.periodic_thompson import PeriodicThompson
 from latentbandits.policies.probe_commit import ProbeCommit
+from latentbandits.policies.recurrent_bandit import RecurrentBandit
+from latentbandits.policies.scaled import Scaled
+from latentbandits.policies.sliding_window_thompson import SlidingWindowThompson
 from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
 from latentbandits.policies.state_library import StateLibrary
 from latentbandits.policies.thompson import ThompsonSampling
@@ -32,6 +41,7 @@ class Registration(NamedTuple):
     make : its class
     preset : given the number of arms and the settings that the caller chose, the settings that the name stands for
     summary : one line about it
+    inner : for a policy around another, the name of the one that is within if no other is given
     hue, line : its colour (a name of `presentation.palette.HUES`) and line style in figures: hues for families, lines for their members
     """
 
@@ -41,6 +51,7 @@ class Registration(NamedTuple):
     summary: str
     hue: str = "grey"
     line: str = "-"
+    inner: str = ""
 
 
 Preset = Callable[[int, Mapping[str, Any]], Mapping[str, Any]]
@@ -229,12 +240,65 @@ REGISTRY: Mapping[str, Registration] = {
     "m-ucb": Registration(
         "M-UCB", MonitoredUCB, _fixed(), "restarts when the halves of a window differ", hue="brown", line=":"
     ),
+    "d-ts": Registration(
+        "D-TS",
+        DiscountedThompson,
+        _fixed(),
+        "Thompson sampling that forgets at a constant rate",
+        hue="orange",
+        line="-.",
+    ),
+    "sw-ts": Registration(
+        "SW-TS",
+        SlidingWindowThompson,
+        lambda arms, _given: {"window": 15 * arms},
+        "Thompson sampling with the last 15 rounds for each arm",
+        hue="orange",
+        line=":",
+    ),
+    "br-mab": Registration(
+        "BR-MAB",
+        RecurrentBandit,
+        _fixed(together=True),
+        "restarts after a change, and recalls earlier times that were like the present",
+        hue="green",
+        line="-.",
+    ),
+    "larl": Registration(
+        "LARL", LatentAutoregressive, _fixed(), "the last five arms and rewards as context", hue="green", line=":"
+    ),
+    "period": Registration(
+        "Period-TS",
+        PeriodicThompson,
+        _fixed(),
+        "learns a period, and the means of each of its phases",
+        hue="pink",
+        line="-.",
+    ),
     "probe-commit": Registration(
         "Probe-commit",
         ProbeCommit,
         lambda arms, given: {"interval": 20 * -(-arms // (given.get("units") or 1))},
         "probes a twentieth of the time, then plays the arm that paid most",
         hue="yellow",
+    ),
+    "scaled": Registration(
+        "Scaled",
+        Scaled,
+        _fixed(),
+        "around any other, scaled:NAME: learns the range of rewards, and hands them on as numbers on [0, 1]",
+        hue="grey",
+        line="-.",
+        inner="cp-ts",
+    ),
+    "dal": Registration(
+        "DAL",
+        DetectionAugmented,
+        _fixed(),
+        "around any other, dal:NAME: restarts it when a likelihood ratio signals a change; Thompson sampling if none is named",
+        hue="yellow",
+        line="--",
+        inner="ts",
     ),
     "random": Registration("random", UniformRandom, _fixed(), "a random arm in every round", hue="grey", line=":"),
     "best-single-arm": Registration(
@@ -245,12 +309,20 @@ REGISTRY: Mapping[str, Registration] = {
         hue="grey",
         line="--",
     ),
-    "bayes-limit": Registration(
+    "bayes-planner": Registration(
         "Bayes limit",
+        BayesPlanner,
+        _fixed(),
+        "oracle: given means, chain and noise, not the state; plans",
+        hue="black",
+        line="dotted",
+    ),
+    "bayes-limit": Registration(
+        "Greedy filter",
         BayesLimit,
         _fixed(),
-        "oracle: given means, chain and noise, not the state",
-        hue="black",
+        "oracle: given the same, never plays an arm to learn something",
+        hue="grey",
         line="dotted",
     ),
     "state-oracle": Registration(
@@ -260,7 +332,8 @@ REGISTRY: Mapping[str, Registration] = {
 
 # All classes that an agent's file may name
 CLASSES: Mapping[str, type] = {
-    kind.__name__: kind for kind in (*dict.fromkeys(row.make for row in REGISTRY.values()), BayesFilter, Scripted)
+    kind.__name__: kind
+    for kind in (*dict.fromkeys(row.make for row in REGISTRY.values()), BayesFilter, PlanningFilter, Scripted)
 }
 
 
@@ -294,6 +367,9 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     row = registration(name)
+    if row.inner:
+        own, rest = divided(row.make, settings)
+        return row.make(inner=policy(row.inner, arms, **rest), **{**row.preset(arms, own), **own})
     whole("policy", "arms", arms, least=2)
     units = settings.get("units")
     if units is not None:

@@ -5,6 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from latentbandits.markers import InUnit
 from latentbandits.policies.arms import assign_highest, sample_index
 from latentbandits.protocols import Choice
 from latentbandits.random import Stream
@@ -45,7 +46,7 @@ class ThompsonSampling(NamedTuple):
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
-    noise: Annotated[float, Above(0)] = 0.1
+    noise: Annotated[float, Above(0), InUnit()] = 0.1
     prior_weight: Annotated[float, Above(0)] = 0.1
 
     def init(self) -> Memory:

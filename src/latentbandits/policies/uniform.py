@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import available, nth_available, set_mixture
-from latentbandits.protocols import Choice, record_type
+from latentbandits.protocols import Choice, record_type, traits
 from latentbandits.random import Stream, below
 from latentbandits.settings import AtLeast, checked
 
@@ -18,6 +18,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
+@traits(scale_free=True)
 @checked
 class UniformRandom(NamedTuple):
     """Play a random arm, sampled for every unit.

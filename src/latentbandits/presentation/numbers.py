@@ -10,10 +10,10 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     Examples
     --------
     >>> from latentbandits.presentation.numbers import aligned
-    >>> print(aligned(["policy", "regret"], [["ucb1", "1381.5"], ["lc-ucb", "765.0"]]))
-    policy  regret
-    ucb1    1381.5
-    lc-ucb   765.0
+    >>> print(aligned(["policy", "regret"], [["ucb1", "1,381.5"], ["lc-ucb", "765.0"]]))
+    policy   regret
+    ucb1    1,381.5
+    lc-ucb    765.0
     """
     lines = [list(head), *map(list, rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
@@ -25,16 +25,16 @@ def aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def figure(value: float) -> str:
-    """Return a number as tables show it: no exponent, about four digits.
+    """Return a number as tables show it: no exponent, at least four digits, thousands separated.
 
     Examples
     --------
     >>> from latentbandits.presentation.numbers import figure
-    >>> [figure(value) for value in (1234.56, 99.96, 12.345, 0.12345, -5.0)]
-    ['1234.6', '100.0', '12.35', '0.123', '-5.000']
+    >>> [figure(value) for value in (2714463.2, 1234.56, 99.96, 12.345, 0.12345, -5.0)]
+    ['2,714,463', '1,234.6', '100.0', '12.35', '0.123', '-5.000']
     """
-    digits = 1 if abs(value) >= 99.95 else 2 if abs(value) >= 9.995 else 3
-    return f"{value:.{digits}f}"
+    digits = next((n for n, least in enumerate((9999.95, 99.95, 9.995)) if abs(value) >= least), 3)
+    return f"{value:,.{digits}f}"
 
 
 def short(value: float) -> str:

@@ -128,8 +128,9 @@ def head(store: Store, quick: dict[str, bool]) -> str:
                 source,
                 ": every table, figure and claim beside ours. Regret is per unit, against an oracle that sees the hidden state; the ",
                 tag("em", "Bayes limit"),
-                " is a filter that is given the means, the chain and the noise but not the state, and plays greedily: it never tests, so "
-                "a policy that tests can beat it.",
+                " is a filter that is given the means, the chain and the noise but not the state, and that plans; the ",
+                tag("em", "greedy filter"),
+                " is given the same and never tests.",
             ),
             _warning([name for name, hasty in quick.items() if hasty], len(quick)),
             tag("p", where),

@@ -1,7 +1,8 @@
 """Thousands of paired runs on all cores, the same to the bit however they are split."""
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
@@ -11,6 +12,7 @@ from latentbandits.compiled import compile_first, fast, machine_code, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World, refuse_fixed
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal, Vector, array, whole
+from latentbandits.simulation.late import Late, validated_delays
 from latentbandits.simulation.loop import COUNTS, play, record
 from latentbandits.simulation.results import Results
 from latentbandits.specs import policy
@@ -105,8 +107,7 @@ def simulate(
     players = [Player(contestant, interpreted) for contestant in contestants.values()]
 
     if not interpreted:
-        named_players = zip(contestants, players, strict=True)
-        compile_first((label, play, player.example(world)) for label, player in named_players)
+        compile_first(_jobs(zip(contestants, players, strict=True), world))
 
     def work(begin: int, end: int) -> int:
         for run in range(begin, end):
@@ -124,6 +125,13 @@ def simulate(
     _share_out(work, runs, horizon * len(contestants), 1 if interpreted or horizon < _SHORT else workers, progress)
     named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
     return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
+
+
+def _jobs(players: Iterable[tuple[str, "Player"]], world: World) -> Iterator[tuple[str, Callable[..., Any], Any]]:
+    """Yield what has to be compiled; an oracle that cannot be given one round alone is compiled when it first plays."""
+    for label, player in players:
+        with contextlib.suppress(Refusal):
+            yield label, play, player.example(world)
 
 
 def _share_out(
@@ -202,8 +210,11 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
         if not available.any(axis=1).all():
             none = int(np.argmin(available.any(axis=1)))
             raise Refusal("world", "available arms", 0, "at least 1", f" in round {none}")
+    delays = realisation.delays
+    if delays is not None:
+        delays = validated_delays(delays, rounds)
     means, rewards, context = parts.values()
-    return Realisation(means, rewards, context, realisation.states, realisation.truth, available)
+    return Realisation(means, rewards, context, realisation.states, realisation.truth, available, delays)
 
 
 def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray, np.ndarray]:
@@ -235,22 +246,24 @@ class Player:
     def __init__(self, contestant: Contestant, interpreted: bool = False) -> None:
         self.contestant = contestant
         self.units: int = contestant.units  # type: ignore[union-attr]
-        self._run: Callable[..., int] | None = plain(play) if interpreted else None
+        self._interpreted = interpreted
+        self._runs: dict[type, Callable[..., int]] = {}  # one for realisations with delays, one for others
 
     def play(
         self, realisation: Realisation, random: np.ndarray, regret: np.ndarray, optimal: np.ndarray, counts: np.ndarray
     ) -> None:
         """Play one realisation and write what it cost."""
         args = self.arguments(realisation, random, regret, optimal, counts)
-        if self._run is None:
-            self._run = machine_code(play, *args)
-        _refuse_wrong(args[0], args[1], self._run(*args))
+        late = type(args[6])
+        if late not in self._runs:
+            self._runs[late] = plain(play) if self._interpreted else machine_code(play, *args)
+        _refuse_wrong(args[0], args[1], self._runs[late](*args))
 
     def arguments(self, realisation: Realisation, random: np.ndarray, *results: np.ndarray) -> tuple[Any, ...]:
         """Return the arguments of the loop."""
         chosen, context, available = prepare(self.contestant, realisation)
-        means, rewards = realisation.offered, realisation.rewards
-        return chosen, Choice.blank(chosen), means, rewards, context, available, random, *results
+        means, rewards, late = realisation.offered, realisation.rewards, Late.of(chosen, realisation.delays)
+        return chosen, Choice.blank(chosen), means, rewards, context, available, late, random, *results
 
     def example(self, world: World) -> tuple[Any, ...]:
         """Return arguments of the types that the loop is compiled for."""
@@ -286,8 +299,8 @@ def _record(
     chosen, context, available = prepare(contestant, realisation)
     arms, why = np.zeros((rounds, units), np.int64), np.zeros(rounds, np.int64)
     run = plain(record) if interpreted else fast(record)
-    blank = Choice.blank(chosen)
-    wrong = run(chosen, chosen.init(), blank, realisation.rewards, context, available, random, played, arms, why)
+    blank, late = Choice.blank(chosen), Late.of(chosen, realisation.delays)
+    wrong = run(chosen, chosen.init(), blank, realisation.rewards, context, available, late, random, played, arms, why)
     _refuse_wrong(chosen, blank, wrong)
     return arms, why
 
@@ -332,12 +345,13 @@ def believe_one(policy: Any, realisation: Realisation, random: np.ndarray, start
     realisation = validated(realisation, len(realisation.means), policy.arms, policy.units)
     chosen, context, available = prepare(policy, realisation)
     memory, choice, run = chosen.init(), Choice.blank(chosen), fast(record)
+    late = Late.of(chosen, realisation.delays)
     none = np.empty((0, chosen.units), np.int64)
     beliefs, first = [], 0
     for end in range(start, len(realisation.means) + 1):
         arms, why = np.empty((end - first, chosen.units), np.int64), np.empty(end - first, np.int64)
         part = slice(first, end)
-        args = (realisation.rewards[part], context[part], available[part], random, none, arms, why)
+        args = (realisation.rewards[part], context[part], available[part], late, random, none, arms, why)
         run(chosen, memory, choice, *args)
         beliefs.append(chosen.belief(memory))
         first = end

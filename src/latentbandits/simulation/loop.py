@@ -1,4 +1,7 @@
-"""The loop: one policy, one realisation, all rounds."""
+"""The loop: one policy, one realisation, all rounds.
+
+Where rewards are not late, `late` is None, and the branch that delivers them is not compiled.
+"""
 
 from typing import Any
 
@@ -6,6 +9,7 @@ import numpy as np
 
 from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice
 from latentbandits.random import Stream
+from latentbandits.simulation.late import Late, deliver
 
 # Slots of `counts`; a slot per gate follows
 PROBES, PROBE_ROUNDS, FIRST_GATE = 0, 1, 2
@@ -19,6 +23,7 @@ def play(
     rewards: np.ndarray,
     context: np.ndarray,
     available: np.ndarray,
+    late: Late | None,
     random: Stream,
     regret: np.ndarray,
     optimal: np.ndarray,
@@ -27,8 +32,9 @@ def play(
     """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
     The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no columns
-    where all arms always are. A probe that takes several rounds counts once, and every gate that was open when it began counts once.
-    Returns -1, or the round in which the policy chose an arm that does not exist or is not available.
+    where all arms always are. A choice costs its regret when it is made, whenever its rewards arrive. A probe that takes several rounds
+    counts once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose an arm that
+    does not exist or is not available.
     """
     memory = policy.init()
     observed = np.zeros(context.shape[1])
@@ -56,7 +62,10 @@ def play(
                 gap = best - means[t, arm]
                 lost += gap
                 hits += gap == 0
-            policy.learn(memory, choice, received)
+            if late is None:
+                policy.learn(memory, choice, received)
+            else:
+                deliver(policy, memory, choice, received, late)
             why = choice.note[WHY]
             if why:
                 counts[PROBE_ROUNDS] += 1
@@ -76,6 +85,7 @@ def record(
     rewards: np.ndarray,
     context: np.ndarray,
     available: np.ndarray,
+    late: Late | None,
     random: Stream,
     played: np.ndarray,
     arms: np.ndarray,
@@ -103,5 +113,8 @@ def record(
                 choice.arms[unit] = played[t, unit]
             received[unit] = rewards[t, unit, choice.arms[unit]]
         why[t] = choice.note[WHY]
-        policy.learn(memory, choice, received)
+        if late is None:
+            policy.learn(memory, choice, received)
+        else:
+            deliver(policy, memory, choice, received, late)
     return -1

@@ -6,20 +6,17 @@ from unittest import SkipTest
 
 import numpy as np
 
-from latentbandits.compiled import machine_code
+from latentbandits.agent import choose
+from latentbandits.compiled import copy_into, machine_code
+from latentbandits.memories import copied, replaced, saved
 from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.protocols import WHY, Choice, Realisation
 from latentbandits.random import Stream, stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
-from latentbandits.testing.base import PolicySuite, available_arms, copied, numbers
+from latentbandits.testing.base import PolicySuite, available_arms, numbers
 
 _HINT = "choose among the arms with choice.offers[arm].available (latentbandits.policies.arms has functions for that)"
-
-
-def choose(policy: Any, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
-    """Choose; compiled for the policy."""
-    policy.choose(memory, context, random, choice)
 
 
 def bound(probability: float, count: int, risk: float = 1e-9) -> float:
@@ -104,9 +101,7 @@ class AvailabilityChecks(PolicySuite):
         with np.errstate(all="ignore"):
             for t in range(self.rounds):
                 if t == self.rounds // 2:
-                    fresh = policy.init()
-                    names = getattr(policy, "scratch", ())
-                    other = copied(memory)._replace(**{name: getattr(fresh, name) for name in names})
+                    other = replaced(policy.init(), saved(policy, copied(memory)))
                 before = random.copy()
                 choice = decide(policy, memory, context[t], random, realisation, t)
                 policy.learn(memory, choice, self._rewards(realisation, t, choice))
@@ -171,8 +166,7 @@ class AvailabilityChecks(PolicySuite):
         for _ in range(self.redraws):
             run(policy, memory, context, random, choice)
             counts[units, choice.arms] += 1
-            for part, old in zip(memory, before, strict=True):
-                part[...] = old
+            copy_into(memory, before)
         return counts / self.redraws
 
     def test_a_new_arm_loses_nothing(self) -> None:

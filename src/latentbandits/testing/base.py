@@ -1,25 +1,19 @@
-"""What all checks of a policy share: the policy, a world to play in, and copies of what it remembers."""
+"""What all checks of a policy share: the policy, a world to play in, and the numbers that it remembers."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from latentbandits.memories import parts
 from latentbandits.protocols import Choice, Realisation
 from latentbandits.simulation.batch import prepare
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
-Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
-
 
 def numbers(memory: Any) -> np.ndarray:
     """Return all numbers of a memory, records included, one after the other."""
-    parts = [part[name] for part in memory for name in part.dtype.names or (...,)]
-    return np.concatenate([part.astype(np.float64).ravel() for part in parts])
-
-
-def copied(arrays: Arrays) -> Arrays:
-    """Return a copy of a memory or of a choice."""
-    return type(arrays)(*(part.copy() for part in arrays))
+    found = [part[name] for part in parts(memory).values() for name in part.dtype.names or (...,)]
+    return np.concatenate([part.astype(np.float64).ravel() for part in found])
 
 
 def available_arms(rounds: int, arms: int) -> np.ndarray:

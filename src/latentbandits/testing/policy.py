@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from latentbandits.agent import Agent
+from latentbandits.memories import copied, parts
 from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import stream
 from latentbandits.settings import describe
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.availability import AvailabilityChecks
-from latentbandits.testing.base import copied, numbers
+from latentbandits.testing.base import numbers
 
 
 class PolicyChecks(AvailabilityChecks):
@@ -27,7 +28,7 @@ class PolicyChecks(AvailabilityChecks):
         memory = policy.init()
         assert isinstance(memory, tuple)
         assert hasattr(memory, "_fields")
-        assert all(isinstance(part, np.ndarray) for part in memory)
+        assert all(isinstance(part, np.ndarray) for part in parts(memory).values())
 
     def test_settings_make_the_same_policy(self) -> None:
         """Settings as plain values are all that a file keeps of a policy."""

@@ -36,6 +36,19 @@ class WorldChecks:
         empty = np.flatnonzero(~available.any(axis=1))
         assert len(empty) == 0, f"no arm is available in round {empty[0]} but every round must have at least one"
 
+    @staticmethod
+    def _delays(realisation: Realisation) -> np.ndarray:
+        """Return after how many rounds rewards arrive, (rounds,)."""
+        given = realisation.delays
+        return np.zeros(len(realisation.means), np.int64) if given is None else np.asarray(given)
+
+    def test_delays_are_rounds_or_never(self) -> None:
+        """`delays` is None for a world whose rewards arrive at once, else an integer for every round, -1 for never."""
+        delays = self._delays(self._realised(units=2))
+        assert delays.shape == (self.rounds,), f"delays has shape {delays.shape} but must have {(self.rounds,)}"
+        assert delays.dtype.kind in "iu", f"delays has type {delays.dtype} but must have integers"
+        assert delays.min() >= -1, f"delays has {delays.min()} but must have -1 or more"
+
     def test_shapes(self) -> None:
         """One row per round; arrays that compiled code can read."""
         arms = self.world().arms
@@ -58,6 +71,7 @@ class WorldChecks:
         for old, new in zip(first[:4], again[:4], strict=True):
             np.testing.assert_array_equal(old, new)
         np.testing.assert_array_equal(self._available(first), self._available(again))
+        np.testing.assert_array_equal(self._delays(first), self._delays(again))
 
     def test_units_share_all_but_the_noise(self) -> None:
         """A policy with two units meets the same world as one with a single unit."""
@@ -66,6 +80,7 @@ class WorldChecks:
         np.testing.assert_array_equal(one.states, two.states)
         np.testing.assert_array_equal(one.context, two.context)
         np.testing.assert_array_equal(self._available(one), self._available(two))
+        np.testing.assert_array_equal(self._delays(one), self._delays(two))
 
     def test_a_longer_realisation_begins_like_a_shorter_one(self) -> None:
         """Rounds do not depend on those that come after them."""
@@ -74,6 +89,7 @@ class WorldChecks:
         np.testing.assert_array_equal(short.means, long.means[: self.rounds // 2])
         np.testing.assert_array_equal(short.rewards, long.rewards[: self.rounds // 2])
         np.testing.assert_array_equal(self._available(short), self._available(long)[: self.rounds // 2])
+        np.testing.assert_array_equal(self._delays(short), self._delays(long)[: self.rounds // 2])
 
     def test_truth_fits_the_realisation(self) -> None:
         """What oracles are given is a proper chain over the realisation's arms."""

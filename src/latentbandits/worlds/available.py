@@ -6,8 +6,59 @@ from typing import Annotated, Any, Self
 
 import numpy as np
 
+from latentbandits.compiled import fast
 from latentbandits.protocols import Realisation, World
+from latentbandits.random import Stream, below, uniform
 from latentbandits.settings import Refusal, Vector, checked, whole
+
+
+def walk_arms(share: float, stretch: float, random: Stream, available: np.ndarray) -> None:
+    """Let arms leave and arrive from round to round; the last one stays."""
+    leave = 1.0 / stretch
+    arrive = leave * share / (1.0 - share)
+    for arm in range(available.shape[1]):
+        available[0, arm] = uniform(random) < share
+    if not available[0].any():
+        available[0, below(random, available.shape[1])] = True
+    for t in range(1, len(available)):
+        present = 0
+        for arm in range(available.shape[1]):
+            available[t, arm] = available[t - 1, arm]
+            present += 1 if available[t, arm] else 0
+        for arm in range(available.shape[1]):
+            level = uniform(random)
+            if not available[t, arm]:
+                available[t, arm] = level < arrive
+            elif present > 1 and level < leave:
+                available[t, arm] = False
+                present -= 1
+
+
+def come_and_go(rounds: int, arms: int, share: float, stretch: float, random: Stream) -> np.ndarray:
+    """Return which arms are available, (rounds, arms): each for a share of the time, in stretches of random lengths; one always is.
+
+    Parameters
+    ----------
+    rounds, arms : int
+        Their numbers.
+    share : float
+        Share of rounds in which an arm is available; a little more with few arms, since the last one stays.
+    stretch : float
+        Rounds for which an arm is available before it leaves, on average.
+    random : Stream
+        Random numbers.
+
+    Examples
+    --------
+    >>> from latentbandits.random import stream
+    >>> from latentbandits.worlds.available import come_and_go
+    >>> available = come_and_go(100_000, 5, share=0.6, stretch=50, random=stream(1))
+    >>> bool(available.any(axis=1).all()), round(float(available.mean()), 1)
+    (True, 0.6)
+    """
+    made = np.zeros((rounds, arms), bool)
+    fast(walk_arms)(share, stretch, random, made)
+    return made
 
 
 @checked

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, Stream, stream, uniform
-from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
-from latentbandits.settings import Above, AtLeast, Interval, OneOf, Refusal, Vector, Within, between, checked
+from latentbandits.settings import Above, AtLeast, OneOf, Refusal, Vector, Within, between, checked
+from latentbandits.worlds.base import Path
+from latentbandits.worlds.dwell import DWELLS, SHORTEST, UNEVEN, visited
+from latentbandits.worlds.regimes import SAMPLED, Regimes
 
 REVEALS = ("nothing", "state", "means")
 
@@ -50,8 +51,8 @@ def walk(
 
 
 @checked
-@dataclass(frozen=True)
-class HiddenMarkov:
+@dataclass(frozen=True, repr=False)
+class HiddenMarkov(Regimes):
     """A chain of hidden states, each with its own mean reward per arm; it starts in its stationary distribution.
 
     Parameters
@@ -63,16 +64,6 @@ class HiddenMarkov:
         neither this nor `transition` nor `dwell` is given.
     transition : array (states, states), optional
         The whole transition matrix, instead of `stickiness`.
-    means : array (states, arms), optional
-        Mean rewards; sampled uniformly from `span` for every draw of the world if not given.
-    span : pair of float
-        Interval from which means are sampled, if they are.
-    noise : float
-        Standard deviation of Gaussian rewards.
-    unit_noise : sequence of float, optional
-        Standard deviation for each unit; `noise` times the root of the number of units if not given.
-    rewards : str
-        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
     carryover : float
         Weight of the previous state in the expected reward (rho).
     separation : float, optional
@@ -81,8 +72,17 @@ class HiddenMarkov:
         The arms B over which `separation` is measured; empty for all.
     reveal : {"nothing", "state", "means"}
         What the observed context shows: nothing, the state as one-hot, or the expected rewards of the round.
+    dwell_shape : str
+        How the rounds that a state lasts vary, a name of `latentbandits.worlds.dwell.DWELLS`; any but ``"geometric"`` makes a semi-Markov
+        chain with the same mean.
+    rare : float
+        Share of time of the last state, which the chain then visits less often than the others; 0 for as often. Unless `means` are given,
+        its means are the averages of the others, but the lowest mean for the arm that is best on average.
     dwell : float, optional
         Instead of `stickiness`: rounds that a state lasts on average.
+    **options
+        Means, noise, rewards and everything else that worlds with states have in common: see `latentbandits.worlds.regimes.Regimes` and
+        `latentbandits.worlds.base.SampledWorld`.
 
     Examples
     --------
@@ -97,15 +97,12 @@ class HiddenMarkov:
     arms: Annotated[int, AtLeast(2)] = None  # type: ignore[assignment]
     stickiness: Annotated[float, Within(0, 1)] = None  # type: ignore[assignment]
     transition: Annotated[Any, Vector(2)] = None
-    means: Annotated[Any, Vector(2)] = None
-    noise: Annotated[float, AtLeast(0)] = 0.01
-    unit_noise: Annotated[Any, UNIT_NOISE] = None
-    rewards: Annotated[str, OneOf(NAMES)] = "gaussian"
     carryover: Annotated[float, Within(0, 1)] = 0.0
     separation: Annotated[float | None, Above(0)] = None
     separated_arms: Annotated[Any, Vector(1, whole=True)] = ()
     reveal: Annotated[str, OneOf(REVEALS)] = "nothing"
-    span: Annotated[tuple[float, float], Interval()] = (0.0, 1.0)
+    dwell_shape: Annotated[str, OneOf(tuple(DWELLS))] = "geometric"
+    rare: Annotated[float, Within(0, 0.5)] = 0.0
     dwell: InitVar[float | None] = None
 
     def __post_init__(self, dwell: float | None) -> None:
@@ -125,14 +122,20 @@ class HiddenMarkov:
         if self.stickiness is None:
             self._set("stickiness", 0.99)
         elif self.transition is not None:
-            raise Refusal("HiddenMarkov", "stickiness", self.stickiness, "left out when transition is given")
+            raise self._refusal("stickiness", "left out when transition is given")
         self._check_chain()
-        self._check_means()
-
-    def _set(self, field: str, value: object) -> None:
-        object.__setattr__(self, field, value)
+        if self.dwell_shape in UNEVEN and (1 - np.diag(self.chain) > 1.000001 / SHORTEST).any():
+            raise self._refusal(
+                "dwell_shape", f"geometric or fixed where a state lasts less than {SHORTEST:g} rounds on average"
+            )
+        super().check()
+        self._check_separation()
+        if self.returning < 1 and self.reveal == "state":
+            raise self._refusal("reveal", "nothing or means when states do not return")
 
     def _check_chain(self) -> None:
+        if self.rare > 0 and (self.transition is not None or self.states < 2):
+            raise self._refusal("rare", "left out when transition is given or there is one state")
         if self.transition is None:
             return
         if self.transition.shape != (self.states, self.states):
@@ -143,21 +146,16 @@ class HiddenMarkov:
                 raise Refusal("HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]")
         self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
 
-    def _check_means(self) -> None:
-        check_means("HiddenMarkov", "span", self.span, self.rewards)
-        if self.means is not None:
-            if self.means.shape != (self.states, self.arms):
-                rule = f"({self.states}, {self.arms}), one row per state and one column per arm"
-                raise Refusal("HiddenMarkov", "means", self.means.shape, rule, ".shape")
-            check_means("HiddenMarkov", "means", self.means, self.rewards)
+    def _check_separation(self) -> None:
         if self.separation is not None:
             if self.means is not None:
-                raise Refusal("HiddenMarkov", "separation", self.separation, "left out when means are given")
+                raise self._refusal("separation", "left out when means are given")
             if self.states < 2:
-                raise Refusal("HiddenMarkov", "states", self.states, "at least 2 when separation is given")
+                raise self._refusal("states", "at least 2 when separation is given")
+            for option in self._changed(*SAMPLED, "rare"):
+                raise self._refusal(option, "left out when separation is given")
         if len(self.separated_arms) != len({arm for arm in self.separated_arms.tolist() if 0 <= arm < self.arms}):
-            rule = f"different arms from 0 to {self.arms - 1}"
-            raise Refusal("HiddenMarkov", "separated_arms", self.separated_arms, rule)
+            raise self._refusal("separated_arms", f"different arms from 0 to {self.arms - 1}")
 
     @cached_property
     def chain(self) -> np.ndarray:
@@ -167,45 +165,62 @@ class HiddenMarkov:
         if self.states == 1:
             return np.ones((1, 1))
         jump = (1.0 - self.stickiness) / (self.states - 1)
-        return np.full((self.states, self.states), jump) + (self.stickiness - jump) * np.eye(self.states)
+        chain = np.full((self.states, self.states), jump) + (self.stickiness - jump) * np.eye(self.states)
+        if self.rare > 0:  # as likely to leave as the others, so it is entered as often as its share of time is
+            enter = (1.0 - self.stickiness) * self.rare / (1 - self.rare)
+            others = 1.0 - self.stickiness - enter
+            chain[:-1, :-1] = others / max(self.states - 2, 1) * (1 - np.eye(self.states - 1))
+            chain[:-1, -1] = enter
+            np.fill_diagonal(chain, 0.0)
+            np.fill_diagonal(chain, 1 - chain.sum(axis=1))
+        return chain
 
     @cached_property
     def start(self) -> np.ndarray:
         """The stationary distribution, in which the chain starts."""
-        return stationary(self.chain) if self.transition is not None else np.full(self.states, 1 / self.states)
+        shares = np.full(self.states, 1 / self.states)
+        if self.rare > 0:
+            shares = np.append(np.full(self.states - 1, (1 - self.rare) / (self.states - 1)), self.rare)
+        return stationary(self.chain) if self.transition is not None else shares
+
+    def levels(self, generator: np.random.Generator) -> np.ndarray:
+        """Sample the means of all states on a scale from 0 to 1."""
+        levels = super().levels(generator)
+        if self.separation is not None:
+            chosen = self.separated_arms.tolist() or list(range(self.arms))
+            width = self.span[1] - self.span[0]
+            levels[:, chosen] = separated(generator, self.states, len(chosen), self.separation / width)
+        return levels
 
     def matrix(self, seed: int, draw: int) -> np.ndarray:
         """Return the mean rewards of one draw of the world, an array (states, arms)."""
-        if self.means is not None:
-            return self.means  # type: ignore[no-any-return]
-        generator = np.random.default_rng(stream(seed, Purpose.WORLD, draw))
-        levels = generator.random((self.states, self.arms))
-        width = self.span[1] - self.span[0]
-        if self.separation is not None:
-            chosen = self.separated_arms.tolist() or list(range(self.arms))
-            levels[:, chosen] = separated(generator, self.states, len(chosen), self.separation / width)
-        return self.span[0] + width * levels
+        made = super().matrix(seed, draw)
+        if self.rare > 0 and self.means is None:
+            made[-1] = usual = made[:-1].mean(axis=0)
+            made[-1, usual.argmax()] = self.span[0]
+        return made
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return one realisation; see `latentbandits.protocols.World`."""
-        matrix, chain, start = self.matrix(seed, draw), self.chain, self.start
+    def observed(self, states: np.ndarray, means: np.ndarray) -> np.ndarray:
+        """Return what is revealed."""
+        if self.reveal == "state":
+            return np.eye(self.states)[states]  # type: ignore[no-any-return]
+        return means if self.reveal == "means" else super().observed(states, means)
+
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
+        """Return how the means change."""
+        chain, start = self.chain, self.start
+        if self.dwell_shape != "geometric" or self.returning < 1:
+            generator = np.random.default_rng(stream(seed, Purpose.VISITS, draw, repeat))
+            states = visited(generator, self.dwell_shape, chain, start, horizon + 1)  # with the round before the first
+            visit = np.append(0, np.cumsum(np.diff(states) != 0))
+            states, rows = self.visits(visit, states, seed, draw, repeat)
+            means = (1.0 - self.carryover) * rows[states[1:]] + self.carryover * rows[states[:-1]]
+            return Path(states[1:], means)
+        matrix = self.matrix(seed, draw)
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         random = stream(seed, Purpose.PATH, draw, repeat)
         fast(walk)(chain, start, matrix, self.carryover, random, states, means)
-        scales = unit_scales("HiddenMarkov", self.noise, self.unit_noise, units)
-        context = np.zeros((horizon, 0))
-        if self.reveal == "state":
-            context = np.eye(self.states)[states]
-        elif self.reveal == "means":
-            context = means
-        return Realisation(
-            means,
-            sampled(means, scales, self.rewards, seed, draw, repeat),
-            context,
-            states,
-            # a filter needs some noise
-            Truth(chain, matrix, start, np.maximum(scales, 1e-9), self.rewards, self.carryover),
-        )
+        return Path(states, means, (chain, matrix, start), self.carryover)
 
 
 def stationary(chain: np.ndarray) -> np.ndarray:

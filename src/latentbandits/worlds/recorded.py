@@ -10,7 +10,7 @@ from latentbandits.settings import Refusal, Vector, array, checked
 
 
 @checked
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recorded:
     """Rewards that were recorded; regret is measured against `means`, or against the rewards themselves.
 
@@ -54,6 +54,9 @@ class Recorded:
             raise Refusal("Recorded", "context", context.shape, f"({rounds}, columns), a row per round", ".shape")
         for field, value in (("rewards", rewards), ("means", means), ("context", context)):
             object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"<Recorded: {self.rounds:,} rounds, {self.arms} arms>"
 
     @property
     def rounds(self) -> int:

@@ -1,20 +1,22 @@
 """A world whose states follow each other in a fixed order and last a fixed time."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
-from latentbandits.protocols import Realisation
 from latentbandits.random import Purpose, stream
-from latentbandits.rewards import NAMES, UNIT_NOISE, check_means, sampled, unit_scales
-from latentbandits.settings import AtLeast, Interval, OneOf, Refusal, Vector, checked
+from latentbandits.settings import AtLeast, checked
+from latentbandits.worlds.base import Path
+from latentbandits.worlds.regimes import Regimes
 
 
 @checked
-@dataclass(frozen=True)
-class Seasons:
+@dataclass(frozen=True, repr=False)
+class Seasons(Regimes):
     """States that follow each other like the seasons of a calendar; a policy does not observe the date.
+
+    With two states, a `dwell` of 1 is a state that alternates, and one of the horizon is a single change at a random time.
 
     Parameters
     ----------
@@ -24,16 +26,9 @@ class Seasons:
         Rounds that a state lasts.
     arms : int
         Number of arms.
-    means : array (states, arms), optional
-        Mean rewards; sampled uniformly from `span` for every draw of the world if not given.
-    span : pair of float
-        Interval from which means are sampled, if they are.
-    noise : float
-        Standard deviation of Gaussian rewards.
-    unit_noise : sequence of float, optional
-        Standard deviation for each unit; `noise` times the root of the number of units if not given.
-    rewards : str
-        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
+    **options
+        Means, noise, rewards and everything else that worlds with states have in common: see `latentbandits.worlds.regimes.Regimes` and
+        `latentbandits.worlds.base.SampledWorld`.
 
     Examples
     --------
@@ -46,29 +41,10 @@ class Seasons:
     states: Annotated[int, AtLeast(1)] = 4
     dwell: Annotated[int, AtLeast(1)] = 100
     arms: Annotated[int, AtLeast(2)] = 2
-    means: Annotated[Any, Vector(2)] = None
-    noise: Annotated[float, AtLeast(0)] = 0.01
-    unit_noise: Annotated[Any, UNIT_NOISE] = None
-    rewards: Annotated[str, OneOf(NAMES)] = "gaussian"
-    span: Annotated[tuple[float, float], Interval()] = (0.0, 1.0)
 
-    def check(self) -> None:
-        """Refuse means that do not fit the sizes or the rewards."""
-        if self.means is not None:
-            sizes = self.states, self.arms
-            if self.means.shape != sizes:
-                rule = f"{sizes}, one row per state and one column per arm"
-                raise Refusal("Seasons", "means", self.means.shape, rule, ".shape")
-            check_means("Seasons", "means", self.means, self.rewards)
-        check_means("Seasons", "span", self.span, self.rewards)
-
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return one realisation, which begins on a random day; see `latentbandits.protocols.World`."""
-        levels = np.random.default_rng(stream(seed, Purpose.WORLD, draw)).random((self.states, self.arms))
-        matrix = self.span[0] + (self.span[1] - self.span[0]) * levels if self.means is None else self.means
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
+        """Return how the means change; it begins on a random day."""
         day = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat)).integers(self.states * self.dwell)
-        states = (day + np.arange(horizon)) // self.dwell % self.states
-        means = matrix[states]
-        scales = unit_scales("Seasons", self.noise, self.unit_noise, units)
-        rewards = sampled(means, scales, self.rewards, seed, draw, repeat)
-        return Realisation(means, rewards, np.zeros((horizon, 0)), states, None)
+        season = (day + np.arange(horizon)) // self.dwell
+        states, matrix = self.visits(season - day // self.dwell, season % self.states, seed, draw, repeat)
+        return Path(states, matrix[states])

@@ -24,7 +24,7 @@ from latentbandits.experiments.once import once
 from latentbandits.experiments.paper.worlds import TITLES, fitted, rows
 from latentbandits.experiments.registry import Experiment
 from latentbandits.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
-from latentbandits.policies.groups import LIMIT
+from latentbandits.policies.groups import GREEDY
 from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
 
@@ -40,7 +40,7 @@ STATISTICS: Mapping[str, tuple[str, ...]] = {
     "lc-ucb": PLAIN,
     "sw-ucb": PLAIN,
     "ucb1": PLAIN,
-    LIMIT: (HISTORY,),
+    GREEDY: (HISTORY,),
 }
 # A statistic, and one that tells more
 NESTED = ((LAG, BOTH), (FINGERPRINT, BOTH), (BOTH, HISTORY), (LAG, HISTORY))
@@ -92,7 +92,7 @@ def contestants() -> dict[str, Any]:
     """Return all policies and the representation oracles on their runs."""
     found: dict[str, Any] = {}
     for name, statistics in STATISTICS.items():
-        base = policy(LIMIT) if name == LIMIT else fitted(name)
+        base = policy(GREEDY) if name == GREEDY else fitted(name)
         found[name] = base
         for statistic in statistics:
             found[oracle(name, statistic)] = Representation(base, statistic)

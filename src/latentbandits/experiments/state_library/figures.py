@@ -181,7 +181,8 @@ FIGURES = (
     Illustration(
         "state-library-other-worlds",
         "The same in other worlds and with more arms; numbers: StateLibrary. Below: worlds without a limit, where the"
-        " unit is the best rival's regret. Bars: 95 % intervals over matrices.",
+        " unit is the best rival's regret. Rivals that expect rewards on [0, 1] have them scaled where they are not (`scaled`). "
+        "Bars: 95 % intervals over matrices.",
         other_worlds,
     ),
     Illustration(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from latentbandits.protocols import Realisation
 from latentbandits.settings import Refusal
 from latentbandits.worlds.hidden_markov import HiddenMarkov
@@ -42,13 +44,20 @@ class Rescaled:
         """Number of arms."""
         return self.world.arms
 
+    @property
+    def span(self) -> tuple[float, float]:
+        """Range of the means."""
+        known = self.world.span if self.world.means is None else self.world.means
+        return self.shift + self.scale * float(np.min(known)), self.shift + self.scale * float(np.max(known))
+
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         table = self.world.realise(horizon, units, seed, draw, repeat)
         truth = table.truth
-        assert truth is not None  # a hidden Markov world has one
+        if truth is not None:
+            truth = truth._replace(means=self.shift + self.scale * truth.means, noise=self.scale * truth.noise)
         return table._replace(
             means=self.shift + self.scale * table.means,
             rewards=self.shift + self.scale * table.rewards,
-            truth=truth._replace(means=self.shift + self.scale * truth.means, noise=self.scale * truth.noise),
+            truth=truth,
         )

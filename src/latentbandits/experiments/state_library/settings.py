@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from latentbandits import specs
 from latentbandits.experiments import table2
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.paper.worlds import MATRICES, TITLES, rows
@@ -111,8 +112,9 @@ def _parts_worlds() -> dict[str, World]:
 
 
 def _all(case: str, world: World) -> dict[str, Any]:
+    """Return all policies; rivals that expect rewards on [0, 1] have them scaled in other units."""
     names = [LIBRARY, FORGETFUL, *RIVALS, *([] if case in UNLIMITED else [LIMIT])]
-    return {name: policy(name, arms=world.arms) for name in names}
+    return {name: specs.policy(specs.fair(name, world), arms=world.arms) for name in names}
 
 
 def title(case: str) -> str:

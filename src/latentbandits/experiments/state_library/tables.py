@@ -22,8 +22,8 @@ INTRODUCTION = tag(
     f"{settings.SEED}. The paper's policies have the settings that fit the main table in every world, and expect rewards between 0 and "
     "1. The ",
     tag("em", "Bayes limit"),
-    " is greedy: it is given means, chain and noise, plays what is best at the moment and never tests. So a policy that tests can have "
-    "less regret than the limit, as happens at noise 0.10. The limit has one unit, also where a policy has two.",
+    " is a filter that is given means, chain and noise, and that plans: it plays an arm for what its reward says about the state if that "
+    "is worth it. The limit has one unit, also where a policy has two, which can test with one of them.",
 )
 
 

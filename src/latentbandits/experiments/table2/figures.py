@@ -77,7 +77,7 @@ FIGURES = (
     ),
     Illustration(
         "table2-multiples",
-        "Regret as a multiple of the Bayes limit: a filter that is given means, chain and noise.",
+        "Regret as a multiple of the Bayes limit: a filter that is given means, chain and noise, and plans.",
         multiples,
     ),
 )

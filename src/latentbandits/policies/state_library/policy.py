@@ -6,7 +6,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.markers import Untuned
+from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
 from latentbandits.policies.growth import corner
@@ -75,7 +75,7 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
     latest.u = choice.features[0]
 
 
-@traits(deterministic=True)
+@traits(deterministic=True, scale_free=True)
 @checked
 class StateLibrary(NamedTuple):
     """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
@@ -141,9 +141,9 @@ class StateLibrary(NamedTuple):
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
-    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
-    low: Annotated[float, Untuned()] = 0.0
-    high: Annotated[float, Untuned()] = 0.0
+    noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
+    low: Annotated[float, Untuned(), InUnit(level=True)] = 0.0
+    high: Annotated[float, Untuned(), InUnit(level=True)] = 0.0
     particles: Annotated[int, AtLeast(2), Untuned()] = 16
     states: Annotated[int, AtLeast(2), Untuned()] = 64
     floor: Annotated[float, Within(0, 1), Untuned()] = 0.003

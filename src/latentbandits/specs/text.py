@@ -4,14 +4,16 @@ import importlib
 import os
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from latentbandits.nesting import all_settings, divided
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal, describe, whole
 
-FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., MODULE:CLASS or a .toml file of settings"
+FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., scaled:NAME, MODULE:CLASS or a .toml file of settings"
 WRITTEN = "a file that `tune` wrote"
 
 
@@ -22,7 +24,8 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     ----------
     spec : str
         A name, as listed by ``latentbandits policies``; a name with settings, ``"adasp-ucb:staleness=12,min_gap=4"``; a class of your
-        own, ``"module:Class"``, with settings after a second colon; or the path of a ``.toml`` file that ``latentbandits tune`` wrote.
+        own, ``"module:Class"``, with settings after a second colon; a policy around any of these, ``"scaled:cp-ts"``; or the path of a
+        ``.toml`` file that ``latentbandits tune`` wrote.
     arms : int, optional
         Number of arms; 2 if not given, or that of the file.
     **settings
@@ -35,13 +38,15 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ucb:window=300", arms=4) == lb.policy("sw-ucb", arms=4, window=300)
     True
+    >>> lb.policy("scaled:sw-ucb:window=300", arms=4).inner == lb.policy("sw-ucb:window=300", arms=4)
+    True
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
     latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     if not isinstance(spec, str):
         raise Refusal("policy", "name", spec, FORMS)
-    if spec.endswith(".toml"):
+    if spec.endswith(".toml") and not wrapper(spec)[0]:
         return _from_file(spec, arms, settings)
     name, given = split(spec)
     if "arms" in given:
@@ -54,6 +59,20 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     return _make(name, 2 if arms is None else arms, {**given, **settings})
 
 
+def wrapper(spec: str) -> tuple[str, str]:
+    """Return the name of the wrapper that a spec begins with, empty if it begins with none, and the rest of the spec.
+
+    Examples
+    --------
+    >>> from latentbandits.specs import wrapper
+    >>> wrapper("Scaled:cp-ts:hazard=0.01"), wrapper("scaled"), wrapper("cp-ts:hazard=0.01")
+    (('scaled', 'cp-ts:hazard=0.01'), ('scaled', ''), ('', 'cp-ts:hazard=0.01'))
+    """
+    name, _, rest = spec.partition(":")
+    row = registry.REGISTRY.get(name.lower())
+    return (name.lower(), rest) if row is not None and row.inner else ("", spec)
+
+
 def split(spec: str) -> tuple[str, dict[str, Any]]:
     """Return the name (or module:Class) of a spec and the settings in it, or refuse.
 
@@ -64,7 +83,17 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     ('adasp-ucb', {'staleness': 12, 'probe_set': [0, 2], 'gated': True})
     >>> split("my_policies:Greedy")
     ('my_policies:Greedy', {})
+    >>> split("scaled:opening=2:cp-ts:hazard=0.01")
+    ('scaled:cp-ts', {'opening': 2, 'hazard': 0.01})
     """
+    outer, within = wrapper(spec)
+    if outer and within:
+        own, _, rest = within.partition(":") if "=" in within.partition(":")[0] else ("", "", within)
+        found = _settings(outer, own, spec)
+        inner, given = split(rest) if rest else ("", {})
+        fields = registry.REGISTRY[outer].make._fields
+        found |= {f"inner.{key}" if key in fields else key: value for key, value in given.items()}
+        return f"{outer}:{inner}" if inner else outer, found
     name, colon, rest = spec.partition(":")
     if colon and not rest:
         raise Refusal("policy", "name", spec, FORMS)
@@ -75,6 +104,11 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
         name, colon, rest = f"{name}:{head}", again, tail
     if colon and not rest:
         raise Refusal("policy", "name", spec, FORMS)
+    return name, _settings(name, rest, spec)
+
+
+def _settings(name: str, rest: str, spec: str) -> dict[str, Any]:
+    """Return the settings in a part of a spec, or refuse."""
     texts: list[str] = []
     for part in rest.split(",") if rest else []:
         if "=" in part or not texts:
@@ -86,7 +120,7 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
         if key in found:
             raise Refusal("policy", f"setting {key} of {name}", spec, "given only once")
         found[key] = given
-    return name, found
+    return found
 
 
 def setting(owner: str, given: str) -> tuple[str, Any]:
@@ -129,11 +163,22 @@ def name_of(given: Any) -> str:
     ('sw-ucb', 'sp-ucb', 'my_policies:Greedy')
     """
     if isinstance(given, str):
-        name: str = _read(given)["policy"] if given.endswith(".toml") else split(given)[0]
-        return name if ":" in name else name.lower()
+        return lowered(_read(given)["policy"] if given.endswith(".toml") else split(given)[0])
     kind = type(given)
     names = [name for name, row in registry.REGISTRY.items() if row.make is kind]
+    if names and hasattr(given, "inner"):
+        within = name_of(given.inner)
+        return names[0] if within == registry.REGISTRY[names[0]].inner else f"{names[0]}:{within}"
     return min(names, key=lambda name: len(spec_of(given, name)), default=f"{kind.__module__}:{kind.__qualname__}")
+
+
+def lowered(spec: str) -> str:
+    """Return a spec with registered names in lower case."""
+    outer, rest = wrapper(spec)
+    if outer:
+        return f"{outer}:{lowered(rest)}" if rest else outer
+    name = spec.partition(":")[0]
+    return name.lower() + spec[len(name) :] if name.lower() in registry.REGISTRY else spec
 
 
 def spec_of(made: Any, name: str | None = None) -> str:
@@ -147,15 +192,32 @@ def spec_of(made: Any, name: str | None = None) -> str:
     'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
     """
     name = name or name_of(made)
+    if hasattr(made, "inner"):
+        return _spec_around(made, name)
     own, preset = describe(made), {"arms": made.arms}
     if name in registry.REGISTRY:
         usual = registry.policy(name, made.arms)
         preset = {**describe(registry.policy(name, made.arms, units=made.units)), "units": usual.units}
-    changed = {key: value for key, value in own.items() if key not in preset or value != preset[key]}
+    return ":".join([name, *_changed(own, preset)])
+
+
+def _spec_around(made: Any, name: str) -> str:
+    """Return the spec of a policy around another."""
+    outer, rest = wrapper(name)
+    own, usual = dict(describe(made)), dict(describe(registry.policy(outer, made.arms)))
+    del own["inner"], usual["inner"]
+    within = spec_of(made.inner, rest or registry.REGISTRY[outer].inner)
+    shown = [within] if rest or within != registry.REGISTRY[outer].inner else []
+    return ":".join([outer, *_changed(own, usual), *shown])
+
+
+def _changed(own: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+    """Return the settings that are not the usual ones as one text; nothing if there are none."""
+    changed = {key: value for key, value in own.items() if key not in usual or value != usual[key]}
     texts = [
         f"{key}={','.join(map(str, value)) if isinstance(value, list) else value}" for key, value in changed.items()
     ]
-    return f"{name}:{','.join(texts)}" if texts else name
+    return [",".join(texts)] if texts else []
 
 
 def shown_as(given: Any) -> str:
@@ -171,8 +233,7 @@ def shown_as(given: Any) -> str:
     if not isinstance(given, str):
         registered = any(row.make is type(given) for row in registry.REGISTRY.values())
         return spec_of(given) if registered else type(given).__name__
-    name = given.partition(":")[0]
-    return name.lower() + given[len(name) :] if name.lower() in registry.REGISTRY else given
+    return lowered(given)
 
 
 def file_stem(spec: str) -> str:
@@ -181,9 +242,12 @@ def file_stem(spec: str) -> str:
     Examples
     --------
     >>> from latentbandits.specs import file_stem
-    >>> [file_stem(spec) for spec in ("SW-UCB:window=300", "my_policies:Greedy", "results/tuned-d-ucb.toml")]
-    ['sw-ucb', 'greedy', 'd-ucb']
+    >>> [file_stem(spec) for spec in ("SW-UCB:window=300", "my_policies:Greedy", "results/tuned-d-ucb.toml", "scaled:ts")]
+    ['sw-ucb', 'greedy', 'd-ucb', 'scaled-ts']
     """
+    outer, rest = wrapper(split(spec)[0] if not spec.endswith(".toml") else spec)
+    if outer:
+        return f"{outer}-{file_stem(rest)}" if rest else outer
     if spec.endswith(".toml"):
         return Path(spec).stem.removeprefix("tuned-").lower()
     return split(spec)[0].rpartition(":")[2].lower()
@@ -207,10 +271,10 @@ def as_toml(name: str, made: Policy, remarks: str = "") -> str:
     exploration = 0.5
     <BLANKLINE>
     """
-    settings = dict(describe(made))
+    settings = all_settings(made)
     lines = [f"# {line}".rstrip() for line in remarks.splitlines()]
     lines += [f"policy = {_toml(name)}", f"arms = {settings.pop('arms')}", "", "[settings]"]
-    lines += [f"{key} = {_toml(content)}" for key, content in settings.items()]
+    lines += [f"{_toml(key) if '.' in key else key} = {_toml(content)}" for key, content in settings.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -245,15 +309,28 @@ def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     if arms is not None and arms != found["arms"]:
         raise Refusal(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
     given = {**found.get("settings", {}), **settings}
-    if ":" in found["policy"]:
-        return _make(found["policy"], found["arms"], given)
     # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
-    return registry.registration(found["policy"]).make(arms=whole("policy", "arms", found["arms"], least=2), **given)
+    return _make(found["policy"], whole("policy", "arms", found["arms"], least=2), given, preset=False)
 
 
-def _make(name: str, arms: int, settings: dict[str, Any]) -> Any:
+def _make(name: str, arms: int, settings: dict[str, Any], preset: bool = True) -> Any:
+    """Return the policy of a name, of a class or around another, with settings named as in `nesting.all_settings`."""
+    outer, rest = wrapper(name)
+    if outer:
+        row = registry.REGISTRY[outer]
+        own, within = divided(row.make, settings)
+        inner = (
+            _make(rest or row.inner, arms, within, preset)
+            if not rest.endswith(".toml")
+            else _from_file(rest, arms, within)
+        )
+        return row.make(inner=inner, **own)
     if ":" not in name:
-        return registry.policy(name, arms, **settings)
+        return (
+            registry.policy(name, arms, **settings)
+            if preset
+            else registry.registration(name).make(arms=arms, **settings)
+        )
     whole("policy", "arms", arms, least=2)
     kind = _user_class(name)
     try:

@@ -1,0 +1,132 @@
+"""Real data: problems in which the reward of every arm is known in every round.
+
+Examples
+--------
+>>> import latentbandits as lb
+>>> lb.data.names()[:3]
+['airports', 'airports-minutes', 'airports-flight']
+>>> airports = lb.data.load("airports")
+>>> airports.arms, airports.rewards.shape
+(('EWR', 'JFK', 'LGA'), (6137, 3))
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from io import BytesIO
+from types import MappingProxyType
+
+import numpy as np
+
+from latentbandits.data.registry import REGISTRY
+from latentbandits.settings import Refusal, nearest
+from latentbandits.worlds.recorded import Recorded
+
+__all__ = ["Dataset", "load", "names"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Recorded rewards of all arms, and what they are.
+
+    Attributes
+    ----------
+    name : its name
+    summary : the question that a policy answers in every round
+    rewards : array (rounds, arms), higher is better
+    arms : the names of the arms
+    times : array (rounds,) of the hours in which the rounds begin (UTC for departures and weather), or of numbers where no dates are known
+    unit : what the rewards are measured in
+    round : what one round is
+    hidden : what no policy sees
+    unseen : measurements of every round that no policy sees, by name; only the datasets of departures have some
+    source, licence : where the data come from, and on what terms
+    """
+
+    name: str
+    summary: str
+    rewards: np.ndarray = field(repr=False)
+    arms: tuple[str, ...]
+    times: np.ndarray = field(repr=False)
+    unit: str
+    round: str
+    hidden: str
+    unseen: Mapping[str, np.ndarray] = field(repr=False)
+    source: str
+    licence: str
+
+    @cached_property
+    def world(self) -> Recorded:
+        """The world that replays the rewards; regret in it is against the best arm of each round."""
+        return Recorded(self.rewards)
+
+
+def names() -> list[str]:
+    """Return the names of all datasets.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> len(lb.data.names()) >= 10
+    True
+    """
+    return list(REGISTRY)
+
+
+@cache
+def load(name: str) -> Dataset:
+    """Return a dataset, or refuse a name that there is not.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> airports = lb.data.load("airports")
+    >>> airports.licence, airports.world.rounds
+    ('CC0 1.0 (public domain dedication)', 6137)
+    >>> airports.rewards.mean(axis=0).round(3).tolist()
+    [0.734, 0.79, 0.784]
+    """
+    if name not in REGISTRY:
+        raise Refusal("data.load", "name", name, f"one of {', '.join(REGISTRY)}{nearest(str(name), tuple(REGISTRY))}")
+    row = REGISTRY[name]
+    stored = _stored(name)
+    rewards = np.round(stored["rewards"] * row.step, 6)
+    times = stored["times"].astype("datetime64[h]") if row.dated else stored["times"]
+    return Dataset(
+        name,
+        row.summary,
+        _fixed(rewards),
+        row.arms,
+        _fixed(times),
+        row.unit,
+        row.round,
+        row.hidden,
+        _weather(times) if row.weather else MappingProxyType({}),
+        row.source,
+        row.licence,
+    )
+
+
+def _weather(times: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Return the weather of some hours, NaN where it was not measured."""
+    stored = _stored("weather")
+    places = {hour: place for place, hour in enumerate(stored.pop("times"))}
+    rows = [places.get(hour, -1) for hour in times.astype(np.int64)]  # the last row is all NaN
+    return MappingProxyType({name: _fixed(column[rows].astype(float)) for name, column in stored.items()})
+
+
+def _stored(name: str) -> dict[str, np.ndarray]:
+    content = files("latentbandits.data").joinpath("tables", f"{name}.npz").read_bytes()
+    with np.load(BytesIO(content), allow_pickle=False) as file:
+        return dict(file)
+
+
+def _fixed(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,260 @@
+"""The limit: a Bayes filter that is given means, chain and noise, and plans one step ahead on its belief."""
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.policies.arms import assign, highest, highest_value, set_index
+from latentbandits.policies.bayes_filter import Clock, check_world, expect, known_world, move, weigh
+from latentbandits.policies.bayes_imagination import best_multiplier
+from latentbandits.policies.bayes_nodes import nodes_per_state, place_nodes
+from latentbandits.protocols import RIVAL, WHY, Choice, Policy, Realisation, traits
+from latentbandits.random import Stream
+from latentbandits.rewards import DISTRIBUTIONS, NAMES
+from latentbandits.settings import Above, AtLeast, OneOf, Refusal, Vector, checked
+
+# Doubt below this share of the range of the means is not worth a thought; and what a state that is less likely adds to a thought
+_CERTAIN, _UNLIKELY = 1e-5, 1e-9
+
+
+class Memory(NamedTuple):
+    """The belief over the hidden state, space to compute it in, the number of rounds begun; and what planning looks up.
+
+    Attributes
+    ----------
+    ahead : (states, arms), expected rewards of the next round, above the lowest mean; `peak` the highest of each state
+    chances : (arms, states, nodes of a state), probability of a node; `first` a state's first node, `nodes` how many an arm has
+    sums : (arms, nodes), space to think in; `order` space to place the nodes
+    range : (1,), the highest minus the lowest mean
+    """
+
+    belief: np.ndarray
+    next_belief: np.ndarray
+    clock: np.ndarray
+    ahead: np.ndarray
+    peak: np.ndarray
+    chances: np.ndarray
+    first: np.ndarray
+    nodes: np.ndarray
+    sums: np.ndarray
+    order: np.ndarray
+    range: np.ndarray
+
+
+@kernel
+def look_ahead(known: Any, memory: Memory) -> None:
+    """Write what planning looks up."""
+    states, arms = known.means.shape
+    low, high = np.inf, -np.inf
+    for s in range(states):
+        for arm in range(arms):
+            low, high = min(low, known.means[s, arm]), max(high, known.means[s, arm])
+    memory.range[0] = high - low
+    for s in range(states):
+        memory.peak[s] = 0.0
+        for arm in range(arms):
+            value = 0.0
+            for to in range(states):
+                value += known.transition[s, to] * (known.means[to, arm] - low)
+            memory.ahead[s, arm] = value
+            memory.peak[s] = max(memory.peak[s], value)
+    place_nodes(known, memory)
+
+
+@kernel
+def informed_value(memory: Memory, choice: Choice, arm: int) -> float:
+    """Return what the best arm of the next round is expected to pay, once the reward of an arm has been seen in this round."""
+    sums, nodes, arms = memory.sums, memory.nodes[arm], len(choice.offers)
+    for k in range(arms):
+        for node in range(nodes):
+            sums[k, node] = 0.0
+    for s in range(len(memory.belief)):
+        if memory.belief[s] > _UNLIKELY:
+            first = memory.first[arm, s]
+            for k in range(arms):
+                weight = memory.belief[s] * memory.ahead[s, k]
+                for node in range(memory.chances.shape[2]):
+                    sums[k, first + node] += weight * memory.chances[arm, s, node]
+    total = 0.0
+    for node in range(nodes):
+        best = 0.0
+        for k in range(arms):
+            if choice.offers[k].available:
+                best = max(best, sums[k, node])
+        total += best
+    return total
+
+
+@kernel
+def plan(memory: Memory, multiplier: float, choice: Choice) -> None:
+    """Add to the indices what the arms' rewards are worth as information: the multiplier times the gain in the next round.
+
+    The gain of any arm is at most the doubt, so arms that are further behind than the multiplier times that cannot win.
+    """
+    arms = len(choice.offers)
+    certain = 0.0
+    for s in range(len(memory.belief)):
+        certain += memory.belief[s] * memory.peak[s]
+    uninformed, best = 0.0, -np.inf
+    for arm in range(arms):
+        if choice.offers[arm].available:
+            value = 0.0
+            for s in range(len(memory.belief)):
+                value += memory.belief[s] * memory.ahead[s, arm]
+            uninformed, best = max(uninformed, value), max(best, choice.offers[arm].value)
+    doubt = certain - uninformed
+    if doubt <= _CERTAIN * memory.range[0]:
+        return
+    least = best - multiplier * doubt
+    rivals = 0
+    for arm in range(arms):
+        rivals += choice.offers[arm].available and choice.offers[arm].value >= least
+    if rivals > 1:
+        for arm in range(arms):
+            offer = choice.offers[arm]
+            if offer.available and offer.value >= least:
+                gain = informed_value(memory, choice, arm) - uninformed
+                set_index(choice, arm, offer.value, multiplier * max(gain, 0.0))
+
+
+@traits(deterministic=True)
+@checked
+class PlanningFilter(NamedTuple):
+    """Filter the hidden state exactly and play the arm that pays most, what its reward says about the state included.
+
+    An arm's index is its expected reward plus `multiplier` times the gain of information: how much more the best arm of the next round is
+    expected to pay if this arm's reward has been seen. The multiplier stands for the rounds in which the information is of use. A round
+    in which another arm has a higher expected reward is a test, and its reason is "rival".
+
+    Parameters
+    ----------
+    transition : array (states, states)
+        Probability of going from the row's state to the column's.
+    means : array (states, arms)
+        Expected rewards.
+    start : array (states,)
+        Distribution of the first state.
+    noise : float or array (units,)
+        Standard deviation of a unit's reward; unused when rewards are 0 or 1.
+    rewards : str
+        Distribution of rewards, "gaussian" or "bernoulli".
+    units : int
+        Units per round; all play the same arm.
+    multiplier : float
+        Weight of the gain of information; above 0. `BayesPlanner` finds the best one for a world.
+
+    Examples
+    --------
+    Arm 1 is never the best guess, but it says which of the other two is:
+
+    >>> import latentbandits as lb
+    >>> chain, means = [[0.99, 0.01], [0.01, 0.99]], [[1.0, 0.4, 0.0], [0.0, 0.1, 1.0]]
+    >>> lb.Agent(lb.PlanningFilter(chain, means, [0.5, 0.5], noise=0.05, multiplier=8)).ask().why
+    ()
+    >>> means = [[0.6, 0.3, 0.0], [0.6, 0.1, 1.0]]
+    >>> agent = lb.Agent(lb.PlanningFilter(chain, means, [0.7, 0.3], noise=0.05, multiplier=8))
+    >>> decision = agent.ask()
+    >>> decision.arm, decision.why
+    (2, ('rival',))
+    """
+
+    transition: Annotated[Any, Vector(2)]
+    means: Annotated[Any, Vector(2)]
+    start: Annotated[Any, Vector(1)]
+    noise: Annotated[Any, Vector(1)] = 0.1
+    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
+    units: Annotated[int, AtLeast(1)] = 1
+    multiplier: Annotated[float, Above(0)] = 8.0
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.means.shape[1])
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Fields of the memory that follow from the settings, or that are rebuilt before they are read."""
+        return ("next_belief", "ahead", "peak", "chances", "first", "nodes", "sums", "order", "range")
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit each other."""
+        check_world("PlanningFilter", self)
+        if not DISTRIBUTIONS[NAMES[self.rewards]].limit:
+            planned = ", ".join(name for name in NAMES if DISTRIBUTIONS[name].limit)
+            raise Refusal("PlanningFilter", "rewards", NAMES[self.rewards], f"one of {planned}")
+
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        states, arms = self.means.shape
+        width = nodes_per_state(self.rewards, self.units)
+        memory = Memory(
+            belief=self.start.copy(),
+            next_belief=np.zeros(states),
+            clock=np.zeros(1, Clock),
+            ahead=np.zeros((states, arms)),
+            peak=np.zeros(states),
+            chances=np.zeros((arms, states, width)),
+            first=np.zeros((arms, states), np.int64),
+            nodes=np.zeros(arms, np.int64),
+            sums=np.zeros((arms, states * width)),
+            order=np.zeros(states, np.int64),
+            range=np.zeros(1),
+        )
+        look_ahead(self, memory)
+        return memory
+
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Move the belief to this round, and play the arm with the highest index under it."""
+        move(memory, self.transition)
+        expect(memory.belief, self.means, choice)
+        plan(memory, self.multiplier, choice)
+        arm = highest(choice)
+        choice.note[WHY] = 0 if arm == highest_value(choice) else RIVAL
+        assign(arm, choice)
+
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+        """Weigh the belief by the rewards' likelihood."""
+        weigh(memory, self, choice.arms, rewards)
+
+    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
+        """Refuse a new arm."""
+        raise Refusal("PlanningFilter", "new arm", self.arms, "one whose means in all states are given from the start")
+
+
+@checked
+class BayesPlanner(NamedTuple):
+    """Oracle: the planning filter, given the chain, the means and the noise of the very world it plays. Regret is a multiple of its regret.
+
+    The multiplier is the best of 1, 2, 4, ..., 64 in an imagined run of the known world (`best_multiplier`), with all arms that are ever
+    available.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm, so a policy that tests with one of several units can be better.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> world = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1)
+    >>> lb.BayesPlanner(arms=2).informed(world.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier
+    8.0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+
+    def informed(self, realisation: Realisation) -> Policy:
+        """Return the planning filter for this world."""
+        known = PlanningFilter(*known_world("BayesPlanner", realisation), self.units)
+        lost = realisation.truth.lost if realisation.truth is not None else 0.0
+        if realisation.available is None:
+            return known._replace(multiplier=best_multiplier(known, lost))
+        ever = np.flatnonzero(realisation.available.any(axis=0))
+        if len(ever) == 1:
+            return known._replace(multiplier=1.0)
+        means = np.ascontiguousarray(known.means[:, ever])  # another layout would be compiled again
+        return known._replace(multiplier=best_multiplier(known._replace(means=means), lost))

@@ -1,0 +1,94 @@
+"""Rounds as a policy counts them: when it asked for an arm, how late rewards are, and the range that they have had."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.noise import mean_of_round
+from latentbandits.policies.arms import FIRST, LAST, assign, highest
+from latentbandits.protocols import PHASE, Choice, record_type
+
+ROUND = PHASE  # the slot of a choice's note that holds the number of its round
+
+# To be kept as an array with one row:
+Clock = record_type(
+    now=int,  # rounds begun
+    newest=int,  # the newest round whose rewards have arrived
+    longest=int,  # the longest delay of a reward so far
+    low=float,  # lowest and highest reward so far
+    high=float,
+)
+
+
+@kernel
+def begin_round(clock: Any, choice: Choice) -> None:
+    """Count a round, and write its number into the choice."""
+    clock.now += 1
+    choice.note[ROUND] = clock.now
+
+
+@kernel
+def set_unseen(choice: Choice, arm: int, clock: Any, asked: np.ndarray) -> None:
+    """Write that nothing is expected of an arm: it goes first, unless a reward of it should be under way; then it goes last.
+
+    Of several such arms the one that was asked for longest ago goes first. `asked` has the last round of every arm, 0 for none.
+    """
+    share = 0.5 * asked[arm] / clock.now
+    offer = choice.offers[arm]
+    offer.value = np.nan
+    offer.index = LAST * (0.5 + share) if 0 < clock.now - asked[arm] <= clock.longest else FIRST * (1.0 - share)
+
+
+@kernel
+def play(arm: int, choice: Choice, clock: Any, asked: np.ndarray) -> None:
+    """Let all units play an arm, and remember when."""
+    assign(arm, choice)
+    asked[arm] = clock.now
+
+
+@kernel
+def play_highest(choice: Choice, clock: Any, asked: np.ndarray) -> None:
+    """Let all units play the available arm with the highest index, and remember when."""
+    play(highest(choice), choice, clock, asked)
+
+
+@kernel
+def arrived(clock: Any, choice: Choice) -> int:
+    """Return by how many rounds a choice is newer than the newest one whose rewards have arrived; below 0 if it is older."""
+    newer = choice.note[ROUND] - clock.newest
+    clock.longest = max(clock.longest, clock.now - choice.note[ROUND])
+    clock.newest = max(clock.newest, choice.note[ROUND])
+    return int(newer)
+
+
+@kernel
+def count_discounted(
+    counts: np.ndarray, sums: np.ndarray, discount: float, newer: int, arm: int, reward: float
+) -> None:
+    """Count a reward of a round that is `newer` rounds newer than the newest one so far: the newest has weight 1, others less."""
+    weight = 1.0
+    if newer >= 0:
+        kept = math.pow(discount, float(newer))
+        for other in range(len(counts)):
+            counts[other] *= kept
+            sums[other] *= kept
+    else:
+        weight = math.pow(discount, float(-newer))
+    counts[arm] += weight
+    sums[arm] += weight * reward
+
+
+@kernel
+def reward_of_round(clock: Any, noise: Any, given: float, units: int, arm: int, rewards: np.ndarray) -> float:
+    """Return the mean reward of a round, after learning the range and (unless it is given) the noise of rewards.
+
+    Until there are pairs of rewards, a tenth of the range so far is taken for the noise: nothing depends on the unit of rewards.
+    """
+    for unit in range(units):
+        if clock.newest == 0 and unit == 0:  # the first reward of all
+            clock.low = clock.high = rewards[unit]
+        clock.low = min(clock.low, rewards[unit])
+        clock.high = max(clock.high, rewards[unit])
+    return mean_of_round(noise, given, clock.high - clock.low, units, arm, rewards)

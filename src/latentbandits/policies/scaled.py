@@ -1,0 +1,209 @@
+"""Scaled: a policy for rewards on [0, 1], in any unit."""
+
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import arms_of, kernel, units_of
+from latentbandits.markers import Untuned
+from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
+from latentbandits.policies.wrapping import is_current, refuse_inner, restart, stamp, within, wrapper
+from latentbandits.protocols import UNTRIED, WHY, Choice, record_type
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, checked
+
+# Typical rewards farther outside the range than this, in widths of the range, widen it
+OUTSIDE = 0.25
+# Typical rewards are this many standard deviations of the noise beyond the means behind them
+NOISE = 2.0
+# Medians that must be equal before every reward counts as typical
+FEW = 10
+# Room that is left beyond the farthest typical reward, in widths of the range
+ROOM = 0.1
+# A narrower range counts as empty: its inverse must be finite
+NARROW = 1e-100
+
+Scalars = record_type(
+    restarts=int,  # of the policy within; 0 while the range is not known
+    low=float,  # the range that becomes [0, 1]
+    high=float,
+    medians=int,  # of three rewards of an arm in a row
+    least=float,  # of these medians
+    most=float,
+    lowest=float,  # of all rewards
+    highest=float,
+)
+
+
+class Memory(NamedTuple):
+    """The memory of the policy within, and what is known of the range of rewards."""
+
+    inner: Any
+    fresh: Any  # the same before the first round
+    scalars: np.ndarray
+    noise: np.ndarray  # see `latentbandits.noise`
+    asked: np.ndarray  # rounds of every arm while the range is not known
+    counts: np.ndarray  # rewards of every arm
+    recent: np.ndarray  # the last three of them
+    scaled: np.ndarray  # rewards as the policy within receives them
+
+
+@wrapper(scale_free=True)
+@checked
+class Scaled(NamedTuple):
+    """Another policy that receives rewards on about [0, 1], whatever their unit and zero; the range is learned.
+
+    The available arms take turns until each has `opening` rewards, and two rewards differ: their range, with a tenth of its width added
+    at both ends, becomes [0, 1]. From then on the policy within plays. A typical reward is the median of three rewards of one arm in a row,
+    so that single outliers do not count, moved by two standard deviations of the learned noise towards the middle. If one is more than a
+    quarter of the width outside the range, the range is widened to it, with a tenth of the new width added, and the policy within restarts:
+    what it has learned was in another unit. If all of ten medians or more are equal, as with rare sales, every reward is typical.
+
+    Rewards more than `reach` widths outside the range count as if they were there. Values and indices of the arms are in the unit of
+    the rewards.
+
+    Parameters
+    ----------
+    inner : Policy
+        The policy within.
+    opening : int
+        Rewards of every arm before the policy within begins.
+    reach : float
+        How far outside the range a reward counts, in widths of the range.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> world = lb.HiddenMarkov(means=[[0, 900], [700, 100]], stickiness=0.99, noise=100)
+    >>> results = lb.simulate(world, ["scaled:cp-ts", "cp-ts"], horizon=2000, draws=4, repeats=1)
+    >>> [row.label for row in results.summary()]
+    ['scaled:cp-ts', 'cp-ts']
+    """
+
+    inner: Any
+    opening: Annotated[int, AtLeast(1), Untuned()] = 1
+    reach: Annotated[float, AtLeast(0), Untuned()] = 1.0
+
+    def check(self) -> None:
+        """Refuse what is no policy."""
+        refuse_inner("Scaled", self.inner)
+
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        arms = arms_of(self.inner)
+        memory = Memory(
+            self.inner.init(),
+            self.inner.init(),
+            np.zeros(1, Scalars),
+            np.zeros(1, Noise),
+            np.zeros(arms, np.int64),
+            np.zeros(arms, np.int64),
+            np.zeros((arms, 3)),
+            np.zeros(units_of(self.inner)),
+        )
+        memory.scalars[0].least = memory.scalars[0].lowest = FIRST
+        memory.scalars[0].most = memory.scalars[0].highest = LAST
+        start_noise(memory.noise[0], 0.0, 0.0)
+        return memory
+
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
+        """Let the policy within choose, once the range is known; else the available arm that was played least."""
+        scalars = memory.scalars[0]
+        stamp(choice, scalars.restarts)
+        if scalars.restarts == 0:
+            take_turns(memory.asked, choice)
+        else:
+            choice.note[WHY] = 0
+            self.inner.choose(memory.inner, context, random, within(choice))
+            width = scalars.high - scalars.low
+            for arm in range(len(choice.offers)):
+                offer = choice.offers[arm]
+                offer.value = scalars.low + width * offer.value
+                if abs(offer.index) < FIRST:
+                    offer.index = scalars.low + width * offer.index
+
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+        """Learn the range; while it stays as it is, the policy within learns the scaled rewards."""
+        scalars = memory.scalars[0]
+        mean_of_round(memory.noise[0], False, 0.0, 1, choice.arms[0], rewards)
+        for unit in range(len(choice.arms)):
+            observe(memory, choice.arms[unit], rewards[unit])
+        if scalars.restarts == 0:
+            if opened(memory, choice, self.opening):
+                begin(scalars)
+                restart(memory)
+        elif widen(scalars, memory.noise[0].sd):
+            restart(memory)
+        elif is_current(choice, scalars.restarts):
+            width = scalars.high - scalars.low
+            for unit in range(len(choice.arms)):
+                place = (rewards[unit] - scalars.low) / width
+                memory.scaled[unit] = min(max(place, -self.reach), 1.0 + self.reach)
+            self.inner.learn(memory.inner, within(choice), memory.scaled)
+
+
+@kernel
+def take_turns(asked: np.ndarray, choice: Choice) -> None:
+    """Let all units play the available arm that was played least, the first of equals."""
+    turn = nth_available(choice, 0)
+    for arm in range(len(choice.offers)):
+        offer = choice.offers[arm]
+        offer.value = offer.index = np.nan
+        offer.probability = 0.0
+        if offer.available and asked[arm] < asked[turn]:
+            turn = arm
+    asked[turn] += 1
+    choice.offers[turn].probability = 1.0
+    choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
+    assign(turn, choice)
+
+
+@kernel
+def observe(memory: Memory, arm: int, reward: float) -> None:
+    """Count a reward, and the median of the last three of its arm."""
+    scalars, recent = memory.scalars[0], memory.recent[arm]
+    recent[memory.counts[arm] % 3] = reward
+    memory.counts[arm] += 1
+    scalars.lowest = min(scalars.lowest, reward)
+    scalars.highest = max(scalars.highest, reward)
+    if memory.counts[arm] >= 3:
+        typical = max(min(recent[0], recent[1]), min(max(recent[0], recent[1]), recent[2]))
+        scalars.medians += 1
+        scalars.least = min(scalars.least, typical)
+        scalars.most = max(scalars.most, typical)
+
+
+@kernel
+def opened(memory: Memory, choice: Choice, opening: int) -> bool:
+    """Return whether the available arms have enough rewards, and two of all rewards differ."""
+    for arm in range(len(choice.offers)):
+        if choice.offers[arm].available and memory.counts[arm] < opening:
+            return False
+    return bool(memory.scalars[0].highest - memory.scalars[0].lowest > NARROW)
+
+
+@kernel
+def begin(scalars: Any) -> None:
+    """Set the first range: that of all rewards, with room at both ends."""
+    room = ROOM * (scalars.highest - scalars.lowest)
+    scalars.low = scalars.lowest - room
+    scalars.high = scalars.highest + room
+
+
+@kernel
+def widen(scalars: Any, noise: float) -> bool:
+    """Widen the range if rewards leave it by far, with room at the ends that they have passed; returns whether they do."""
+    low, high = scalars.lowest, scalars.highest
+    if scalars.most - scalars.least > NARROW:
+        low, high = scalars.least + NOISE * noise, scalars.most - NOISE * noise
+    elif scalars.medians < FEW:
+        return False
+    width = scalars.high - scalars.low
+    below, above = low < scalars.low - OUTSIDE * width, high > scalars.high + OUTSIDE * width
+    low, high = min(low, scalars.low), max(high, scalars.high)
+    if below:
+        scalars.low = low - ROOM * (high - low)
+    if above:
+        scalars.high = high + ROOM * (high - low)
+    return bool(below or above)

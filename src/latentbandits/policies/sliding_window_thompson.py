@@ -1,0 +1,129 @@
+"""SW-TS: Thompson sampling that remembers only a window."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.markers import Untuned
+from latentbandits.noise import Noise, start_noise
+from latentbandits.policies.arms import sample_index
+from latentbandits.policies.rounds import (
+    ROUND,
+    Clock,
+    arrived,
+    begin_round,
+    play_highest,
+    reward_of_round,
+    set_unseen,
+)
+from latentbandits.protocols import Choice, traits
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, checked
+
+
+class Memory(NamedTuple):
+    """Counts and sums within the window, the window itself as a ring, the last round of every arm, the clock and the learned noise."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    arms: np.ndarray  # of each round of the window, -1 where no reward has arrived
+    rewards: np.ndarray
+    asked: np.ndarray
+    clock: np.ndarray  # see `latentbandits.policies.rounds`
+    noise: np.ndarray  # see `latentbandits.noise`
+
+
+@traits(scale_free=True)
+@checked
+class SlidingWindowThompson(NamedTuple):
+    """Thompson sampling with the rewards of the last rounds (Trovo et al. 2020; Gaussian: Fiandri, Metelli & Trovo 2024).
+
+    The window is that of the `window` rounds before the newest one whose rewards have arrived. With n rewards of an arm in it, and their
+    mean m, its mean is sampled from ``N(m, (exploration * noise)^2 / n)``, and the highest sample is played. An arm that is not in the
+    window is played at once.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; all play the same arm, and a round's reward is their mean.
+    window : int
+        Number of rounds remembered (tau).
+    exploration : float
+        Factor of the posterior's standard deviation: 1 / sqrt(gamma) of Fiandri et al.
+    noise : float
+        Standard deviation of one unit's reward; 0 if it is to be learned.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> lb.Agent(lb.SlidingWindowThompson(arms=2, window=100), seed=1).ask().arm
+    0
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    window: Annotated[int, AtLeast(2)] = 30
+    exploration: Annotated[float, AtLeast(0)] = 0.5
+    noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
+
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        memory = Memory(
+            np.zeros(self.arms, np.int64),
+            np.zeros(self.arms),
+            np.full(self.window, -1),
+            np.zeros(self.window),
+            np.zeros(self.arms, np.int64),
+            np.zeros(1, Clock),
+            np.zeros(1, Noise),
+        )
+        start_noise(memory.noise[0], self.noise, 0.0)
+        return memory
+
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Play the first arm that is not in the window, else the one with the highest sampled mean."""
+        clock = memory.clock[0]
+        begin_round(clock, choice)
+        noise = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
+        for arm in range(self.arms):
+            n = memory.counts[arm]
+            if n > 0:
+                sample_index(choice, arm, memory.sums[arm] / n, noise / math.sqrt(n), random)
+            else:
+                set_unseen(choice, arm, clock, memory.asked)
+        play_highest(choice, clock, memory.asked)
+
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+        """Move the window to this round if it is the newest, and put the reward in unless the round is no longer part of it."""
+        clock = memory.clock[0]
+        arm, number = choice.arms[0], choice.note[ROUND]
+        reward = reward_of_round(clock, memory.noise[0], self.noise, self.units, arm, rewards)
+        newer = arrived(clock, choice)
+        for passed in range(number - min(newer, self.window) + 1, number + 1):
+            _drop(memory, passed % self.window)
+        if newer > -self.window:
+            place = number % self.window
+            memory.arms[place] = arm
+            memory.rewards[place] = reward
+            memory.counts[arm] += 1
+            memory.sums[arm] += reward
+
+
+@kernel
+def _drop(memory: Memory, place: int) -> None:
+    """Take a reward out of the window; after each turn of the ring, sum again so that errors cannot pile up."""
+    arm = memory.arms[place]
+    if arm >= 0:
+        memory.counts[arm] -= 1
+        memory.sums[arm] -= memory.rewards[place]
+        memory.arms[place] = -1
+    if place == 0:
+        for other in range(len(memory.sums)):
+            memory.sums[other] = 0.0
+        for each in range(len(memory.arms)):
+            if memory.arms[each] >= 0:
+                memory.sums[memory.arms[each]] += memory.rewards[each]

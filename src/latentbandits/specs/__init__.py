@@ -1,0 +1,33 @@
+"""Specs: texts that stand for policies (`text`), and how they are made fair to each other in any unit of rewards (`fair`)."""
+
+from latentbandits.specs.fair import fair, fairly, in_unit, is_unit, means_range
+from latentbandits.specs.text import (
+    as_toml,
+    file_stem,
+    name_of,
+    policy,
+    setting,
+    shown_as,
+    spec_of,
+    split,
+    value,
+    wrapper,
+)
+
+__all__ = [
+    "as_toml",
+    "fair",
+    "fairly",
+    "file_stem",
+    "in_unit",
+    "is_unit",
+    "means_range",
+    "name_of",
+    "policy",
+    "setting",
+    "shown_as",
+    "spec_of",
+    "split",
+    "value",
+    "wrapper",
+]

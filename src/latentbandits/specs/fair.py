@@ -1,0 +1,96 @@
+"""Specs that no unit of rewards harms."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from latentbandits.markers import InUnit
+from latentbandits.nesting import owner_of
+from latentbandits.policies import registry
+from latentbandits.protocols import Oracle
+from latentbandits.specs.text import lowered, policy, split, wrapper
+
+# Means within [0, 1] that span no less of it need no scaling
+HALF = 0.5
+
+
+def fair(spec: Any, problem: Any) -> Any:
+    """Return a spec that no unit of rewards harms: within `scaled` if the policy expects rewards on [0, 1] and a problem's are not.
+
+    A policy itself, a class of user code, a file, and a spec with settings in the unit of rewards (``cp-ts:prior_mean=1250``) stay as they
+    are: whoever wrote them had the unit in mind.
+
+    Parameters
+    ----------
+    spec : str or Policy
+        As `policy` takes it.
+    problem : World
+        A problem or a world.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import fair
+    >>> dollars = lb.Problem(means="-500 to 3000")
+    >>> [fair(spec, dollars) for spec in ("cp-ts", "scaled:ts", "state-library", "cp-ts:prior_mean=1250,prior_sd=1000")]
+    ['scaled:cp-ts', 'scaled:ts', 'state-library', 'cp-ts:prior_mean=1250,prior_sd=1000']
+    >>> fair("cp-ts", lb.Problem())
+    'cp-ts'
+    """
+    if not isinstance(spec, str) or spec.endswith(".toml"):
+        return spec
+    name, given = split(spec)
+    made = policy(spec, arms=problem.arms)
+    own = (wrapper(name)[0] or name.lower()) in registry.REGISTRY
+    if not own or isinstance(made, Oracle) or getattr(made, "scale_free", False) or is_unit(problem):
+        return spec
+    return spec if any(in_unit(made, setting) for setting in given) else f"scaled:{lowered(spec)}"
+
+
+def fairly(specs: Mapping[str, Any], problem: Any) -> dict[str, Any]:
+    """Return labelled specs, each as `fair` returns it; a label that is the spec itself changes with it.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import fairly
+    >>> fairly({"ts": "ts", "mine": "ucb1", "random": "random"}, lb.Problem(means="0 to 50"))
+    {'scaled:ts': 'scaled:ts', 'mine': 'scaled:ucb1', 'random': 'random'}
+    """
+    made = {label: fair(spec, problem) for label, spec in specs.items()}
+    return {spec if label == specs[label] else label: spec for label, spec in made.items()}
+
+
+def in_unit(made: Any, setting: str) -> bool:
+    """Return whether a setting of a policy, or of one within it, is in the unit of rewards."""
+    owner, field = owner_of(made, setting)
+    return any(isinstance(marker, InUnit) for marker in getattr(owner, "markers", {}).get(field, ()))
+
+
+def is_unit(problem: Any) -> bool:
+    """Return whether the means of a problem or world are known to lie in [0, 1] and to span at least half of it, and rewards are near them.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import is_unit
+    >>> worlds = (lb.HiddenMarkov(), lb.HiddenMarkov(means=[[0.1, 0.9]]), lb.Seasons(span=(0, 9)), lb.Problem(means="0.4 to 0.5"))
+    >>> [is_unit(world) for world in worlds]
+    [True, True, False, False]
+    """
+    rewards = getattr(problem, "rewards", None)
+    if isinstance(rewards, str) and rewards in ("counts", "revenue"):  # many times their mean, now and then
+        return False
+    ends = means_range(problem)
+    return ends is not None and ends[0] >= 0.0 and ends[1] <= 1.0 and ends[1] - ends[0] >= HALF
+
+
+def means_range(problem: Any) -> tuple[float, float] | None:
+    """Return the range of the means of a problem or world, None if it is not known."""
+    world = problem.sample(0, 0) if hasattr(problem, "sample") else problem
+    while hasattr(world, "world") and not hasattr(world, "span"):  # one that says nothing of the means itself
+        world = world.world
+    means = getattr(world, "means", None)
+    known = getattr(world, "span", None) if means is None else means
+    return None if known is None else (float(np.min(known)), float(np.max(known)))

@@ -1,0 +1,105 @@
+"""When rewards arrive: at once, some rounds late, or never."""
+
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import LARGEST_DELAY
+from latentbandits.random import Purpose, stream
+from latentbandits.settings import Refusal, finite, whole
+
+RULE = f'rounds from 0 to {LARGEST_DELAY}: a number, "20 to 200" or a pair for a range, or "geometric 20" for a mean'
+
+
+class Delay(NamedTuple):
+    """After how many further rounds a reward arrives, each reward on its own.
+
+    Attributes
+    ----------
+    low, high : range of a uniform integer, both included; equal for a fixed delay
+    mean : mean of a geometric delay from 0 on, or 0 for a uniform one
+    """
+
+    low: int
+    high: int
+    mean: float = 0.0
+
+    def __str__(self) -> str:
+        if self.mean > 0:
+            return f"geometric {self.mean:g}"
+        return str(self.low) if self.low == self.high else f"{self.low} to {self.high}"
+
+    def rounds(self, uniform: np.ndarray) -> np.ndarray:
+        """Return the delays that belong to numbers from [0, 1)."""
+        if self.mean > 0:
+            made: np.ndarray = np.minimum(np.log1p(-uniform) / math.log(self.mean / (1 + self.mean)), LARGEST_DELAY)
+            return made.astype(np.int64)
+        return self.low + (uniform * (self.high - self.low + 1)).astype(np.int64)
+
+
+def as_delay(value: Any, owner: str = "delivery") -> Delay:
+    """Return a delay from a number, a pair, ``("geometric", mean)`` or a text; or refuse.
+
+    Examples
+    --------
+    >>> from latentbandits.worlds.delivery import as_delay
+    >>> [str(as_delay(value)) for value in (20, (20, 200), "20 to 200", ("geometric", 20), "geometric 20")]
+    ['20', '20 to 200', '20 to 200', 'geometric 20', 'geometric 20']
+    """
+    if isinstance(value, Delay):
+        return value
+    parts = _parts(value) if isinstance(value, str) else value
+    try:
+        first, second = (parts, parts) if np.ndim(parts) == 0 else parts
+        if first == "geometric":
+            mean = finite(owner, "delay", second)
+            if not 0 < mean <= LARGEST_DELAY:
+                raise ValueError
+            return Delay(0, 0, mean)
+        low, high = whole(owner, "delay", first, least=0), whole(owner, "delay", second, least=0)
+    except (TypeError, ValueError):
+        raise Refusal(owner, "delay", value, RULE) from None
+    if not low <= high <= LARGEST_DELAY:
+        raise Refusal(owner, "delay", value, RULE)
+    return Delay(low, high)
+
+
+def _parts(text: str) -> Any:
+    """Return what a text says as a number or a pair, None if it says nothing."""
+    if found := re.fullmatch(r"\s*(\d+)\s*(?:to\s*(\d+)\s*)?", text):
+        return int(found[1]), int(found[2] or found[1])
+    found = re.fullmatch(r"\s*geometric\s+(\d+(?:\.\d+)?)\s*", text)
+    return ("geometric", float(found[1])) if found else None
+
+
+def delays(horizon: int, delay: Any, lost: float, seed: int, draw: int, repeat: int) -> np.ndarray | None:
+    """Return after how many further rounds the rewards of each round arrive, -1 for never; None if all arrive at once.
+
+    Parameters
+    ----------
+    horizon : int
+        Number of rounds; more rounds change nothing about the first ones.
+    delay : Delay, int, pair or str
+        What `as_delay` takes.
+    lost : float
+        Probability that the rewards of a round never arrive.
+    seed, draw, repeat : int
+        As a world's `realise` takes them.
+
+    Examples
+    --------
+    >>> from latentbandits.worlds.delivery import delays
+    >>> delays(8, (0, 3), 0.25, seed=1, draw=0, repeat=0).tolist()
+    [0, 2, 2, 0, 2, 3, -1, 2]
+    >>> print(delays(8, 0, 0.0, seed=0, draw=0, repeat=0))
+    None
+    """
+    waiting = as_delay(delay)
+    if not 0 <= finite("delivery", "lost", lost) < 1:
+        raise Refusal("delivery", "lost", lost, "a probability below 1")
+    if waiting == Delay(0, 0) and lost == 0:
+        return None
+    uniform = np.random.default_rng(stream(seed, Purpose.DELIVERY, draw, repeat)).random((horizon, 2))
+    return np.where(uniform[:, 0] < lost, -1, waiting.rounds(uniform[:, 1]))

@@ -1,0 +1,120 @@
+"""Write the tables of docs/data.md, docs/stress.md and docs/results.md from the results of a full run.
+
+``python -m tests.measured results`` after ``latentbandits reproduce``. The sentences
+around the tables are written by hand: read them again.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from latentbandits.experiments.paper.worlds import LIBRARY_TWO
+from latentbandits.experiments.real import claims as real
+from latentbandits.experiments.real.figures import shares
+from latentbandits.experiments.registry import IDS
+from latentbandits.experiments.state_library import claims as library
+from latentbandits.experiments.state_library.settings import title
+from latentbandits.experiments.store import Store
+from latentbandits.experiments.stress import claims as stress
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_UNIT
+from latentbandits.presentation.numbers import figure
+from latentbandits.presentation.palette import label
+
+DOCS = Path(__file__).parents[1] / "docs"
+SHOWN = 9  # policies of the stress worlds
+
+
+def real_row(results: pd.DataFrame, line: dict[str, Any]) -> str:
+    """Return a dataset's row."""
+    bounds = real.bounds(results, line["dataset"])
+    switching = ", ".join(f"{reward:.4g}" for reward in bounds.switching.values())
+    rank = f"{line['rank']} of {line['policies']}"
+    if line["rank"] > 1:
+        rank += ", behind" if line["difference_high"] < 0 else ", tied"
+    span = f"{line['difference']:+.2g} ({line['difference_low']:+.2g} to {line['difference_high']:+.2g})"
+    share = line["gain"] / (line["switches_100"] - line["best_arm_reward"])
+    return (
+        f"| `{line['dataset']}` | {line['best_arm']} {line['best_arm_reward']:.4g} | {switching}; {bounds.best:.4g} "
+        f"| `{line['winner']}` {line['winner_reward']:.4g} | {line['reward']:.4g} | {rank} | {span}, `{line['other']}` | {share:+.2f} |"
+    )
+
+
+def stress_row(line: dict[str, Any]) -> str:
+    """Return a policy's row."""
+    return (
+        f"| `{line['policy']}` | {line['near']} of {line['worlds']} | {line['first']} | {line['typical']:.2f} "
+        f"| {line['worst']:.2f}, {line['worst_world']} | {line['stuck']:.0%} |".replace("%", " %")
+    )
+
+
+def target_rows(results: pd.DataFrame) -> list[str]:
+    """Return the targets of StateLibrary; the list of rivals below it has a table of its own."""
+    rows = []
+    for claim in library.score(results):
+        measured = "the list below" if claim.id.endswith("no-rival-below") else claim.measured
+        rows.append(f"| {claim.text} | {claim.published} | {measured} | {claim.verdict} |")
+    return rows
+
+
+def multiple_rows(results: pd.DataFrame) -> list[str]:
+    """Return StateLibrary, its forgetful twin and the best of two groups as multiples of the limit, case by case."""
+    rows = []
+    for case, part in library.summary(results).groupby("case", sort=False):
+        cells = part.set_index("policy")
+        unit, own = cells["unit"].iloc[0], cells.loc[LIBRARY]
+        two = f", two units {cells.loc[LIBRARY_TWO, 'multiple']:.2f}" if LIBRARY_TWO in cells.index else ""
+        best = [cells.loc[list(group), "regret"].idxmin() for group in (SINGLE_UNIT, PEERS)]
+        shown = " | ".join(f"{cells.loc[name, 'multiple']:.2f} {label(name)}" for name in best)
+        rows.append(
+            f"| {title(str(case))} | {unit} {figure(cells.loc[unit, 'regret'])} | {own['multiple']:.2f} ({own['multiple_low']:.2f} to "
+            f"{own['multiple_high']:.2f}){two} | {cells.loc[FORGETFUL, 'multiple']:.2f} | {shown} |"
+        )
+    return rows
+
+
+def lost_rows(results: pd.DataFrame) -> list[str]:
+    """Return the cases in which a policy that is given nothing has less regret than StateLibrary."""
+    return [
+        f"| {title(line['case'])} | {label(line['policy'])} | {figure(line['regret'])} | {figure(line['state-library'])} "
+        f"| {figure(line['difference'])} ({figure(line['low'])} to {figure(line['high'])}) | {'yes' if line['sure'] else 'no'} |"
+        for _, line in library.lost(results).iterrows()
+    ]
+
+
+def time_rows(folder: Path) -> list[str]:
+    """Return rounds and seconds of every experiment."""
+    found = Store(folder, read_only=True).manifest["experiments"]
+    return [f"| {name} | {found[name]['rounds'] / 1e6:,.0f} | {found[name]['seconds']:.1f} |" for name in IDS]
+
+
+def replaced(page: Path, head: str, rows: list[str]) -> None:
+    """Write rows below the table head of a page that begins with `head`."""
+    pattern = re.compile(rf"({re.escape(head)}[^\n]*\n\|[-|]+\n)(?:\|[^\n]*\n)+")
+    text = page.read_text()
+    assert pattern.search(text), f"{page}: no table with the head {head}"
+    page.write_text(pattern.sub(lambda found: found[1] + "\n".join(rows) + "\n", text))
+
+
+def main(folder: Path) -> None:
+    """Write the pages."""
+    results = pd.read_parquet(folder / "real.parquet")
+    rows = [real_row(results, line) for line in real.standings(results).to_dict("records")]
+    replaced(DOCS / "data.md", "| dataset | best single arm |", rows)
+    shares(results).savefig(DOCS / "data.svg")
+    found = stress.standings(pd.read_parquet(folder / "stress.parquet")).reset_index().to_dict("records")
+    replaced(
+        DOCS / "stress.md", "| policy | within 10 % of the best other |", [stress_row(line) for line in found[:SHOWN]]
+    )
+    results = pd.read_parquet(folder / "state-library.parquet")
+    page = DOCS / "results.md"
+    replaced(page, "| target | wanted |", target_rows(results))
+    replaced(page, "| case | limit or best rival: regret |", multiple_rows(results))
+    replaced(page, "| case | better | regret |", lost_rows(results))
+    replaced(page, "| experiment | million rounds |", time_rows(folder))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
