@@ -23,6 +23,7 @@ _FEW = 32
 # Standard deviation of rewards of two values that are 1 apart; it is 0.5 where both are equally frequent
 _TWO_VALUES = 0.45
 _STEPS = 6
+_MANY = 2048  # pairs at which all counts are halved, where that is asked for
 _TIE = 1e-100  # the square of anything smaller underflows
 _CALM = 30.0  # pairs without a change that the prior is worth
 
@@ -75,6 +76,51 @@ def count_pair(noise: Any, difference: float) -> bool:
         noise.largest = max(noise.largest, size)
     pairs = noise.pairs
     return bool(pairs <= 16 or (pairs <= 128 and pairs % 32 == 0) or pairs % 256 == 0)
+
+
+@kernel
+def fade(noise: Any) -> None:
+    """Halve all counts when there are many: what was long ago matters less."""
+    if noise.pairs < _MANY:
+        return
+    noise.pairs //= 2
+    noise.ties //= 2
+    noise.squares *= 0.5
+    for place in range(noise.low, noise.high + 1):
+        noise.bins[place] *= 0.5
+
+
+@kernel
+def discrete(noise: Any) -> bool:
+    """Return whether rewards have a few values only, such as 0 and 1: many differences are zero."""
+    return bool(noise.ties > 0.05 * noise.pairs)
+
+
+@kernel
+def advantage(noise: Any, plain: float) -> float:
+    """Return by how much (log likelihood) the mixture explains the differences better than noise alone."""
+    sd, share = noise.raw, noise.share
+    total = 0.0
+    size = noise.first * math.exp(_LOG_RATIO * (noise.low - _MIDDLE + 0.5))
+    for place in range(noise.low, noise.high + 1):
+        if noise.bins[place] > 0:
+            like = share / sd * math.exp(-0.25 * (size / sd) * (size / sd)) + (1.0 - share) * math.sqrt(math.pi) / noise.largest
+            alone = -0.25 * (size / plain) * (size / plain) - math.log(plain)
+            total += noise.bins[place] * (math.log(like) - alone)
+        size *= _RATIO
+    return total
+
+
+@kernel
+def larger(noise: Any, than: float) -> float:
+    """Return the share of differences above a size."""
+    size = noise.first * math.exp(_LOG_RATIO * (noise.low - _MIDDLE + 0.5))
+    count = 0.0
+    for place in range(noise.low, noise.high + 1):
+        if size > than:
+            count += noise.bins[place]
+        size *= _RATIO
+    return count / noise.pairs
 
 
 @kernel

@@ -5,7 +5,7 @@ from typing import Any
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
-from latentbandits.policies.state_library.memory import Memory
+from latentbandits.policies.state_library.memory import CAP, Memory
 from latentbandits.protocols import Choice
 
 _RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
@@ -31,7 +31,10 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
         weight = memory.particles[slot].weight * stay
         for arm in range(policy.arms):
             offers[arm].value += weight * memory.means[slot, z, arm].average
-            offers[arm].index += weight * memory.deviation[memory.means[slot, z, arm].count]
+            n = memory.means[slot, z, arm].count
+            if policy.parts & 64:
+                n = min(n + int(memory.pending[arm]), CAP)
+            offers[arm].index += weight * memory.deviation[n]
     if stay < 1.0:
         slot = memory.core[0].best
         best = memory.particles[slot]
@@ -63,6 +66,12 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
     z = memory.particles[best].here
     noise = 4.0 * memory.noise[0].sd * memory.noise[0].sd
     worth = policy.testing * math.sqrt(memory.particles[best].known / (1.0 - stay))
+    hazard = 1.0 - stay
+    state = memory.states[best, z]
+    leaving = (state.left + 2.0) / (state.spent + 2.0 / hazard)
+    times = leaving / hazard if policy.parts & 256 else 1.0
+    if policy.parts & 512:
+        times = max(times, 1.0)
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
         here = memory.particles[slot].here
@@ -71,13 +80,20 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
             if choice.offers[arm].available:
                 gain = max(gain, memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average)
         if gain > 0.0:
-            gain *= worth * memory.particles[slot].weight
+            weight = min(times * memory.particles[slot].weight, 1.0)
             for arm in range(policy.arms):
                 mean = memory.means[slot, here, arm]
                 far = mean.average - memory.means[best, z, arm].average
                 deviation = memory.deviation[mean.count]
                 square = far * far + deviation * deviation
-                choice.offers[arm].index += gain * square / (square + noise)
+                price = choice.offers[greedy].value - choice.offers[arm].value
+                useful = worth
+                if policy.parts & 1024 and price > 0.0 and (not policy.parts & 4096 or memory.states[slot, here].entered > 1.0):
+                    useful = max(useful, math.sqrt(price / (2.0 * gain * leaving)))
+                value = weight * gain * useful * square / (square + noise)
+                if policy.parts & 64:
+                    value /= 1.0 + memory.pending[arm]
+                choice.offers[arm].index += value
 
 
 @kernel

@@ -11,8 +11,12 @@ HISTORY = 256  # rounds that are learned again when the noise or the range turns
 # Rewards come from one unit, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
+AGES = 64  # ages that are told apart, see `transitions`
+
 Core = record_type(
+    asked=int,  # rounds chosen so far
     rounds=int,  # learned from so far
+    delay=float,  # running mean of the rounds that rewards are late
     now=int,  # the round being learned: an earlier one when the history is learned again
     forced=int,  # the round of the last choice made for staleness
     live=int,  # particles in use
@@ -35,6 +39,8 @@ Particle = record_type(
     stays=float,  # rounds in which the state stayed, and in which it changed
     changes=float,
     changed=int,  # round of the last change
+    outliers=float,  # rewards that were taken for outliers
+    ageing=float,  # odds of a hazard that depends on the age of the state, against one that does not
     entries=float,  # into all states
     singles=float,  # states entered once
     odds=float,  # of the transition counts against the entry counts
@@ -42,7 +48,7 @@ Particle = record_type(
     by_move=float,
     novel=float,
 )
-State = record_type(entered=float, left=float)  # how often
+State = record_type(entered=float, left=float, spent=float)  # how often, and the rounds spent there
 Mean = record_type(average=float, count=int)  # of rewards
 Gaussian = record_type(
     precision=float,  # 1 / (2 variance) of a reward
@@ -79,7 +85,9 @@ class Memory(NamedTuple):
     means : per particle, state and arm, the posterior mean and the number of rewards behind it
     moves : per particle, how often one state followed another
     slots : rows of particles; the first ``core.live`` of them are in use
+    ended, reached : per particle and age, how many states ended at it, and lasted until it
     played : the round in which each arm was played last
+    pending : rewards of each arm that are still to arrive
     gaussians : per group of units (ONE, OTHERS, ALL) and number of rewards behind a mean
     deviation : of a mean, by the number of rewards behind it
     lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
@@ -97,7 +105,10 @@ class Memory(NamedTuple):
     means: np.ndarray
     moves: np.ndarray
     slots: np.ndarray
+    ended: np.ndarray
+    reached: np.ndarray
     played: np.ndarray
+    pending: np.ndarray
     gaussians: np.ndarray
     deviation: np.ndarray
     lag: np.ndarray

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.memory import ALL, CAP, ONE, OTHERS, Memory
-from latentbandits.policies.state_library.transitions import change, clear, set_leaving, staying
+from latentbandits.noise import discrete
+from latentbandits.policies.state_library.memory import AGES, ALL, CAP, ONE, OTHERS, Memory
+from latentbandits.policies.state_library.transitions import change, clear, hazard, set_leaving, update_ageing
 
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
+OUTLIER = -1  # where a branch goes whose reward is an outlier: it stays
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
 
 
@@ -73,6 +75,11 @@ def begin(policy: Any, memory: Memory) -> None:
     particle.singles = 1.0
     particle.odds = policy.structure
     particle.changed = 0
+    particle.outliers = 0.0
+    particle.ageing = policy.structure
+    for i in range(AGES):
+        memory.ended[0, i] = 0
+        memory.reached[0, i] = 0
     clear(policy, memory, 0, 0)
     memory.states[0, 0].entered = 1.0
     set_leaving(policy, memory, 0)
@@ -83,6 +90,9 @@ def begin(policy: Any, memory: Memory) -> None:
 def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
     """Copy a particle to another row."""
     memory.particles[new] = memory.particles[old]
+    for i in range(AGES):
+        memory.ended[new, i] = memory.ended[old, i]
+        memory.reached[new, i] = memory.reached[old, i]
     known = memory.particles[old].known
     for k in range(known):
         memory.states[new, k] = memory.states[old, k]
@@ -228,7 +238,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         slot = memory.slots[i]
         particle = memory.particles[slot]
         z, known = particle.here, particle.known
-        stay = staying(policy, memory, slot)
+        stay = 1.0 - hazard(policy, memory, slot, memory.core[0].now)
         going = particle.weight * (1.0 - stay)
         by_entry, by_move = going * particle.by_entry, going * particle.by_move
         staying_weight = particle.weight * stay
@@ -261,6 +271,15 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         memory.to[number] = known
         memory.chance[number] = going * particle.novel * unseen
         number += 1
+        if policy.parts & 8 and not discrete(memory.noise[0]):
+            width = 2.5066 / (memory.scale[0].high - memory.scale[0].low)  # heights lack 1/sqrt(2 pi)
+            rounds = particle.stays + particle.changes
+            memory.parent[number] = slot
+            memory.to[number] = OUTLIER
+            memory.chance[number] = staying_weight * width * (particle.outliers + 0.01) / (rounds + 100.0)
+            if second >= 0:
+                memory.chance[number] *= width
+            number += 1
     return number
 
 
@@ -306,11 +325,18 @@ def advance(policy: Any, memory: Memory, first: int, reward: float, second: int,
     place(policy, memory, kept, total)
     for i in range(kept):
         slot = memory.slot[i]
+        update_ageing(policy, memory, slot, memory.to[i] != memory.particles[slot].here and memory.to[i] != OUTLIER)
+        if memory.to[i] == OUTLIER:
+            memory.particles[slot].stays += 1.0
+            memory.particles[slot].outliers += 1.0
+            memory.slot[i] = -1
+            continue
         if memory.to[i] == memory.particles[slot].here:
             memory.particles[slot].stays += 1.0
             memory.slot[i] = -1
         else:
             change(policy, memory, slot, memory.to[i])
+        memory.states[slot, memory.particles[slot].here].spent += 1.0
         add(memory, slot, first, reward, group, 1 if group == ONE else policy.units)
         if second >= 0:
             add(memory, slot, second, other, OTHERS, policy.units - 1)

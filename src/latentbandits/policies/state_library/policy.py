@@ -14,6 +14,7 @@ from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
 from latentbandits.policies.state_library.memory import (
+    AGES,
     CAP,
     HISTORY,
     Core,
@@ -28,11 +29,13 @@ from latentbandits.policies.state_library.memory import (
 )
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.scale import NARROW, WIDE, count_difference, observe, set_range, within_reach
-from latentbandits.policies.state_library.transitions import staying
+from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, traits
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
 
+_LATE = 0.5  # rounds; beyond it rewards count as late
+_DELAY_PACE = 0.05
 _NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
 
 
@@ -49,7 +52,39 @@ def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
             oldest = arm
     number = available(choice)
     limit = number * max(float(policy.patience), _NET * core.rounds)
-    return int(oldest) if number > 1 and core.rounds - max(memory.played[oldest], core.forced) > limit else -1
+    if number < 2:
+        return -1
+    if core.rounds - max(memory.played[oldest], core.forced) > limit:
+        return int(oldest)
+    limit = number * max(float(policy.patience), policy.patience * math.sqrt(core.rounds / 1500.0))
+    if policy.parts & 16 and core.rounds - max(memory.played[oldest], core.forced) > limit:
+        best = core.best
+        for k in range(memory.particles[best].known):
+            top, high = -1, -np.inf
+            for arm in range(policy.arms):
+                if choice.offers[arm].available and memory.means[best, k, arm].average > high:
+                    top, high = arm, memory.means[best, k, arm].average
+            if top == oldest:
+                return int(oldest)
+    return -1
+
+
+@kernel
+def fade_pending(policy: Any, memory: Memory) -> None:
+    """Forget rewards that never arrive."""
+    keep = 1.0 - 0.25 / (1.0 + memory.core[0].delay)
+    for arm in range(policy.arms):
+        memory.pending[arm] *= keep
+
+
+@kernel
+def arrived(policy: Any, memory: Memory, choice: Choice) -> None:
+    """Learn how late rewards are."""
+    core = memory.core[0]
+    core.delay += _DELAY_PACE * (core.asked - choice.features[1] - core.delay)
+    for unit in range(policy.units):
+        arm = choice.arms[unit]
+        memory.pending[arm] = max(0.0, memory.pending[arm] - 1.0)
 
 
 @kernel
@@ -156,6 +191,7 @@ class StateLibrary(NamedTuple):
     structure: Annotated[float, AtLeast(0)] = 0.05
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
     patience: Annotated[int, AtLeast(1)] = 150
+    parts: Annotated[int, AtLeast(0), Untuned()] = 65535
 
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
@@ -170,8 +206,8 @@ class StateLibrary(NamedTuple):
 
     @property
     def width(self) -> int:
-        """A uniform number for the pruning, and every arm's value by the library alone."""
-        return 1 + self.arms
+        """A uniform number for the pruning, the round, and every arm's value by the library alone."""
+        return 2 + self.arms
 
     @property
     def scratch(self) -> tuple[str, ...]:
@@ -181,17 +217,20 @@ class StateLibrary(NamedTuple):
     def init(self) -> Memory:
         """Return the memory before the first round."""
         n, m, k, levels = self.particles, self.states, self.arms, self.levels
-        room = n * (m + 1)
+        room = n * (m + 2)
         made = Memory(
             core=np.zeros(1, Core),
             scale=np.zeros(1, Scale),
-            noise=np.zeros(1, Noise),
+            noise=np.zeros(2, Noise),
             particles=np.zeros(n, Particle),
             states=np.zeros((n, m), State),
             means=np.zeros((n, m, k), Mean),
             moves=np.zeros((n, m, m), np.int32),
             slots=np.zeros(n, np.int64),
+            ended=np.zeros((n, AGES), np.int32),
+            reached=np.zeros((n, AGES), np.int32),
             played=np.zeros(k, np.int64),
+            pending=np.zeros(k),
             gaussians=np.zeros((3, CAP + 1), Gaussian),
             deviation=np.zeros(CAP + 1),
             lag=np.zeros(1, Lag),
@@ -209,6 +248,7 @@ class StateLibrary(NamedTuple):
         )
         ranged = self.high > self.low
         start_noise(made.noise[0], self.noise if ranged else 0.0, self.high - self.low)
+        start_noise(made.noise[1], 1.0, 0.0)
         if ranged:
             set_range(made, self.low, self.high)
             begin(self, made)
@@ -219,23 +259,26 @@ class StateLibrary(NamedTuple):
         """Play the arm with the highest index; all units but the first play the arm with the highest value."""
         core = memory.core[0]
         choice.features[0] = uniform(random)
+        core.asked += 1
+        choice.features[1] = core.asked
+        fade_pending(self, memory)
         choice.note[WHY] = 0
         if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
-            greedy = pick = nth_available(choice, core.rounds % available(choice))
+            greedy = pick = nth_available(choice, (core.asked - 1 if self.parts & 64 else core.rounds) % available(choice))
             choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
             for arm in range(self.arms):
-                choice.features[1 + arm] = np.nan
+                choice.features[2 + arm] = np.nan
                 choice.offers[arm].value = choice.offers[arm].index = np.nan
         else:
             stay = staying(self, memory, core.best)
-            expect(self, memory, stay, choice)
+            expect(self, memory, 1.0 - hazard(self, memory, core.best, core.rounds + 1), choice)
             for arm in range(self.arms):
-                choice.features[1 + arm] = choice.offers[arm].value
+                choice.features[2 + arm] = choice.offers[arm].value
             greedy = highest_value(choice)
             hopeful = highest(choice)
             if core.live > 1:
                 add_tests(self, memory, stay, greedy, choice)
-            if memory.lag[0].blend < 1.0:
+            if memory.lag[0].blend < 1.0 and not (self.parts & 64 and core.delay > _LATE):
                 blend_lag(self, memory, choice)
                 greedy = highest_value(choice)
             pick = highest(choice)
@@ -249,23 +292,27 @@ class StateLibrary(NamedTuple):
         choice.arms[0] = pick
         for unit in range(1, self.units):
             choice.arms[unit] = greedy
+        for unit in range(self.units):
+            memory.pending[choice.arms[unit]] += 1.0
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn noise and range, weigh the lag model, and advance all particles."""
         core = memory.core[0]
         core.rounds += 1
+        arrived(self, memory, choice)
         due = count_difference(self, memory, choice, rewards)
         remember(self, memory, choice, rewards)
         start = core.rounds
         latest = memory.history[(start - 1) % HISTORY]
-        by_library = choice.features[1 + latest.first]
-        if observe(self, memory, available(choice), latest.reward, latest.second, latest.other, due):
+        by_library = choice.features[2 + latest.first]
+        news = observe(self, memory, available(choice), latest.reward, latest.second, latest.other, due)
+        if news:
             start = max(1, start - HISTORY + 1)
             begin(self, memory)
             lag.reset(self, memory)
         elif memory.noise[0].sd == 0.0:
             return
-        elif self.levels > 0 and memory.lag[0].arm >= 0 and not math.isnan(by_library):
+        elif self.levels > 0 and memory.lag[0].arm >= 0 and not math.isnan(by_library) and not (self.parts & 64 and core.delay > _LATE):
             lag.weigh(memory, latest.first, latest.reward, by_library)
         for now in range(start, core.rounds + 1):
             core.now = now

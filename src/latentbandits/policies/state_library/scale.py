@@ -1,12 +1,13 @@
 """Noise and range: what rewards mean, learned from the rewards themselves unless it is given."""
 
+import math
 from typing import Any
 
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import count_pair, estimate
-from latentbandits.policies.state_library.memory import Memory
+from latentbandits.noise import advantage, count_pair, discrete, estimate, fade, larger
+from latentbandits.policies.state_library.memory import HISTORY, Memory
 from latentbandits.policies.state_library.particles import set_gaussians
 from latentbandits.protocols import Choice
 
@@ -53,16 +54,48 @@ def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.nd
     if policy.units > 1:
         return bool(choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1]))
     due = noise.last_arm == arm and count_pair(noise, rewards[0] - noise.last_reward)
+    if policy.parts & 1:
+        fade(noise)
+    # The second row keeps the reward before the last one, if all three have the same arm
+    earlier = memory.noise[1]
+    if noise.last_arm == arm:
+        if earlier.last_arm == arm:
+            count_pair(earlier, rewards[0] - earlier.last_reward)
+            fade(earlier)
+        earlier.last_arm = arm
+        earlier.last_reward = noise.last_reward
+    else:
+        earlier.last_arm = -1
     noise.last_arm = arm
     noise.last_reward = rewards[0]
     return bool(due)
 
 
 @kernel
-def learned_noise(memory: Memory) -> float:
+def learned_noise(policy: Any, memory: Memory) -> float:
     """Return the noise that the differences of rewards suggest."""
     width = memory.scale[0].high - memory.scale[0].low
-    return float(max(estimate(memory.noise[0], _NOISE_SHARE * width, _NOISE_PAIRS), _LEAST_NOISE * width))
+    noise, earlier = memory.noise[0], memory.noise[1]
+    raw = estimate(noise, 0.0, 0.0)
+    expected = _NOISE_SHARE * width
+    if noise.largest == 0.0:
+        return float(max(estimate(noise, expected, _NOISE_PAIRS), _LEAST_NOISE * width))
+    if not discrete(noise):
+        plain = math.sqrt(0.5 * noise.squares / noise.pairs)
+        if policy.parts & 2 and advantage(noise, plain) < 3.0:
+            raw = plain
+        if policy.parts & 4 and policy.units == 1 and earlier.pairs >= 32 and earlier.largest > 0.0:
+            other = estimate(earlier, 0.0, 0.0)
+            ones, twos = larger(noise, 4.0 * raw), larger(earlier, 4.0 * raw)
+            if other < 0.6 * raw:
+                raw = other
+            elif earlier.pairs >= 256 and ones > 0.08 and abs(twos - ones) < min(0.15 * ones, 2.0 * math.sqrt(2.0 * ones / earlier.pairs)):
+                raw = plain
+    pairs = float(noise.pairs)
+    sd = math.exp((pairs * math.log(raw) + _NOISE_PAIRS * math.log(expected)) / (pairs + _NOISE_PAIRS))
+    if policy.parts & 32 and not discrete(noise):
+        sd *= 1.0 + (1.0 if policy.parts & 8192 else 0.5) / math.sqrt(pairs + 4.0)
+    return float(max(sd, _LEAST_NOISE * width))
 
 
 @kernel
@@ -79,8 +112,23 @@ def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float)
         return False
     beyond = (high - low) / (arms - 1)
     set_range(memory, low - beyond, high + beyond)
-    memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
+    memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(policy, memory)
     return True
+
+
+@kernel
+def rebase(policy: Any, memory: Memory, centre: float, spread: float) -> None:
+    """Move all remembered means from the prior that they were learned with to the present one."""
+    scale, sd = memory.scale[0], memory.noise[0].sd
+    before, after = (sd / spread) * (sd / spread), (sd / scale.spread) * (sd / scale.spread)
+    for i in range(memory.core[0].live):
+        slot = memory.slots[i]
+        for k in range(memory.particles[slot].known):
+            for arm in range(policy.arms):
+                mean = memory.means[slot, k, arm]
+                total = mean.average * (mean.count + before) - before * centre
+                mean.average = (total + after * scale.centre) / (mean.count + after)
+    set_gaussians(policy, memory)
 
 
 @kernel
@@ -98,13 +146,17 @@ def observe(policy: Any, memory: Memory, arms: int, reward: float, second: int, 
     again = False
     margin = _OUTSIDE * noise.sd
     if policy.high == policy.low and (high - margin > scale.high or low + margin < scale.low):
+        centre, spread = scale.centre, scale.spread
         if high > scale.high:
             set_range(memory, scale.low, high + _WIDEN * (high - scale.low))
         if low < scale.low:
             set_range(memory, low - _WIDEN * (scale.high - low), scale.high)
-        again = True
+        if policy.parts & 128 and memory.core[0].rounds > HISTORY:
+            rebase(policy, memory, centre, spread)
+        else:
+            again = True
     if due:
-        sd = learned_noise(memory)
+        sd = learned_noise(policy, memory)
         if sd > 1.4 * scale.noise_at_start or sd < 0.25 * scale.noise_at_start:
             noise.sd = sd
             again = True

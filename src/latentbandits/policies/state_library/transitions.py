@@ -1,12 +1,22 @@
 """The chain of states within one particle: whether the state stays, where a change leads, and what a change leaves behind."""
 
+import math
 from typing import Any
 
+import numpy as np
+
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.memory import Memory
+from latentbandits.policies.state_library.memory import AGES, Memory
 
 _BACKOFF = 1.0  # weight of the entry counts in the learned transitions
 _MOST_ODDS = 1000.0
+# Ages of up to 20 rounds each have a bin of their own, older ones bins of 10 %
+_EXACT, _RATIO = 20, 1.1
+_STARTS = [*range(1, _EXACT + 1), *(math.ceil(_EXACT * _RATIO**i) for i in range(1, AGES - _EXACT + 1))]
+_OLDEST = _STARTS[AGES - 1]
+_AGE = np.searchsorted(np.array(_STARTS[:AGES]), np.arange(_OLDEST + 1), side="right") - 1
+_AGE[0] = 0
+_WIDTH = np.diff(np.array(_STARTS[: AGES + 1])).astype(float)
 
 
 @kernel
@@ -18,6 +28,41 @@ def staying(policy: Any, memory: Memory, slot: int) -> float:
     particle = memory.particles[slot]
     stays = particle.stays + policy.stay_prior
     return float(stays / (stays + particle.changes + policy.change_prior))
+
+
+@kernel
+def aged(policy: Any, memory: Memory, slot: int, now: int) -> float:
+    """Return the probability that a particle's state changes at its present age, as states of that age did.
+
+    (ended[age] + prior) / (reached[age] + 1) / rounds of that age, with the same prior at every age
+    """
+    constant = 1.0 - staying(policy, memory, slot)
+    age = min(now - memory.particles[slot].changed, _OLDEST)
+    at = _AGE[age]
+    if at == AGES - 1:
+        return constant
+    width = _WIDTH[at]
+    return float((memory.ended[slot, at] + constant * width) / ((memory.reached[slot, at] + 1.0) * width))
+
+
+@kernel
+def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
+    """Return the probability that a particle's state changes in a round."""
+    constant = 1.0 - staying(policy, memory, slot)
+    odds = memory.particles[slot].ageing
+    if not policy.parts & 2048:
+        return constant
+    return float((constant + odds * aged(policy, memory, slot, now)) / (1.0 + odds))
+
+
+@kernel
+def update_ageing(policy: Any, memory: Memory, slot: int, changed: bool) -> None:
+    """Update the odds of the hazard that depends on age by how well it predicted whether the state changes."""
+    particle = memory.particles[slot]
+    constant = 1.0 - staying(policy, memory, slot)
+    by_age = aged(policy, memory, slot, memory.core[0].now)
+    odds = particle.ageing * (by_age / constant if changed else (1.0 - by_age) / (1.0 - constant))
+    particle.ageing = min(max(odds, policy.structure / _MOST_ODDS), _MOST_ODDS)
 
 
 @kernel
@@ -50,6 +95,7 @@ def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
     """Make a state of a particle one that nothing is known about."""
     memory.states[slot, k].entered = 0.0
     memory.states[slot, k].left = 0.0
+    memory.states[slot, k].spent = 0.0
     for other in range(memory.particles[slot].known):
         memory.moves[slot, k, other] = 0
         memory.moves[slot, other, k] = 0
@@ -105,6 +151,10 @@ def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
     z = particle.here
     fresh = to == particle.known
     update_odds(policy, memory, slot, to)
+    age = _AGE[min(memory.core[0].now - particle.changed, _OLDEST)]
+    memory.ended[slot, age] += 1
+    for i in range(age + 1):
+        memory.reached[slot, i] += 1
     if fresh:
         to = new_state(policy, memory, slot)
     state = memory.states[slot, to]

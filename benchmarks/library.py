@@ -1,0 +1,95 @@
+"""StateLibrary before and after a change: ``python -m benchmarks.library after.npz --against before.npz``.
+
+Plays it in the stress worlds, on the rows of the main table and of the limit, and in worlds with late rewards, with seeds that choose
+(1000 and above) or that report (0). Writes every run's regret, and prints paired ratios to another such file.
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import latentbandits as lb
+from benchmarks.limit import MORE
+from latentbandits.experiments.paper.worlds import TITLES, rows
+from latentbandits.experiments.stress.settings import NAMES
+from latentbandits.experiments.stress.worlds import WORLDS
+from latentbandits.policies.groups import LIBRARY, LIMIT
+from latentbandits.presentation.numbers import aligned, figure
+from latentbandits.specs import fair
+
+DELAYS = (1, 10, 50, 100, 300, (20, 200), "geometric 20", "geometric 100")
+LATE = {f"delay {delay}": lb.HiddenMarkov(states=6, arms=3, noise=0.1, delay=delay) for delay in DELAYS}
+Place = tuple[Any, int]
+JUDGES: Mapping[str, Mapping[str, Place]] = {
+    "stress": {one.name: (one.world, one.horizon) for one in WORLDS},
+    "rows": {TITLES[row]: place for row, place in rows().items()} | {name: (w, 20_000) for name, w in MORE.items()},
+    "late": {name: (world, 10_000) for name, world in LATE.items()},
+}
+
+
+def ratio(new: np.ndarray, old: np.ndarray) -> tuple[float, float]:
+    """Return the ratio of two means of paired runs, and half its 95 % interval (by the delta method)."""
+    found = new.mean() / old.mean()
+    spread = (new - found * old).std(ddof=1) / np.sqrt(len(new)) if len(new) > 1 else np.nan
+    return float(found), float(1.96 * spread / old.mean())
+
+
+def measure(places: Mapping[str, Place], policies: list[str], draws: int, seed: int) -> dict[str, np.ndarray]:
+    """Return, per world and policy, the regret of every run."""
+    made: dict[str, np.ndarray] = {}
+    for name, (world, horizon) in places.items():
+        number = draws * 4 if horizon < 5_000 else draws
+        played = [fair(one, world) for one in policies]
+        results = lb.simulate(world, played, horizon=horizon, draws=number, repeats=1, bins=1, seed=seed)
+        made |= {f"{name}|{one}": regret for one, regret in zip(policies, results.regret, strict=True)}
+        print(f"\r{len(made)} of {len(places) * len(policies)}", end="", flush=True)
+    print("\r", end="")
+    return made
+
+
+def describe(made: Mapping[str, np.ndarray], before: Mapping[str, np.ndarray]) -> str:
+    """Return a line per world and policy, and the geometric mean of the ratios."""
+    lines, ratios = [], []
+    for key, new in made.items():
+        line = [key, figure(new.mean()), figure(float(np.median(new))), figure(float(np.quantile(new, 0.99)))]
+        if key in before:
+            new, old = new[: len(before[key])], before[key][: len(new)]
+            found, half = ratio(new, old)
+            ratios.append(found)
+            mark = "+" if found - half > 1 else "-" if found + half < 1 else ""
+            middle, tail = np.median(new) / np.median(old), np.quantile(new, 0.99) / np.quantile(old, 0.99)
+            line += [f"{found:.3f}", f"{half:.3f}", mark, f"{middle:.3f}", f"{tail:.3f}"]
+        else:
+            line += [""] * 5
+        lines.append(line)
+    text = aligned(["world", "mean", "median", "99 %", "ratio", "+-", "", "medians", "99 %s"], lines)
+    return text + (f"\ngeometric mean of {len(ratios)} ratios {np.exp(np.log(ratios).mean()):.3f}" if ratios else "")
+
+
+def main() -> None:
+    """Measure, compare, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.library", description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--judges", nargs="+", choices=JUDGES, default=list(JUDGES))
+    parser.add_argument("--worlds", nargs="+", help="only worlds with one of these words in their name")
+    parser.add_argument("--policies", nargs="+", default=[LIBRARY], help="others: all the rest; limit: the planner")
+    parser.add_argument("--draws", type=int, default=48)
+    parser.add_argument("--seed", type=int, default=1000)
+    given = parser.parse_args()
+    names = {"others": [name for name in NAMES if name != LIBRARY], "limit": [LIMIT]}
+    policies = [name for one in given.policies for name in names.get(one, [one])]
+    places = {name: place for judge in given.judges for name, place in JUDGES[judge].items()}
+    if given.worlds:
+        places = {name: place for name, place in places.items() if any(word in name for word in given.worlds)}
+    before = dict(np.load(given.against)) if given.against else {}
+    made = measure(places, policies, given.draws, given.seed)
+    np.savez(given.file, **made)
+    print(describe(made, before))
+
+
+if __name__ == "__main__":
+    main()
