@@ -6,6 +6,7 @@ from typing import Any
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.memory import CAP, Memory
+from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Choice
 
 _RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
@@ -35,6 +36,20 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
             if policy.parts & 64:
                 n = min(n + int(memory.pending[arm]), CAP)
             offers[arm].index += weight * memory.deviation[n]
+    delay = memory.core[0].delay
+    if policy.parts & 16384 and delay > 0.5:
+        slot = memory.core[0].best
+        same = math.pow(staying(policy, memory, slot), delay)
+        known = memory.particles[slot].known
+        total = 0.0
+        for k in range(known):
+            total += memory.states[slot, k].spent
+        for arm in range(policy.arms):
+            average = 0.0
+            for k in range(known):
+                average += memory.states[slot, k].spent * memory.means[slot, k, arm].average
+            offers[arm].value = same * offers[arm].value + (1.0 - same) * stay * average / max(total, 1.0)
+            offers[arm].index *= same
     if stay < 1.0:
         slot = memory.core[0].best
         best = memory.particles[slot]

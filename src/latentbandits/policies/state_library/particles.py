@@ -17,6 +17,7 @@ from latentbandits.policies.state_library.transitions import change, clear, haza
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
+_RESTLESS = 0.02  # weight at first of the particle that expects a change in every other round
 OUTLIER = -1  # where a branch goes whose reward is an outlier: it stays
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
 
@@ -77,6 +78,9 @@ def begin(policy: Any, memory: Memory) -> None:
     particle.changed = 0
     particle.outliers = 0.0
     particle.ageing = policy.structure
+    particle.recaller = -1
+    particle.recalls = 0.0
+    particle.right = 0.0
     for i in range(AGES):
         memory.ended[0, i] = 0
         memory.reached[0, i] = 0
@@ -84,6 +88,13 @@ def begin(policy: Any, memory: Memory) -> None:
     memory.states[0, 0].entered = 1.0
     set_leaving(policy, memory, 0)
     set_gaussians(policy, memory)
+    if policy.parts & 32768:
+        copy(policy, memory, 0, 1)
+        core.live = core.lineages = 2
+        memory.particles[0].weight = 1.0 - _RESTLESS
+        memory.particles[1].weight = _RESTLESS
+        memory.particles[1].lineage = 2
+        memory.particles[1].changes = policy.stay_prior
 
 
 @kernel
@@ -111,6 +122,26 @@ def add(memory: Memory, slot: int, arm: int, reward: float, group: int, units: i
     mean = memory.means[slot, memory.particles[slot].here, arm]
     mean.average += (reward - mean.average) * memory.gaussians[group, mean.count].gain
     mean.count = min(mean.count + units, CAP)
+
+
+@kernel
+def check_recall(policy: Any, memory: Memory, slot: int, arm: int, reward: float, group: int) -> None:
+    """Count whether what was remembered of a state proved right, by the first reward of another arm than the one that recalled it."""
+    particle = memory.particles[slot]
+    if particle.changed == memory.core[0].now:
+        particle.recaller = arm if memory.means[slot, particle.here, arm].count > 0 else -1
+        return
+    mean = memory.means[slot, particle.here, arm]
+    if particle.recaller < 0 or particle.recaller == arm or mean.count == 0:
+        return
+    particle.recaller = -1
+    fit, blank = memory.gaussians[group, mean.count], memory.gaussians[group, 0]
+    far, off = reward - mean.average, reward - memory.scale[0].centre
+    better = math.log(fit.height / blank.height) - far * far * fit.precision + off * off * blank.precision
+    if abs(better) > 1.0:
+        particle.recalls += 1.0
+        particle.right += 1.0 if better > 0.0 else 0.0
+        set_leaving(policy, memory, slot)
 
 
 @kernel
@@ -337,6 +368,8 @@ def advance(policy: Any, memory: Memory, first: int, reward: float, second: int,
         else:
             change(policy, memory, slot, memory.to[i])
         memory.states[slot, memory.particles[slot].here].spent += 1.0
+        if policy.parts & 131072:
+            check_recall(policy, memory, slot, first, reward, group)
         add(memory, slot, first, reward, group, 1 if group == ONE else policy.units)
         if second >= 0:
             add(memory, slot, second, other, OTHERS, policy.units - 1)

@@ -52,6 +52,8 @@ def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
             oldest = arm
     number = available(choice)
     limit = number * max(float(policy.patience), _NET * core.rounds)
+    if policy.parts & 65536 and memory.particles[core.best].known == 1:
+        limit *= 5.0
     if number < 2:
         return -1
     if core.rounds - max(memory.played[oldest], core.forced) > limit:

@@ -157,7 +157,7 @@ def observe(policy: Any, memory: Memory, arms: int, reward: float, second: int, 
             again = True
     if due:
         sd = learned_noise(policy, memory)
-        if sd > 1.4 * scale.noise_at_start or sd < 0.25 * scale.noise_at_start:
+        if sd > 1.4 * scale.noise_at_start or sd < (0.5 if policy.parts & 32768 else 0.25) * scale.noise_at_start:
             noise.sd = sd
             again = True
         elif abs(sd - noise.sd) > 0.03 * noise.sd:

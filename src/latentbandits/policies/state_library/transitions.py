@@ -31,6 +31,16 @@ def staying(policy: Any, memory: Memory, slot: int) -> float:
 
 
 @kernel
+def unseen_mass(policy: Any, memory: Memory, slot: int) -> float:
+    """Return the mass of new states, in entries."""
+    particle = memory.particles[slot]
+    unseen = policy.novelty + particle.singles
+    if policy.parts & 131072:
+        unseen += particle.entries * (particle.recalls - particle.right) / (particle.right + 10.0)
+    return float(unseen)
+
+
+@kernel
 def aged(policy: Any, memory: Memory, slot: int, now: int) -> float:
     """Return the probability that a particle's state changes at its present age, as states of that age did.
 
@@ -81,7 +91,7 @@ def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
     """
     particle = memory.particles[slot]
     state = memory.states[slot, particle.here]
-    unseen = policy.novelty + particle.singles
+    unseen = unseen_mass(policy, memory, slot)
     flat = 1.0 / (unseen + particle.entries - state.entered)
     counted = particle.odds / (state.left + _BACKOFF)
     share = 1.0 / (1.0 + particle.odds)
@@ -112,7 +122,7 @@ def update_odds(policy: Any, memory: Memory, slot: int, to: int) -> None:
     """
     particle = memory.particles[slot]
     z = particle.here
-    unseen = policy.novelty + particle.singles
+    unseen = unseen_mass(policy, memory, slot)
     fresh = to == particle.known
     flat = unseen if fresh else memory.states[slot, to].entered
     flat /= unseen + particle.entries - memory.states[slot, z].entered
