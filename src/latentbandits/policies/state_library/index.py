@@ -13,11 +13,39 @@ _RARE = 0.002  # below this probability of a change, what may follow it is left 
 
 
 @kernel
+def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
+    """Add to the values what is expected if the state has changed, by the heaviest particle.
+
+    One round after the latest that was learned: p(k) as after a single change, see `transitions.set_leaving`. Several rounds after it, where
+    rewards are late or lost, the state may have changed more than once: p(k) is the share of all rounds that were spent in k
+    """
+    slot = memory.core[0].best
+    best = memory.particles[slot]
+    z, by_entry, by_move = best.here, best.by_entry, best.by_move
+    once = memory.core[0].asked - memory.core[0].front <= 1
+    total = 0.0
+    for k in range(best.known):
+        total += memory.states[slot, k].spent
+    for k in range(best.known):
+        if not once:
+            chance = memory.states[slot, k].spent / total
+        elif k != z:
+            chance = by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k]
+        else:
+            continue
+        for arm in range(policy.arms):
+            choice.offers[arm].value += (1.0 - stay) * chance * memory.means[slot, k, arm].average
+    if once:
+        for arm in range(policy.arms):
+            choice.offers[arm].value += (1.0 - stay) * best.novel * memory.scale[0].centre
+
+
+@kernel
 def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     """Write every arm's expected reward as its value, and that plus the optimism as its index.
 
     value(arm) = stay * sum over particles of weight * mean in its present state
-               + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        p, k: of the heaviest particle
+               + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        see `add_others`
     index(arm) = value(arm) + optimism * stay * sum over particles of weight * deviation
     """
     offers = choice.offers
@@ -33,34 +61,9 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
         for arm in range(policy.arms):
             offers[arm].value += weight * memory.means[slot, z, arm].average
             n = memory.means[slot, z, arm].count
-            if policy.parts & 64:
-                n = min(n + int(memory.pending[arm]), CAP)
-            offers[arm].index += weight * memory.deviation[n]
-    delay = memory.core[0].delay
-    if policy.parts & 16384 and delay > 0.5:
-        slot = memory.core[0].best
-        same = math.pow(staying(policy, memory, slot), delay)
-        known = memory.particles[slot].known
-        total = 0.0
-        for k in range(known):
-            total += memory.states[slot, k].spent
-        for arm in range(policy.arms):
-            average = 0.0
-            for k in range(known):
-                average += memory.states[slot, k].spent * memory.means[slot, k, arm].average
-            offers[arm].value = same * offers[arm].value + (1.0 - same) * stay * average / max(total, 1.0)
-            offers[arm].index *= same
+            offers[arm].index += weight * memory.deviation[min(n + memory.pending[arm], CAP)]
     if stay < 1.0:
-        slot = memory.core[0].best
-        best = memory.particles[slot]
-        z, by_entry, by_move = best.here, best.by_entry, best.by_move
-        for k in range(best.known):
-            if k != z:
-                chance = (1.0 - stay) * (by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k])
-                for arm in range(policy.arms):
-                    offers[arm].value += chance * memory.means[slot, k, arm].average
-        for arm in range(policy.arms):
-            offers[arm].value += (1.0 - stay) * best.novel * memory.scale[0].centre
+        add_others(policy, memory, stay, choice)
     for arm in range(policy.arms):
         offers[arm].index = offers[arm].value + policy.optimism * offers[arm].index
 
@@ -84,9 +87,7 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
     hazard = 1.0 - stay
     state = memory.states[best, z]
     leaving = (state.left + 2.0) / (state.spent + 2.0 / hazard)
-    times = leaving / hazard if policy.parts & 256 else 1.0
-    if policy.parts & 512:
-        times = max(times, 1.0)
+    times = max(leaving / hazard, 1.0)
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
         here = memory.particles[slot].here
@@ -103,12 +104,10 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
                 square = far * far + deviation * deviation
                 price = choice.offers[greedy].value - choice.offers[arm].value
                 useful = worth
-                if policy.parts & 1024 and price > 0.0 and (not policy.parts & 4096 or memory.states[slot, here].entered > 1.0):
+                if price > 0.0 and memory.states[slot, here].entered > 1.0:
                     useful = max(useful, math.sqrt(price / (2.0 * gain * leaving)))
                 value = weight * gain * useful * square / (square + noise)
-                if policy.parts & 64:
-                    value /= 1.0 + memory.pending[arm]
-                choice.offers[arm].index += value
+                choice.offers[arm].index += value / (1.0 + memory.pending[arm])
 
 
 @kernel

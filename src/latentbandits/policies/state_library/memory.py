@@ -12,12 +12,15 @@ HISTORY = 256  # rounds that are learned again when the noise or the range turns
 ONE, OTHERS, ALL = 0, 1, 2
 
 AGES = 64  # ages that are told apart, see `transitions`
+VISITS = 4  # past visits to states that a late reward can belong to
+WAITING = 1024  # rounds whose rewards may be under way
 
 Core = record_type(
-    asked=int,  # rounds chosen so far
-    rounds=int,  # learned from so far
-    delay=float,  # running mean of the rounds that rewards are late
-    now=int,  # the round being learned: an earlier one when the history is learned again
+    asked=int,  # rounds chosen so far: a round is known by this number
+    rounds=int,  # rounds learned from so far
+    told=int,  # the latest round whose rewards have arrived
+    now=int,  # the round being learned, and the latest one learned before it
+    front=int,
     forced=int,  # the round of the last choice made for staleness
     live=int,  # particles in use
     best=int,  # the row of the heaviest
@@ -38,11 +41,9 @@ Particle = record_type(
     lineage=int,  # equal for particles whose libraries have the same states
     stays=float,  # rounds in which the state stayed, and in which it changed
     changes=float,
-    changed=int,  # round of the last change
+    changed=int,  # round of the last change, and the latest one known to be before it
+    until=int,
     outliers=float,  # rewards that were taken for outliers
-    recaller=int,  # the arm whose reward recalled the present state, -1 if none did or it was checked
-    recalls=float,  # recalled states that were checked, and those that proved right
-    right=float,
     ageing=float,  # odds of a hazard that depends on the age of the state, against one that does not
     entries=float,  # into all states
     singles=float,  # states entered once
@@ -52,6 +53,7 @@ Particle = record_type(
     novel=float,
 )
 State = record_type(entered=float, left=float, spent=float)  # how often, and the rounds spent there
+Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
 Mean = record_type(average=float, count=int)  # of rewards
 Gaussian = record_type(
     precision=float,  # 1 / (2 variance) of a reward
@@ -69,6 +71,7 @@ Lag = record_type(
 Observation = record_type(
     first=int,  # arm and mean reward of the first unit, or of all if they played the same
     reward=float,
+    number=int,  # of the round
     second=int,  # those of the other units; -1 if all played the same
     other=float,
     u=float,  # uniform on (0, 1), for the pruning
@@ -88,9 +91,11 @@ class Memory(NamedTuple):
     means : per particle, state and arm, the posterior mean and the number of rewards behind it
     moves : per particle, how often one state followed another
     slots : rows of particles; the first ``core.live`` of them are in use
+    visits : per particle, the states before the present one, the latest first
     ended, reached : per particle and age, how many states ended at it, and lasted until it
     played : the round in which each arm was played last
-    pending : rewards of each arm that are still to arrive
+    pending : rewards of each arm that are under way: of rounds after ``core.told``
+    waiting : arms of the first unit and of the others in the last rounds
     gaussians : per group of units (ONE, OTHERS, ALL) and number of rewards behind a mean
     deviation : of a mean, by the number of rewards behind it
     lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
@@ -108,10 +113,12 @@ class Memory(NamedTuple):
     means: np.ndarray
     moves: np.ndarray
     slots: np.ndarray
+    visits: np.ndarray
     ended: np.ndarray
     reached: np.ndarray
     played: np.ndarray
     pending: np.ndarray
+    waiting: np.ndarray
     gaussians: np.ndarray
     deviation: np.ndarray
     lag: np.ndarray

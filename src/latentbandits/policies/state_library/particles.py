@@ -11,14 +11,16 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import discrete
-from latentbandits.policies.state_library.memory import AGES, ALL, CAP, ONE, OTHERS, Memory
+from latentbandits.policies.state_library.memory import AGES, ALL, CAP, ONE, OTHERS, VISITS, Memory
 from latentbandits.policies.state_library.transitions import change, clear, hazard, set_leaving, update_ageing
 
+_ROOT = math.sqrt(2.0 * math.pi)
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
 _RESTLESS = 0.02  # weight at first of the particle that expects a change in every other round
-OUTLIER = -1  # where a branch goes whose reward is an outlier: it stays
+# Where a branch goes that does not change its state: the reward is an outlier, it belongs to the present state, or to one before it
+OUTLIER, HERE, BEFORE = -1, -2, -3
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
 
 
@@ -57,7 +59,7 @@ def set_gaussians(policy: Any, memory: Memory) -> None:
 
 @kernel
 def begin(policy: Any, memory: Memory) -> None:
-    """Start with one particle whose library has one state that nothing is known about."""
+    """Start with two particles whose libraries have one state that nothing is known about; one of them expects many changes."""
     core = memory.core[0]
     for i in range(policy.particles):
         memory.slots[i] = i
@@ -75,12 +77,13 @@ def begin(policy: Any, memory: Memory) -> None:
     particle.entries = 1.0
     particle.singles = 1.0
     particle.odds = policy.structure
-    particle.changed = 0
+    particle.changed = core.front
+    particle.until = core.front
+    for i in range(VISITS):
+        memory.visits[0, i].state = -1
+        memory.visits[0, i].began = 0
     particle.outliers = 0.0
     particle.ageing = policy.structure
-    particle.recaller = -1
-    particle.recalls = 0.0
-    particle.right = 0.0
     for i in range(AGES):
         memory.ended[0, i] = 0
         memory.reached[0, i] = 0
@@ -88,13 +91,13 @@ def begin(policy: Any, memory: Memory) -> None:
     memory.states[0, 0].entered = 1.0
     set_leaving(policy, memory, 0)
     set_gaussians(policy, memory)
-    if policy.parts & 32768:
-        copy(policy, memory, 0, 1)
-        core.live = core.lineages = 2
-        memory.particles[0].weight = 1.0 - _RESTLESS
-        memory.particles[1].weight = _RESTLESS
-        memory.particles[1].lineage = 2
-        memory.particles[1].changes = policy.stay_prior
+    copy(policy, memory, 0, 1)
+    core.live = core.lineages = 2
+    particle.weight = 1.0 - _RESTLESS
+    restless = memory.particles[1]
+    restless.weight = _RESTLESS
+    restless.lineage = 2
+    restless.changes = policy.stay_prior
 
 
 @kernel
@@ -104,6 +107,8 @@ def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
     for i in range(AGES):
         memory.ended[new, i] = memory.ended[old, i]
         memory.reached[new, i] = memory.reached[old, i]
+    for i in range(VISITS):
+        memory.visits[new, i] = memory.visits[old, i]
     known = memory.particles[old].known
     for k in range(known):
         memory.states[new, k] = memory.states[old, k]
@@ -114,34 +119,14 @@ def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
 
 
 @kernel
-def add(memory: Memory, slot: int, arm: int, reward: float, group: int, units: int) -> None:
-    """Add the mean reward of a group of units to a particle's present state.
+def add(memory: Memory, slot: int, k: int, arm: int, reward: float, group: int, units: int) -> None:
+    """Add the mean reward of a group of units to a state of a particle.
 
     mean <- mean + gain[n] * (reward - mean);  n <- min(n + units, CAP)
     """
-    mean = memory.means[slot, memory.particles[slot].here, arm]
+    mean = memory.means[slot, k, arm]
     mean.average += (reward - mean.average) * memory.gaussians[group, mean.count].gain
     mean.count = min(mean.count + units, CAP)
-
-
-@kernel
-def check_recall(policy: Any, memory: Memory, slot: int, arm: int, reward: float, group: int) -> None:
-    """Count whether what was remembered of a state proved right, by the first reward of another arm than the one that recalled it."""
-    particle = memory.particles[slot]
-    if particle.changed == memory.core[0].now:
-        particle.recaller = arm if memory.means[slot, particle.here, arm].count > 0 else -1
-        return
-    mean = memory.means[slot, particle.here, arm]
-    if particle.recaller < 0 or particle.recaller == arm or mean.count == 0:
-        return
-    particle.recaller = -1
-    fit, blank = memory.gaussians[group, mean.count], memory.gaussians[group, 0]
-    far, off = reward - mean.average, reward - memory.scale[0].centre
-    better = math.log(fit.height / blank.height) - far * far * fit.precision + off * off * blank.precision
-    if abs(better) > 1.0:
-        particle.recalls += 1.0
-        particle.right += 1.0 if better > 0.0 else 0.0
-        set_leaving(policy, memory, slot)
 
 
 @kernel
@@ -249,12 +234,25 @@ def prune(
 
 
 @kernel
+def outlying(memory: Memory, slot: int, second: int) -> float:
+    """Return the likelihood of an outlier: anywhere in the range, as frequent as outliers have been; on the scale of `fit`.
+
+    sqrt(2 pi) / (high - low) * (outliers + 0.01) / (rounds + 100)
+    """
+    particle = memory.particles[slot]
+    even = _ROOT / (memory.scale[0].high - memory.scale[0].low)
+    share = (particle.outliers + 0.01) / (particle.stays + particle.changes + 100.0)
+    return float(share * even * even if second >= 0 else share * even)
+
+
+@kernel
 def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
     """Weigh all branches of all particles, given the rewards of one arm or (`second` is not -1) two; returns their number.
 
     weight * stay              * fit(reward, mean in z)     the state z stays
     weight * (1 - stay) * p(k) * fit(reward, mean in k)     it changes to k
     weight * (1 - stay) * p(new) * fit(reward, centre)      it changes to a new state
+    weight * stay * outlying                                the state stays, and the reward is an outlier
     fit(reward, mean) = exp(-(reward - mean)^2 / (2 variance)) / sqrt(variance), see `set_gaussians`, and p in `set_leaving`
     """
     centre = memory.scale[0].centre
@@ -264,6 +262,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         far = other - centre
         fit = memory.gaussians[OTHERS, 0]
         unseen *= fit.height * decay(min(far * far * fit.precision, _LEAST))
+    outliers = not discrete(memory.noise[0])
     number = 0
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
@@ -302,16 +301,92 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         memory.to[number] = known
         memory.chance[number] = going * particle.novel * unseen
         number += 1
-        if policy.parts & 8 and not discrete(memory.noise[0]):
-            width = 2.5066 / (memory.scale[0].high - memory.scale[0].low)  # heights lack 1/sqrt(2 pi)
-            rounds = particle.stays + particle.changes
+        if outliers:
             memory.parent[number] = slot
             memory.to[number] = OUTLIER
-            memory.chance[number] = staying_weight * width * (particle.outliers + 0.01) / (rounds + 100.0)
-            if second >= 0:
-                memory.chance[number] *= width
+            memory.chance[number] = staying_weight * outlying(memory, slot, second)
             number += 1
     return number
+
+
+@kernel
+def fit(memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float) -> float:
+    """Return how well a state of a particle explains the rewards of one arm or two; k = -1 for a state that nothing is known about."""
+    blank = k < 0
+    mean = memory.means[slot, max(k, 0), first]
+    table = memory.gaussians[group, 0 if blank else mean.count]
+    far = reward - (memory.scale[0].centre if blank else mean.average)
+    like = table.height * decay(min(far * far * table.precision, _LEAST))
+    if second >= 0:
+        mean = memory.means[slot, max(k, 0), second]
+        table = memory.gaussians[OTHERS, 0 if blank else mean.count]
+        far = other - (memory.scale[0].centre if blank else mean.average)
+        like *= table.height * decay(min(far * far * table.precision, _LEAST))
+    return float(like)
+
+
+@kernel
+def state_then(memory: Memory, slot: int, now: int) -> int:
+    """Return the state in which a particle believes to have been in a round before the last change; -1 if it has forgotten."""
+    for i in range(VISITS):
+        visit = memory.visits[slot, i]
+        if now >= visit.began:
+            return int(visit.state)
+    return -1
+
+
+@kernel
+def branch_late(policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
+    """Weigh all branches of all particles, given rewards of a round before the latest; returns their number.
+
+    The round belongs to the present state or to an earlier one. When exactly the state changed is uncertain: after the round `until`, and
+    at `changed` at the latest. A round in between is in either state, and a particle branches::
+
+        weight * (changed - now) / (changed - until) * fit(reward, mean in the state before)
+        weight * (now - until) / (changed - until) * fit(reward, mean in the present one)       and the state changed by now
+    """
+    now = memory.core[0].now
+    outliers = not discrete(memory.noise[0])
+    number = 0
+    for i in range(memory.core[0].live):
+        slot = memory.slots[i]
+        particle = memory.particles[slot]
+        here, weight = 1.0 if now >= particle.changed else 0.0, particle.weight
+        if particle.until < now < particle.changed:
+            here = (now - particle.until) / (particle.changed - particle.until)
+        if here > 0.0:
+            memory.parent[number] = slot
+            memory.to[number] = HERE
+            memory.chance[number] = weight * here * fit(
+                memory, slot, particle.here, first, reward, group, second, other
+            )
+            number += 1
+        if here < 1.0:
+            k = state_then(memory, slot, now)
+            memory.parent[number] = slot
+            memory.to[number] = BEFORE
+            memory.chance[number] = weight * (1.0 - here) * fit(memory, slot, k, first, reward, group, second, other)
+            number += 1
+        if outliers:
+            memory.parent[number] = slot
+            memory.to[number] = OUTLIER
+            memory.chance[number] = weight * outlying(memory, slot, second)
+            number += 1
+    return number
+
+
+@kernel
+def settle_late(memory: Memory, slot: int, to: int) -> int:
+    """Note what a branch says about the moment of the last change; returns the state that the reward belongs to, or -1."""
+    now, particle = memory.core[0].now, memory.particles[slot]
+    if to == OUTLIER:
+        particle.outliers += 1.0
+        return -1
+    if to == HERE:
+        particle.changed = min(particle.changed, now)
+        return int(particle.here)
+    particle.until = max(particle.until, now)
+    return state_then(memory, slot, now)
 
 
 @kernel
@@ -345,34 +420,51 @@ def place(policy: Any, memory: Memory, kept: int, total: float) -> None:
 
 
 @kernel
+def settle(policy: Any, memory: Memory, slot: int, to: int) -> int:
+    """Let a particle go where its branch leads; returns the state that the reward belongs to, -1 if it is an outlier."""
+    core, particle = memory.core[0], memory.particles[slot]
+    rounds = core.now - core.front
+    z = particle.here
+    changed = to != OUTLIER and to != z
+    if rounds == 1:
+        update_ageing(policy, memory, slot, changed)
+    particle.stays += rounds - 1 if changed else rounds
+    memory.states[slot, z].spent += rounds - 1 if changed else rounds
+    if to == OUTLIER:
+        particle.outliers += 1.0
+        return -1
+    if changed:
+        change(policy, memory, slot, to)
+        memory.states[slot, particle.here].spent += 1.0
+    return int(particle.here)
+
+
+@kernel
 def advance(policy: Any, memory: Memory, first: int, reward: float, second: int, other: float, u: float) -> None:
-    """Advance all particles by one round in which an arm (or two) gave a reward; `u` is uniform on (0, 1)."""
+    """Advance all particles by one round in which an arm (or two) gave a reward; `u` is uniform on (0, 1).
+
+    A reward of an earlier round than the latest belongs to the state that each particle believes was there then.
+    """
     core = memory.core[0]
     group = ONE if policy.units == 1 or second >= 0 else ALL
-    number = branch(policy, memory, first, reward, group, second, other)
+    late = core.now <= core.front
+    if late:
+        number = branch_late(policy, memory, first, reward, group, second, other)
+    else:
+        number = branch(policy, memory, first, reward, group, second, other)
     kept, total = prune(
         memory.chance, memory.parent, memory.to, memory.heavy, number, policy.particles, policy.floor, u
     )
     place(policy, memory, kept, total)
     for i in range(kept):
-        slot = memory.slot[i]
-        update_ageing(policy, memory, slot, memory.to[i] != memory.particles[slot].here and memory.to[i] != OUTLIER)
-        if memory.to[i] == OUTLIER:
-            memory.particles[slot].stays += 1.0
-            memory.particles[slot].outliers += 1.0
+        slot, to = memory.slot[i], memory.to[i]
+        if late or to == memory.particles[slot].here or to == OUTLIER:
             memory.slot[i] = -1
-            continue
-        if memory.to[i] == memory.particles[slot].here:
-            memory.particles[slot].stays += 1.0
-            memory.slot[i] = -1
-        else:
-            change(policy, memory, slot, memory.to[i])
-        memory.states[slot, memory.particles[slot].here].spent += 1.0
-        if policy.parts & 131072:
-            check_recall(policy, memory, slot, first, reward, group)
-        add(memory, slot, first, reward, group, 1 if group == ONE else policy.units)
-        if second >= 0:
-            add(memory, slot, second, other, OTHERS, policy.units - 1)
+        k = settle_late(memory, slot, to) if late else settle(policy, memory, slot, to)
+        if k >= 0:
+            add(memory, slot, k, first, reward, group, 1 if group == ONE else policy.units)
+            if second >= 0:
+                add(memory, slot, k, second, other, OTHERS, policy.units - 1)
     # Particles that have just changed may have become similar to others; of the rest one is looked at in turn
     for i in range(kept):
         if memory.slot[i] >= 0 and position(memory, memory.slot[i]) < core.live:
@@ -380,6 +472,7 @@ def advance(policy: Any, memory: Memory, first: int, reward: float, second: int,
     if core.live > 1:
         core.turn += 1
         merge(policy, memory, memory.slots[core.turn % core.live])
+    core.front = max(core.front, core.now)
     best = 0.0
     for i in range(core.live):
         slot = memory.slots[i]

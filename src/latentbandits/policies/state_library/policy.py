@@ -26,6 +26,9 @@ from latentbandits.policies.state_library.memory import (
     Particle,
     Scale,
     State,
+    Visit,
+    VISITS,
+    WAITING,
 )
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.scale import NARROW, WIDE, count_difference, observe, set_range, within_reach
@@ -34,8 +37,7 @@ from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, trai
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
 
-_LATE = 0.5  # rounds; beyond it rewards count as late
-_DELAY_PACE = 0.05
+_CALM = 5.0  # times that, as long as the state has never changed
 _NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
 
 
@@ -52,14 +54,14 @@ def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
             oldest = arm
     number = available(choice)
     limit = number * max(float(policy.patience), _NET * core.rounds)
-    if policy.parts & 65536 and memory.particles[core.best].known == 1:
-        limit *= 5.0
+    if memory.particles[core.best].known == 1:
+        limit *= _CALM
     if number < 2:
         return -1
     if core.rounds - max(memory.played[oldest], core.forced) > limit:
         return int(oldest)
     limit = number * max(float(policy.patience), policy.patience * math.sqrt(core.rounds / 1500.0))
-    if policy.parts & 16 and core.rounds - max(memory.played[oldest], core.forced) > limit:
+    if core.rounds - max(memory.played[oldest], core.forced) > limit:
         best = core.best
         for k in range(memory.particles[best].known):
             top, high = -1, -np.inf
@@ -72,21 +74,33 @@ def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
 
 
 @kernel
-def fade_pending(policy: Any, memory: Memory) -> None:
-    """Forget rewards that never arrive."""
-    keep = 1.0 - 0.25 / (1.0 + memory.core[0].delay)
-    for arm in range(policy.arms):
-        memory.pending[arm] *= keep
+def await_rewards(policy: Any, memory: Memory, choice: Choice) -> None:
+    """Note the arms of a choice whose rewards are under way; of very many the oldest are given up."""
+    core = memory.core[0]
+    latest = memory.waiting[core.asked % WAITING]
+    if core.asked - core.told > WAITING:
+        give_up(policy, memory, core.asked - WAITING)
+    latest[0] = choice.arms[0]
+    latest[1] = choice.arms[policy.units - 1]
+    memory.pending[latest[0]] += 1
+    memory.pending[latest[1]] += policy.units - 1
 
 
 @kernel
-def arrived(policy: Any, memory: Memory, choice: Choice) -> None:
-    """Learn how late rewards are."""
+def give_up(policy: Any, memory: Memory, number: int) -> None:
+    """Await the rewards of a round no longer: they have arrived, or later ones have."""
+    latest = memory.waiting[number % WAITING]
+    memory.pending[latest[0]] -= 1
+    memory.pending[latest[1]] -= policy.units - 1
+
+
+@kernel
+def receive(policy: Any, memory: Memory, number: int) -> None:
+    """Await no rewards up to a round."""
     core = memory.core[0]
-    core.delay += _DELAY_PACE * (core.asked - choice.features[1] - core.delay)
-    for unit in range(policy.units):
-        arm = choice.arms[unit]
-        memory.pending[arm] = max(0.0, memory.pending[arm] - 1.0)
+    for i in range(max(core.told, core.asked - WAITING) + 1, number + 1):
+        give_up(policy, memory, i)
+    core.told = max(core.told, number)
 
 
 @kernel
@@ -107,6 +121,7 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
     latest = memory.history[(rounds - 1) % HISTORY]
     latest.first = first
     latest.second = second
+    latest.number = int(choice.features[1])
     latest.reward = within_reach(memory, reward)
     latest.other = within_reach(memory, other)
     latest.u = choice.features[0]
@@ -193,7 +208,6 @@ class StateLibrary(NamedTuple):
     structure: Annotated[float, AtLeast(0)] = 0.05
     levels: Annotated[int, AtLeast(0), Untuned()] = 32
     patience: Annotated[int, AtLeast(1)] = 150
-    parts: Annotated[int, AtLeast(0), Untuned()] = 65535
 
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
@@ -229,10 +243,12 @@ class StateLibrary(NamedTuple):
             means=np.zeros((n, m, k), Mean),
             moves=np.zeros((n, m, m), np.int32),
             slots=np.zeros(n, np.int64),
+            visits=np.zeros((n, VISITS), Visit),
             ended=np.zeros((n, AGES), np.int32),
             reached=np.zeros((n, AGES), np.int32),
             played=np.zeros(k, np.int64),
-            pending=np.zeros(k),
+            pending=np.zeros(k, np.int64),
+            waiting=np.zeros((WAITING, 2), np.int64),
             gaussians=np.zeros((3, CAP + 1), Gaussian),
             deviation=np.zeros(CAP + 1),
             lag=np.zeros(1, Lag),
@@ -263,24 +279,23 @@ class StateLibrary(NamedTuple):
         choice.features[0] = uniform(random)
         core.asked += 1
         choice.features[1] = core.asked
-        fade_pending(self, memory)
         choice.note[WHY] = 0
         if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
-            greedy = pick = nth_available(choice, (core.asked - 1 if self.parts & 64 else core.rounds) % available(choice))
+            greedy = pick = nth_available(choice, (core.asked - 1) % available(choice))
             choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
             for arm in range(self.arms):
                 choice.features[2 + arm] = np.nan
                 choice.offers[arm].value = choice.offers[arm].index = np.nan
         else:
             stay = staying(self, memory, core.best)
-            expect(self, memory, 1.0 - hazard(self, memory, core.best, core.rounds + 1), choice)
+            expect(self, memory, 1.0 - hazard(self, memory, core.best, core.asked), choice)
             for arm in range(self.arms):
                 choice.features[2 + arm] = choice.offers[arm].value
             greedy = highest_value(choice)
             hopeful = highest(choice)
             if core.live > 1:
                 add_tests(self, memory, stay, greedy, choice)
-            if memory.lag[0].blend < 1.0 and not (self.parts & 64 and core.delay > _LATE):
+            if memory.lag[0].blend < 1.0 and core.asked == core.told + 1:
                 blend_lag(self, memory, choice)
                 greedy = highest_value(choice)
             pick = highest(choice)
@@ -294,14 +309,15 @@ class StateLibrary(NamedTuple):
         choice.arms[0] = pick
         for unit in range(1, self.units):
             choice.arms[unit] = greedy
-        for unit in range(self.units):
-            memory.pending[choice.arms[unit]] += 1.0
+        await_rewards(self, memory, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn noise and range, weigh the lag model, and advance all particles."""
         core = memory.core[0]
         core.rounds += 1
-        arrived(self, memory, choice)
+        number = int(choice.features[1])
+        in_turn = number == core.asked == core.told + 1
+        receive(self, memory, number)
         due = count_difference(self, memory, choice, rewards)
         remember(self, memory, choice, rewards)
         start = core.rounds
@@ -310,15 +326,16 @@ class StateLibrary(NamedTuple):
         news = observe(self, memory, available(choice), latest.reward, latest.second, latest.other, due)
         if news:
             start = max(1, start - HISTORY + 1)
+            core.front = memory.history[(start - 1) % HISTORY].number - 1
             begin(self, memory)
             lag.reset(self, memory)
         elif memory.noise[0].sd == 0.0:
             return
-        elif self.levels > 0 and memory.lag[0].arm >= 0 and not math.isnan(by_library) and not (self.parts & 64 and core.delay > _LATE):
+        elif self.levels > 0 and memory.lag[0].arm >= 0 and in_turn and not math.isnan(by_library):
             lag.weigh(memory, latest.first, latest.reward, by_library)
-        for now in range(start, core.rounds + 1):
-            core.now = now
-            seen = memory.history[(now - 1) % HISTORY]
+        for i in range(start, core.rounds + 1):
+            seen = memory.history[(i - 1) % HISTORY]
+            core.now = seen.number
             first, second, reward, other = seen.first, seen.second, seen.reward, seen.other
             advance(self, memory, first, reward, second, other, seen.u)
             if self.levels > 0:

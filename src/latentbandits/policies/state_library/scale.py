@@ -54,8 +54,7 @@ def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.nd
     if policy.units > 1:
         return bool(choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1]))
     due = noise.last_arm == arm and count_pair(noise, rewards[0] - noise.last_reward)
-    if policy.parts & 1:
-        fade(noise)
+    fade(noise)
     # The second row keeps the reward before the last one, if all three have the same arm
     earlier = memory.noise[1]
     if noise.last_arm == arm:
@@ -82,9 +81,9 @@ def learned_noise(policy: Any, memory: Memory) -> float:
         return float(max(estimate(noise, expected, _NOISE_PAIRS), _LEAST_NOISE * width))
     if not discrete(noise):
         plain = math.sqrt(0.5 * noise.squares / noise.pairs)
-        if policy.parts & 2 and advantage(noise, plain) < 3.0:
+        if advantage(noise, plain) < 3.0:
             raw = plain
-        if policy.parts & 4 and policy.units == 1 and earlier.pairs >= 32 and earlier.largest > 0.0:
+        if earlier.pairs >= 32 and earlier.largest > 0.0:
             other = estimate(earlier, 0.0, 0.0)
             ones, twos = larger(noise, 4.0 * raw), larger(earlier, 4.0 * raw)
             if other < 0.6 * raw:
@@ -93,8 +92,8 @@ def learned_noise(policy: Any, memory: Memory) -> float:
                 raw = plain
     pairs = float(noise.pairs)
     sd = math.exp((pairs * math.log(raw) + _NOISE_PAIRS * math.log(expected)) / (pairs + _NOISE_PAIRS))
-    if policy.parts & 32 and not discrete(noise):
-        sd *= 1.0 + (1.0 if policy.parts & 8192 else 0.5) / math.sqrt(pairs + 4.0)
+    if not discrete(noise):
+        sd *= 1.0 + 0.5 / math.sqrt(pairs + 4.0)
     return float(max(sd, _LEAST_NOISE * width))
 
 
@@ -151,13 +150,13 @@ def observe(policy: Any, memory: Memory, arms: int, reward: float, second: int, 
             set_range(memory, scale.low, high + _WIDEN * (high - scale.low))
         if low < scale.low:
             set_range(memory, low - _WIDEN * (scale.high - low), scale.high)
-        if policy.parts & 128 and memory.core[0].rounds > HISTORY:
+        if memory.core[0].rounds > HISTORY:
             rebase(policy, memory, centre, spread)
         else:
             again = True
     if due:
         sd = learned_noise(policy, memory)
-        if sd > 1.4 * scale.noise_at_start or sd < (0.5 if policy.parts & 32768 else 0.25) * scale.noise_at_start:
+        if sd > 1.4 * scale.noise_at_start or sd < 0.5 * scale.noise_at_start:
             noise.sd = sd
             again = True
         elif abs(sd - noise.sd) > 0.03 * noise.sd:

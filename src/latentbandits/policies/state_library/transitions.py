@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.memory import AGES, Memory
+from latentbandits.policies.state_library.memory import AGES, VISITS, Memory
 
 _BACKOFF = 1.0  # weight of the entry counts in the learned transitions
 _MOST_ODDS = 1000.0
@@ -31,16 +31,6 @@ def staying(policy: Any, memory: Memory, slot: int) -> float:
 
 
 @kernel
-def unseen_mass(policy: Any, memory: Memory, slot: int) -> float:
-    """Return the mass of new states, in entries."""
-    particle = memory.particles[slot]
-    unseen = policy.novelty + particle.singles
-    if policy.parts & 131072:
-        unseen += particle.entries * (particle.recalls - particle.right) / (particle.right + 10.0)
-    return float(unseen)
-
-
-@kernel
 def aged(policy: Any, memory: Memory, slot: int, now: int) -> float:
     """Return the probability that a particle's state changes at its present age, as states of that age did.
 
@@ -57,12 +47,17 @@ def aged(policy: Any, memory: Memory, slot: int, now: int) -> float:
 
 @kernel
 def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
-    """Return the probability that a particle's state changes in a round."""
-    constant = 1.0 - staying(policy, memory, slot)
+    """Return the probability that a particle's state has changed between the latest round learned and another.
+
+    One round later two models are averaged by their odds: a hazard that is always the same, and one that depends on the age of the state.
+    Several rounds later, where rewards are late or lost: 1 - stay^rounds
+    """
+    stay = staying(policy, memory, slot)
+    rounds = now - memory.core[0].front
+    if rounds > 1:
+        return float(1.0 - stay**rounds)
     odds = memory.particles[slot].ageing
-    if not policy.parts & 2048:
-        return constant
-    return float((constant + odds * aged(policy, memory, slot, now)) / (1.0 + odds))
+    return float((1.0 - stay + odds * aged(policy, memory, slot, now)) / (1.0 + odds))
 
 
 @kernel
@@ -91,7 +86,7 @@ def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
     """
     particle = memory.particles[slot]
     state = memory.states[slot, particle.here]
-    unseen = unseen_mass(policy, memory, slot)
+    unseen = policy.novelty + particle.singles
     flat = 1.0 / (unseen + particle.entries - state.entered)
     counted = particle.odds / (state.left + _BACKOFF)
     share = 1.0 / (1.0 + particle.odds)
@@ -122,7 +117,7 @@ def update_odds(policy: Any, memory: Memory, slot: int, to: int) -> None:
     """
     particle = memory.particles[slot]
     z = particle.here
-    unseen = unseen_mass(policy, memory, slot)
+    unseen = policy.novelty + particle.singles
     fresh = to == particle.known
     flat = unseen if fresh else memory.states[slot, to].entered
     flat /= unseen + particle.entries - memory.states[slot, z].entered
@@ -148,10 +143,27 @@ def new_state(policy: Any, memory: Memory, slot: int) -> int:
         particle.singles -= 1.0 if entered == 1.0 else 0.0
         for k in range(particle.known):
             memory.states[slot, k].left -= memory.moves[slot, k, to]
+        for i in range(VISITS):
+            if memory.visits[slot, i].state == to:
+                memory.visits[slot, i].state = -1
     clear(policy, memory, slot, to)
     memory.core[0].lineages += 1
     particle.lineage = memory.core[0].lineages
     return int(to)
+
+
+@kernel
+def end_visit(memory: Memory, slot: int) -> None:
+    """Count the age at which the present state ends, and remember the visit for rewards that arrive late."""
+    particle = memory.particles[slot]
+    age = _AGE[min(memory.core[0].now - particle.changed, _OLDEST)]
+    memory.ended[slot, age] += 1
+    for i in range(age + 1):
+        memory.reached[slot, i] += 1
+    for i in range(VISITS - 1, 0, -1):
+        memory.visits[slot, i] = memory.visits[slot, i - 1]
+    memory.visits[slot, 0].state = particle.here
+    memory.visits[slot, 0].began = particle.changed
 
 
 @kernel
@@ -161,10 +173,7 @@ def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
     z = particle.here
     fresh = to == particle.known
     update_odds(policy, memory, slot, to)
-    age = _AGE[min(memory.core[0].now - particle.changed, _OLDEST)]
-    memory.ended[slot, age] += 1
-    for i in range(age + 1):
-        memory.reached[slot, i] += 1
+    end_visit(memory, slot)
     if fresh:
         to = new_state(policy, memory, slot)
     state = memory.states[slot, to]
@@ -175,5 +184,6 @@ def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
     particle.entries += 1.0
     particle.changes += 1.0
     particle.changed = memory.core[0].now
+    particle.until = memory.core[0].front
     particle.here = to
     set_leaving(policy, memory, slot)
