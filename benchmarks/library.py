@@ -87,7 +87,7 @@ def main() -> None:
         places = {name: place for name, place in places.items() if any(word in name for word in given.worlds)}
     before = dict(np.load(given.against)) if given.against else {}
     made = measure(places, policies, given.draws, given.seed)
-    np.savez(given.file, **made)
+    np.savez(given.file, **made)  # type: ignore[arg-type]
     print(describe(made, before))
 
 

@@ -91,20 +91,24 @@ def fade(noise: Any) -> None:
 
 
 @kernel
-def discrete(noise: Any) -> bool:
+def few_values(noise: Any) -> bool:
     """Return whether rewards have a few values only, such as 0 and 1: many differences are zero."""
     return bool(noise.ties > 0.05 * noise.pairs)
 
 
 @kernel
 def advantage(noise: Any, plain: float) -> float:
-    """Return by how much (log likelihood) the mixture explains the differences better than noise alone."""
+    """Return by how much (log likelihood) the mixture that was estimated last explains the differences better than noise alone.
+
+    sum over differences of log(share * half-normal(noise) + (1 - share) / largest) - log half-normal(plain)
+    """
     sd, share = noise.raw, noise.share
+    rest = (1.0 - share) * math.sqrt(math.pi) / noise.largest
     total = 0.0
     size = noise.first * math.exp(_LOG_RATIO * (noise.low - _MIDDLE + 0.5))
     for place in range(noise.low, noise.high + 1):
         if noise.bins[place] > 0:
-            like = share / sd * math.exp(-0.25 * (size / sd) * (size / sd)) + (1.0 - share) * math.sqrt(math.pi) / noise.largest
+            like = share / sd * math.exp(-0.25 * (size / sd) * (size / sd)) + rest
             alone = -0.25 * (size / plain) * (size / plain) - math.log(plain)
             total += noise.bins[place] * (math.log(like) - alone)
         size *= _RATIO
@@ -120,7 +124,7 @@ def larger(noise: Any, than: float) -> float:
         if size > than:
             count += noise.bins[place]
         size *= _RATIO
-    return count / noise.pairs
+    return float(count / noise.pairs)
 
 
 @kernel
@@ -129,7 +133,7 @@ def estimate(noise: Any, expected: float, weight: float) -> float:
     pairs = float(noise.pairs)
     if noise.largest == 0.0:  # ties alone: the more of them, the less noise
         return float(expected * min(1.0, _FEW / max(pairs, 1.0)))
-    if noise.ties > 0.05 * pairs:  # rewards of a few values, such as 0 and 1
+    if few_values(noise):
         raw = math.sqrt(0.5 * noise.squares / pairs)
         if noise.low == noise.high and noise.ties < 0.95 * pairs:  # of two values: mostly about equally frequent
             raw = max(raw, _TWO_VALUES * noise.largest)

@@ -6,7 +6,6 @@ from typing import Any
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.memory import CAP, Memory
-from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Choice
 
 _RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
@@ -16,8 +15,8 @@ _RARE = 0.002  # below this probability of a change, what may follow it is left 
 def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     """Add to the values what is expected if the state has changed, by the heaviest particle.
 
-    One round after the latest that was learned: p(k) as after a single change, see `transitions.set_leaving`. Several rounds after it, where
-    rewards are late or lost, the state may have changed more than once: p(k) is the share of all rounds that were spent in k
+    One round after the latest that was learned: p(k) as after a single change, see `transitions.set_leaving`. Several rounds after it,
+    where rewards are late or lost, the state may have changed more than once: p(k) is the share of all rounds that were spent in k
     """
     slot = memory.core[0].best
     best = memory.particles[slot]

@@ -12,11 +12,14 @@ from latentbandits.policies.arms import available, highest, highest_value, nth_a
 from latentbandits.policies.growth import corner
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
+from latentbandits.policies.state_library.differences import count_difference
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
 from latentbandits.policies.state_library.memory import (
     AGES,
     CAP,
     HISTORY,
+    VISITS,
+    WAITING,
     Core,
     Gaussian,
     Lag,
@@ -27,80 +30,15 @@ from latentbandits.policies.state_library.memory import (
     Scale,
     State,
     Visit,
-    VISITS,
-    WAITING,
 )
+from latentbandits.policies.state_library.net import stalest
 from latentbandits.policies.state_library.particles import advance, begin
-from latentbandits.policies.state_library.scale import NARROW, WIDE, count_difference, observe, set_range, within_reach
+from latentbandits.policies.state_library.pending import await_rewards, receive
+from latentbandits.policies.state_library.scale import NARROW, WIDE, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, traits
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
-
-_CALM = 5.0  # times that, as long as the state has never changed
-_NET = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
-
-
-@kernel
-def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
-    """Return the available arm that was not played for longest if that is too long ago, else -1.
-
-    Too long: available arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later
-    """
-    core = memory.core[0]
-    oldest = nth_available(choice, 0)
-    for arm in range(oldest + 1, policy.arms):
-        if choice.offers[arm].available and memory.played[arm] < memory.played[oldest]:
-            oldest = arm
-    number = available(choice)
-    limit = number * max(float(policy.patience), _NET * core.rounds)
-    if memory.particles[core.best].known == 1:
-        limit *= _CALM
-    if number < 2:
-        return -1
-    if core.rounds - max(memory.played[oldest], core.forced) > limit:
-        return int(oldest)
-    limit = number * max(float(policy.patience), policy.patience * math.sqrt(core.rounds / 1500.0))
-    if core.rounds - max(memory.played[oldest], core.forced) > limit:
-        best = core.best
-        for k in range(memory.particles[best].known):
-            top, high = -1, -np.inf
-            for arm in range(policy.arms):
-                if choice.offers[arm].available and memory.means[best, k, arm].average > high:
-                    top, high = arm, memory.means[best, k, arm].average
-            if top == oldest:
-                return int(oldest)
-    return -1
-
-
-@kernel
-def await_rewards(policy: Any, memory: Memory, choice: Choice) -> None:
-    """Note the arms of a choice whose rewards are under way; of very many the oldest are given up."""
-    core = memory.core[0]
-    latest = memory.waiting[core.asked % WAITING]
-    if core.asked - core.told > WAITING:
-        give_up(policy, memory, core.asked - WAITING)
-    latest[0] = choice.arms[0]
-    latest[1] = choice.arms[policy.units - 1]
-    memory.pending[latest[0]] += 1
-    memory.pending[latest[1]] += policy.units - 1
-
-
-@kernel
-def give_up(policy: Any, memory: Memory, number: int) -> None:
-    """Await the rewards of a round no longer: they have arrived, or later ones have."""
-    latest = memory.waiting[number % WAITING]
-    memory.pending[latest[0]] -= 1
-    memory.pending[latest[1]] -= policy.units - 1
-
-
-@kernel
-def receive(policy: Any, memory: Memory, number: int) -> None:
-    """Await no rewards up to a round."""
-    core = memory.core[0]
-    for i in range(max(core.told, core.asked - WAITING) + 1, number + 1):
-        give_up(policy, memory, i)
-    core.told = max(core.told, number)
 
 
 @kernel

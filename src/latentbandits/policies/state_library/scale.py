@@ -1,20 +1,16 @@
 """Noise and range: what rewards mean, learned from the rewards themselves unless it is given."""
 
-import math
 from typing import Any
 
-import numpy as np
-
 from latentbandits.compiled import kernel
-from latentbandits.noise import advantage, count_pair, discrete, estimate, fade, larger
+from latentbandits.policies.state_library.differences import learned_noise
 from latentbandits.policies.state_library.memory import HISTORY, Memory
 from latentbandits.policies.state_library.particles import set_gaussians
-from latentbandits.protocols import Choice
 
-# Squares of numbers in between can be divided by; a narrower range counts as empty, and noise is at least this share of a range
-NARROW, WIDE, _LEAST_NOISE = 1e-100, 1e50, 1e-12
-# Before any pair of rewards the noise is this share of the range, and counts as 4 pairs
-_NOISE_SHARE, _NOISE_PAIRS = 0.1, 4.0
+# Squares of numbers in between can be divided by; a narrower range counts as empty
+NARROW, WIDE = 1e-100, 1e50
+# A library is begun again when the noise turns out to be more or less than these multiples of what it was begun with
+_LOUDER, _QUIETER = 1.4, 0.5
 _UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1]
 _OUTSIDE = 4.2  # rewards farther outside the range than this, in units of the noise, widen it
 _WIDEN = 0.25
@@ -43,61 +39,6 @@ def within_reach(memory: Memory, reward: float) -> float:
 
 
 @kernel
-def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
-    """Count the difference of two rewards of one arm, if there is one; returns whether the noise is to be estimated again.
-
-    The rewards are those of two units, or (with one unit) of this round and the one before.
-    """
-    noise, arm = memory.noise[0], choice.arms[0]
-    if policy.noise > 0.0:
-        return False
-    if policy.units > 1:
-        return bool(choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1]))
-    due = noise.last_arm == arm and count_pair(noise, rewards[0] - noise.last_reward)
-    fade(noise)
-    # The second row keeps the reward before the last one, if all three have the same arm
-    earlier = memory.noise[1]
-    if noise.last_arm == arm:
-        if earlier.last_arm == arm:
-            count_pair(earlier, rewards[0] - earlier.last_reward)
-            fade(earlier)
-        earlier.last_arm = arm
-        earlier.last_reward = noise.last_reward
-    else:
-        earlier.last_arm = -1
-    noise.last_arm = arm
-    noise.last_reward = rewards[0]
-    return bool(due)
-
-
-@kernel
-def learned_noise(policy: Any, memory: Memory) -> float:
-    """Return the noise that the differences of rewards suggest."""
-    width = memory.scale[0].high - memory.scale[0].low
-    noise, earlier = memory.noise[0], memory.noise[1]
-    raw = estimate(noise, 0.0, 0.0)
-    expected = _NOISE_SHARE * width
-    if noise.largest == 0.0:
-        return float(max(estimate(noise, expected, _NOISE_PAIRS), _LEAST_NOISE * width))
-    if not discrete(noise):
-        plain = math.sqrt(0.5 * noise.squares / noise.pairs)
-        if advantage(noise, plain) < 3.0:
-            raw = plain
-        if earlier.pairs >= 32 and earlier.largest > 0.0:
-            other = estimate(earlier, 0.0, 0.0)
-            ones, twos = larger(noise, 4.0 * raw), larger(earlier, 4.0 * raw)
-            if other < 0.6 * raw:
-                raw = other
-            elif earlier.pairs >= 256 and ones > 0.08 and abs(twos - ones) < min(0.15 * ones, 2.0 * math.sqrt(2.0 * ones / earlier.pairs)):
-                raw = plain
-    pairs = float(noise.pairs)
-    sd = math.exp((pairs * math.log(raw) + _NOISE_PAIRS * math.log(expected)) / (pairs + _NOISE_PAIRS))
-    if not discrete(noise):
-        sd *= 1.0 + 0.5 / math.sqrt(pairs + 4.0)
-    return float(max(sd, _LEAST_NOISE * width))
-
-
-@kernel
 def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float) -> bool:
     """Learn the first range and noise, once each of the `arms` available was tried and two rewards differ; returns whether they are known.
 
@@ -111,13 +52,16 @@ def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float)
         return False
     beyond = (high - low) / (arms - 1)
     set_range(memory, low - beyond, high + beyond)
-    memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(policy, memory)
+    memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
     return True
 
 
 @kernel
 def rebase(policy: Any, memory: Memory, centre: float, spread: float) -> None:
-    """Move all remembered means from the prior that they were learned with to the present one."""
+    """Move all remembered means from the prior that they were learned with (its middle and spread) to the present one.
+
+    mean <- (mean * (n + w) - w * centre + w' * centre') / (n + w');  w = (noise / spread)^2
+    """
     scale, sd = memory.scale[0], memory.noise[0].sd
     before, after = (sd / spread) * (sd / spread), (sd / scale.spread) * (sd / scale.spread)
     for i in range(memory.core[0].live):
@@ -155,8 +99,8 @@ def observe(policy: Any, memory: Memory, arms: int, reward: float, second: int, 
         else:
             again = True
     if due:
-        sd = learned_noise(policy, memory)
-        if sd > 1.4 * scale.noise_at_start or sd < 0.5 * scale.noise_at_start:
+        sd = learned_noise(memory)
+        if sd > _LOUDER * scale.noise_at_start or sd < _QUIETER * scale.noise_at_start:
             noise.sd = sd
             again = True
         elif abs(sd - noise.sd) > 0.03 * noise.sd:

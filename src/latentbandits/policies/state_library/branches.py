@@ -1,0 +1,182 @@
+"""Branches: the ways in which particles can go on after a reward, weighed by Bayes' rule, and which of them are kept."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.noise import few_values
+from latentbandits.policies.state_library.memory import OTHERS, Memory
+from latentbandits.policies.state_library.transitions import hazard
+
+_ROOT = math.sqrt(2.0 * math.pi)
+_IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
+_LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
+_STEPS = 32.0
+_DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
+# Where a branch goes that does not change its state: the reward is an outlier, it belongs to the present state, or to one before it
+OUTLIER, HERE, BEFORE = -1, -2, -3
+
+
+@kernel
+def decay(x: float) -> float:
+    """Return exp(-x) for x from 0 to 60, right to 11 digits and twice as fast as the library's.
+
+    exp(-x) = exp(-i/32) * exp(r) with i the integer nearest to 32 x and r = i/32 - x; exp(r) by five terms of its series
+    """
+    i = int(x * _STEPS + 0.5)
+    r = i / _STEPS - x
+    return float(_DECAY[i] * (1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r / 24.0)))))
+
+
+@kernel
+def outlying(memory: Memory, slot: int, second: int) -> float:
+    """Return the likelihood of an outlier: anywhere in the range, as frequent as outliers have been; on the scale of `fit`.
+
+    sqrt(2 pi) / (high - low) * (outliers + 0.01) / (rounds + 100)
+    """
+    particle = memory.particles[slot]
+    even = _ROOT / (memory.scale[0].high - memory.scale[0].low)
+    share = (particle.outliers + 0.01) / (particle.stays + particle.changes + 100.0)
+    return float(share * even * even if second >= 0 else share * even)
+
+
+@kernel
+def fit(memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float) -> float:
+    """Return how well a state of a particle explains the rewards of one arm or two; k = -1 for a state that nothing is known about."""
+    blank = k < 0
+    mean = memory.means[slot, max(k, 0), first]
+    table = memory.gaussians[group, 0 if blank else mean.count]
+    far = reward - (memory.scale[0].centre if blank else mean.average)
+    like = table.height * decay(min(far * far * table.precision, _LEAST))
+    if second >= 0:
+        mean = memory.means[slot, max(k, 0), second]
+        table = memory.gaussians[OTHERS, 0 if blank else mean.count]
+        far = other - (memory.scale[0].centre if blank else mean.average)
+        like *= table.height * decay(min(far * far * table.precision, _LEAST))
+    return float(like)
+
+
+@kernel
+def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
+    """Weigh all branches of all particles, given the rewards of one arm or (`second` is not -1) two; returns their number.
+
+    weight * stay              * fit(reward, mean in z)     the state z stays
+    weight * (1 - stay) * p(k) * fit(reward, mean in k)     it changes to k
+    weight * (1 - stay) * p(new) * fit(reward, centre)      it changes to a new state
+    weight * stay * outlying                                the state stays, and the reward is an outlier
+    fit(reward, mean) = exp(-(reward - mean)^2 / (2 variance)) / sqrt(variance), see `set_gaussians`, and p in `set_leaving`
+    """
+    centre = memory.scale[0].centre
+    far = reward - centre
+    unseen = memory.gaussians[group, 0].height * decay(min(far * far * memory.gaussians[group, 0].precision, _LEAST))
+    if second >= 0:
+        far = other - centre
+        fit = memory.gaussians[OTHERS, 0]
+        unseen *= fit.height * decay(min(far * far * fit.precision, _LEAST))
+    outliers = not few_values(memory.noise[0])
+    number = 0
+    for i in range(memory.core[0].live):
+        slot = memory.slots[i]
+        particle = memory.particles[slot]
+        z, known = particle.here, particle.known
+        stay = 1.0 - hazard(policy, memory, slot, memory.core[0].now)
+        going = particle.weight * (1.0 - stay)
+        by_entry, by_move = going * particle.by_entry, going * particle.by_move
+        staying_weight = particle.weight * stay
+        for k in range(known):
+            mean = memory.means[slot, k, first]
+            fit = memory.gaussians[group, mean.count]
+            far = reward - mean.average
+            exponent = far * far * fit.precision
+            if exponent > _IMPOSSIBLE and k != z:
+                continue
+            like = fit.height
+            if second >= 0:
+                mean = memory.means[slot, k, second]
+                fit = memory.gaussians[OTHERS, mean.count]
+                far = other - mean.average
+                exponent += far * far * fit.precision
+                if exponent > _IMPOSSIBLE and k != z:
+                    continue
+                like *= fit.height
+            like *= decay(min(exponent, _LEAST))
+            if k == z:
+                like *= staying_weight
+            else:
+                like *= by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k]
+            memory.parent[number] = slot
+            memory.to[number] = k
+            memory.chance[number] = like
+            number += 1
+        memory.parent[number] = slot
+        memory.to[number] = known
+        memory.chance[number] = going * particle.novel * unseen
+        number += 1
+        if outliers:
+            memory.parent[number] = slot
+            memory.to[number] = OUTLIER
+            memory.chance[number] = staying_weight * outlying(memory, slot, second)
+            number += 1
+    return number
+
+
+@kernel
+def prune(
+    chance: np.ndarray,
+    parent: np.ndarray,
+    to: np.ndarray,
+    heavy: np.ndarray,
+    number: int,
+    most: int,
+    floor: float,
+    u: float,
+) -> tuple[int, float]:
+    """Keep a few of many weighted branches without bias (Fearnhead & Clifford 2003), in place; returns how many, and their sum.
+
+    Those above a cut c keep their weight w. The others are kept with probability w / c and then weigh c, by one systematic sweep
+    with the uniform number `u`. `heavy` is scratch space::
+
+        c = floor * sum(w), or higher so that at most `most` are kept: (number of w > c) + sum(w <= c) / c = most - 1
+    """
+    total = 0.0
+    for i in range(number):
+        total += chance[i]
+    cut = floor * total
+    big, small = 0, 0.0
+    for i in range(number):
+        if chance[i] > cut:
+            heavy[big] = chance[i]
+            big += 1
+        else:
+            small += chance[i]
+    if number > most and (big >= most or big * cut + small > (most - 1) * cut):
+        # The cut at which most - 1 are kept on average; it falls from step to step as more are above it, but never to the floor
+        candidates, below = big, small
+        before, big, small = -1, 0, total
+        while before < big < most - 1:
+            before = big
+            cut = small / (most - 1 - big)
+            big, small = 0, below
+            for i in range(candidates):
+                if heavy[i] > cut:
+                    big += 1
+                else:
+                    small += heavy[i]
+    left = u * cut
+    kept, total = 0, 0.0
+    for i in range(number):
+        weight = chance[i]
+        if weight <= cut:
+            left -= weight
+            if left >= 0.0:
+                continue
+            left += cut
+            weight = cut
+        chance[kept] = weight
+        parent[kept] = parent[i]
+        to[kept] = to[i]
+        total += weight
+        kept += 1
+    return kept, total

@@ -1,0 +1,89 @@
+"""The noise, from differences of rewards of one arm: one round apart and, with one unit, also two rounds apart.
+
+Differences are a mixture of noise and of changes of the state, see `latentbandits.noise`; three things can mislead it. Where there are no
+changes the mixture takes the largest differences for some: noise alone must be clearly the worse explanation. Where the state alternates,
+differences are changes, but two rounds apart they are noise. And noise with two modes looks like changes, but as often one round
+apart as two, while a change that lasts is seen twice as often two rounds apart.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.noise import advantage, count_pair, estimate, fade, few_values, larger
+from latentbandits.policies.state_library.memory import Memory
+from latentbandits.protocols import Choice
+
+# Before any pair of rewards the noise is this share of the range, and counts as 4 pairs; it is at least a tiny share of the range
+_SHARE, _PAIRS, _LEAST = 0.1, 4.0, 1e-12
+_CAUTION = (
+    0.5  # standard errors that the noise is taken to be higher than it seems: too low a noise makes states of nothing
+)
+_PROOF = 3.0  # log likelihood by which the mixture must be better than noise alone
+# With so many pairs that are two rounds apart, noise below this share of what it is one round apart shows that the state alternates
+_FEW, _LESS = 32, 0.6
+# With so many, differences above 4 noise that are at least so frequent, and as frequent one round apart as two (within 15 % and two
+# standard errors), are noise
+_MANY, _LARGE, _FREQUENT, _ALIKE = 256, 4.0, 0.08, 0.15
+
+
+@kernel
+def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
+    """Count the difference of two rewards of one arm, if there is one; returns whether the noise is to be estimated again.
+
+    The rewards are those of two units, or (with one unit) of this round and the one before, and the one before that.
+    """
+    noise, earlier, arm = memory.noise[0], memory.noise[1], choice.arms[0]
+    if policy.noise > 0.0:
+        return False
+    if policy.units > 1:
+        due = choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1])
+        fade(noise)
+        return bool(due)
+    due = False
+    if noise.last_arm == arm:
+        due = count_pair(noise, rewards[0] - noise.last_reward)
+        fade(noise)
+        if earlier.last_arm == arm:
+            count_pair(earlier, rewards[0] - earlier.last_reward)
+            fade(earlier)
+    earlier.last_arm, earlier.last_reward = (arm if noise.last_arm == arm else -1), noise.last_reward
+    noise.last_arm, noise.last_reward = arm, rewards[0]
+    return bool(due)
+
+
+@kernel
+def learned_noise(memory: Memory) -> float:
+    """Return the noise that the differences of rewards suggest, with some caution.
+
+    (raw^pairs * expected^4)^(1 / (pairs + 4)) * (1 + 0.5 / sqrt(pairs + 4)), without the caution for rewards of a few values
+    """
+    noise = memory.noise[0]
+    width, pairs = memory.scale[0].high - memory.scale[0].low, float(noise.pairs)
+    sd = estimate(noise, _SHARE * width, _PAIRS)
+    if noise.largest > 0.0 and not few_values(noise):
+        raw = separated(memory)
+        sd = math.exp((pairs * math.log(raw) + _PAIRS * math.log(_SHARE * width)) / (pairs + _PAIRS))
+        sd *= 1.0 + _CAUTION / math.sqrt(pairs + _PAIRS)
+    return float(max(sd, _LEAST * width))
+
+
+@kernel
+def separated(memory: Memory) -> float:
+    """Return the noise by the mixture, which has just been estimated, or by what explains the differences better."""
+    noise, earlier = memory.noise[0], memory.noise[1]
+    plain = math.sqrt(0.5 * noise.squares / noise.pairs)
+    raw = plain if advantage(noise, plain) < _PROOF else noise.raw
+    if earlier.pairs < _FEW or earlier.largest == 0.0:
+        return float(raw)
+    apart = estimate(earlier, 0.0, 0.0)
+    if apart < _LESS * raw:
+        return float(apart)
+    if earlier.pairs >= _MANY:
+        once, twice = larger(noise, _LARGE * raw), larger(earlier, _LARGE * raw)
+        error = 2.0 * math.sqrt(2.0 * once / earlier.pairs)
+        if once > _FREQUENT and abs(twice - once) < min(_ALIKE * once, error):
+            return float(plain)
+    return float(raw)

@@ -1,0 +1,70 @@
+"""Late rewards: a reward belongs to the round of its decision, and to the state that each particle believes was there then."""
+
+from latentbandits.compiled import kernel
+from latentbandits.noise import few_values
+from latentbandits.policies.state_library.branches import BEFORE, HERE, OUTLIER, fit, outlying
+from latentbandits.policies.state_library.memory import VISITS, Memory
+
+
+@kernel
+def state_then(memory: Memory, slot: int, now: int) -> int:
+    """Return the state in which a particle believes to have been in a round before the last change; -1 if it has forgotten."""
+    for i in range(VISITS):
+        visit = memory.visits[slot, i]
+        if now >= visit.began:
+            return int(visit.state)
+    return -1
+
+
+@kernel
+def branch_late(memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
+    """Weigh all branches of all particles, given rewards of a round before the latest; returns their number.
+
+    The round belongs to the present state or to an earlier one. When exactly the state changed is uncertain: after the round `until`, and
+    at `changed` at the latest. A round in between is in either state, and a particle branches::
+
+        weight * (changed - now) / (changed - until) * fit(reward, mean in the state before)
+        weight * (now - until) / (changed - until) * fit(reward, mean in the present one)       and the state changed by now
+    """
+    now = memory.core[0].now
+    outliers = not few_values(memory.noise[0])
+    number = 0
+    for i in range(memory.core[0].live):
+        slot = memory.slots[i]
+        particle = memory.particles[slot]
+        here, weight = 1.0 if now >= particle.changed else 0.0, particle.weight
+        if particle.until < now < particle.changed:
+            here = (now - particle.until) / (particle.changed - particle.until)
+        if here > 0.0:
+            memory.parent[number] = slot
+            memory.to[number] = HERE
+            memory.chance[number] = (
+                weight * here * fit(memory, slot, particle.here, first, reward, group, second, other)
+            )
+            number += 1
+        if here < 1.0:
+            k = state_then(memory, slot, now)
+            memory.parent[number] = slot
+            memory.to[number] = BEFORE
+            memory.chance[number] = weight * (1.0 - here) * fit(memory, slot, k, first, reward, group, second, other)
+            number += 1
+        if outliers:
+            memory.parent[number] = slot
+            memory.to[number] = OUTLIER
+            memory.chance[number] = weight * outlying(memory, slot, second)
+            number += 1
+    return number
+
+
+@kernel
+def settle_late(memory: Memory, slot: int, to: int) -> int:
+    """Note what a branch says about the moment of the last change; returns the state that the reward belongs to, or -1."""
+    now, particle = memory.core[0].now, memory.particles[slot]
+    if to == OUTLIER:
+        particle.outliers += 1.0
+        return -1
+    if to == HERE:
+        particle.changed = min(particle.changed, now)
+        return int(particle.here)
+    particle.until = max(particle.until, now)
+    return state_then(memory, slot, now)
