@@ -24,6 +24,7 @@ _FEW = 32
 _TWO_VALUES = 0.45
 _STEPS = 6
 _MANY = 2048  # pairs at which all counts are halved, where that is asked for
+TIED = 0.05  # share of differences that are zero, beyond which rewards have a few values only
 _TIE = 1e-100  # the square of anything smaller underflows
 _CALM = 30.0  # pairs without a change that the prior is worth
 
@@ -93,7 +94,7 @@ def fade(noise: Any) -> None:
 @kernel
 def few_values(noise: Any) -> bool:
     """Return whether rewards have a few values only, such as 0 and 1: many differences are zero."""
-    return bool(noise.ties > 0.05 * noise.pairs)
+    return bool(noise.ties > TIED * noise.pairs)
 
 
 @kernel

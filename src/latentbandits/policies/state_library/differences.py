@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import advantage, count_pair, estimate, fade, few_values, larger
-from latentbandits.policies.state_library.memory import Memory
+from latentbandits.noise import TIED, advantage, count_pair, estimate, fade, few_values, larger
+from latentbandits.policies.state_library.features import shrink_difference
+from latentbandits.policies.state_library.memory import FEATURES, Memory
 from latentbandits.protocols import Choice
 
 # Before any pair of rewards the noise is this share of the range, and counts as 4 pairs; it is at least a tiny share of the range
@@ -38,20 +39,39 @@ def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.nd
     noise, earlier, arm = memory.noise[0], memory.noise[1], choice.arms[0]
     if policy.noise > 0.0:
         return False
+    x = choice.features
     if policy.units > 1:
         due = choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1])
         fade(noise)
         return bool(due)
     due = False
     if noise.last_arm == arm:
-        due = count_pair(noise, rewards[0] - noise.last_reward)
+        due = count_pair(noise, without_effects(policy, memory, 0, arm, rewards[0], x))
         fade(noise)
         if earlier.last_arm == arm:
-            count_pair(earlier, rewards[0] - earlier.last_reward)
+            count_pair(earlier, without_effects(policy, memory, 1, arm, rewards[0], x))
             fade(earlier)
     earlier.last_arm, earlier.last_reward = (arm if noise.last_arm == arm else -1), noise.last_reward
     noise.last_arm, noise.last_reward = arm, rewards[0]
+    for j in range(policy.covariates):
+        memory.last_features[1, j] = memory.last_features[0, j]
+        memory.last_features[0, j] = x[FEATURES + j]
     return bool(due)
+
+
+@kernel
+def without_effects(policy: Any, memory: Memory, row: int, arm: int, reward: float, x: np.ndarray) -> float:
+    """Return the difference of two rewards of an arm without what features explain of it; as it is for rewards of a few values."""
+    noise = memory.noise[row]
+    difference = reward - noise.last_reward
+    if policy.covariates == 0:
+        return float(difference)
+    if row == 0:
+        memory.scale[0].pairs += 1
+        memory.scale[0].ties += 1 if difference == 0.0 else 0
+    if memory.scale[0].ties > TIED * memory.scale[0].pairs:
+        return float(difference)
+    return shrink_difference(policy, memory, arm, difference, x, FEATURES, memory.last_features[row])
 
 
 @kernel

@@ -5,7 +5,8 @@ from typing import Any
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
-from latentbandits.policies.state_library.memory import CAP, Memory
+from latentbandits.policies.state_library.features import doubt
+from latentbandits.policies.state_library.memory import CAP, FEATURES, Memory
 from latentbandits.protocols import Choice
 
 _RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
@@ -43,7 +44,7 @@ def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None
 def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     """Write every arm's expected reward as its value, and that plus the optimism as its index.
 
-    value(arm) = stay * sum over particles of weight * mean in its present state
+    value(arm) = effect of the features + stay * sum over particles of weight * mean in its present state
                + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        see `add_others`
     index(arm) = value(arm) + optimism * stay * sum over particles of weight * deviation
     """
@@ -51,7 +52,7 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     if 1.0 - stay < _RARE:
         stay = 1.0
     for arm in range(policy.arms):
-        offers[arm].value = 0.0
+        offers[arm].value = memory.effects[arm]
         offers[arm].index = 0.0
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
@@ -64,7 +65,13 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     if stay < 1.0:
         add_others(policy, memory, stay, choice)
     for arm in range(policy.arms):
-        offers[arm].index = offers[arm].value + policy.optimism * offers[arm].index
+        offers[arm].index *= policy.optimism
+        if policy.covariates > 0:
+            bonus, sd = offers[arm].index, policy.optimism * memory.noise[0].sd
+            offers[arm].index = math.sqrt(
+                bonus * bonus + sd * sd * doubt(policy, memory, arm, choice.features, FEATURES)
+            )
+        offers[arm].index += offers[arm].value
 
 
 @kernel
@@ -93,7 +100,8 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
         gain = 0.0
         for arm in range(policy.arms):
             if choice.offers[arm].available:
-                gain = max(gain, memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average)
+                more = memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average
+                gain = max(gain, more + memory.effects[arm] - memory.effects[greedy])
         if gain > 0.0:
             weight = min(times * memory.particles[slot].weight, 1.0)
             for arm in range(policy.arms):
@@ -117,7 +125,7 @@ def blend_lag(policy: Any, memory: Memory, choice: Choice) -> None:
     """
     blend = memory.lag[0].blend
     for arm in range(policy.arms):
-        lagged = lag.expected(memory, arm)
+        lagged = lag.expected(memory, arm) + memory.effects[arm]
         hopeful = lagged + lag.uncertainty(memory, arm)
         offer = choice.offers[arm]
         offer.value = blend * offer.value + (1.0 - blend) * lagged

@@ -17,6 +17,12 @@ def state_then(memory: Memory, slot: int, now: int) -> int:
 
 
 @kernel
+def state_at(memory: Memory, slot: int, now: int) -> int:
+    """Return the state in which a particle believes to have been in a round, the present one or an earlier; -1 if it has forgotten."""
+    return int(memory.particles[slot].here) if now >= memory.particles[slot].changed else state_then(memory, slot, now)
+
+
+@kernel
 def branch_late(memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
     """Weigh all branches of all particles, given rewards of a round before the latest; returns their number.
 

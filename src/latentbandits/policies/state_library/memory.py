@@ -8,6 +8,9 @@ from latentbandits.protocols import record_type
 
 CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
 HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
+FEATURES = (
+    2  # where observed features begin among those of a choice, behind a random number and the number of the round
+)
 # Rewards come from one unit, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
@@ -24,10 +27,14 @@ Core = record_type(
     forced=int,  # the round of the last choice made for staleness
     live=int,  # particles in use
     best=int,  # the row of the heaviest
+    numbered=int,  # states that were given a number
+    retold=int,  # the round in which the past was last learned again because of features
     lineages=int,  # how many different sets of states there have been
     turn=int,  # which particle is compared with the others next
 )
 Scale = record_type(
+    pairs=int,  # differences of rewards, with the effects of features, and those that were zero
+    ties=int,
     noise_at_start=float,  # the noise when the particles began
     low=float,  # range in which means are expected, its middle, and their standard deviation
     high=float,
@@ -52,7 +59,8 @@ Particle = record_type(
     by_move=float,
     novel=float,
 )
-State = record_type(entered=float, left=float, spent=float)  # how often, and the rounds spent there
+# A number of its own, how often it was entered and left, and the rounds spent there
+State = record_type(id=int, entered=float, left=float, spent=float)
 Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
 Mean = record_type(average=float, count=int)  # of rewards
 Gaussian = record_type(
@@ -60,6 +68,13 @@ Gaussian = record_type(
     height=float,  # 1 / sqrt(variance)
     gain=float,  # weight of the reward in the new mean
 )
+Feature = record_type(
+    count=int,  # rounds, with its average and the sum of squares around that
+    average=float,
+    squares=float,
+    prior=float,  # variance of slopes, in noise^2 per variance of the feature
+)
+Cell = record_type(id=int, count=float, average=float)  # the number of a state, its rewards of an arm and their average
 Lag = record_type(
     arm=int,  # the last arm, -1 at first, and the level of its reward
     level=int,
@@ -100,6 +115,13 @@ class Memory(NamedTuple):
     deviation : of a mean, by the number of rewards behind it
     lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
     history : the last rounds
+    features : one record per observed feature
+    slopes, told_slopes : per arm and feature, its effect, and the one with which the past was learned
+    moments, products, inverse : the regressions of the slopes, see `features`
+    cells, cell_features : per state and arm, the averages that the regressions are relative to
+    effects : per arm, the effect of the present features; scratch
+    history_features : the features of the last rounds
+    last_features : those of the last reward and of the one before it, for the noise
     parent, to, chance, slot : branches of all particles: where each comes from, the state it goes to, its weight, its row
     heavy : weights that may be above the cut of the pruning
     first_branch : per particle, the first of its branches that was kept
@@ -127,6 +149,17 @@ class Memory(NamedTuple):
     lag_levels: np.ndarray
     lag_next: np.ndarray
     history: np.ndarray
+    features: np.ndarray
+    slopes: np.ndarray
+    told_slopes: np.ndarray
+    moments: np.ndarray
+    products: np.ndarray
+    inverse: np.ndarray
+    cells: np.ndarray
+    cell_features: np.ndarray
+    history_features: np.ndarray
+    last_features: np.ndarray
+    effects: np.ndarray
     parent: np.ndarray
     to: np.ndarray
     chance: np.ndarray

@@ -70,6 +70,8 @@ def begin(policy: Any, memory: Memory) -> None:
         memory.reached[0, i] = 0
     clear(policy, memory, 0, 0)
     memory.states[0, 0].entered = 1.0
+    core.numbered += 1
+    memory.states[0, 0].id = core.numbered
     set_leaving(policy, memory, 0)
     set_gaussians(policy, memory)
     copy(policy, memory, 0, 1)

@@ -13,14 +13,18 @@ from latentbandits.policies.growth import corner
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.differences import count_difference
+from latentbandits.policies.state_library.features import SLOPES, effect, learn_slopes, outdated, see, solve
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
 from latentbandits.policies.state_library.memory import (
     AGES,
     CAP,
+    FEATURES,
     HISTORY,
     VISITS,
     WAITING,
+    Cell,
     Core,
+    Feature,
     Gaussian,
     Lag,
     Mean,
@@ -60,6 +64,8 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
     latest.first = first
     latest.second = second
     latest.number = int(choice.features[1])
+    for j in range(policy.covariates):
+        memory.history_features[(rounds - 1) % HISTORY, j] = choice.features[FEATURES + j]
     latest.reward = within_reach(memory, reward)
     latest.other = within_reach(memory, other)
     latest.u = choice.features[0]
@@ -89,6 +95,8 @@ class StateLibrary(NamedTuple):
         Number of arms.
     units : int
         Units per round.
+    covariates : int
+        Number of observed features (hour, weekday, visitor), each of which shifts the reward of every arm by its own slope.
     noise : float
         Standard deviation of one unit's reward; 0 if it is to be learned.
     low : float
@@ -131,6 +139,7 @@ class StateLibrary(NamedTuple):
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
+    covariates: Annotated[int, AtLeast(0)] = 0
     noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
     low: Annotated[float, Untuned(), InUnit(level=True)] = 0.0
     high: Annotated[float, Untuned(), InUnit(level=True)] = 0.0
@@ -160,17 +169,17 @@ class StateLibrary(NamedTuple):
 
     @property
     def width(self) -> int:
-        """A uniform number for the pruning, the round, and every arm's value by the library alone."""
-        return 2 + self.arms
+        """A uniform number for the pruning, the round, the observed features, and every arm's value by the library alone."""
+        return FEATURES + self.covariates + self.arms
 
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that are written in every round before they are read."""
-        return ("parent", "to", "chance", "slot", "heavy", "first_branch")
+        return ("effects", "parent", "to", "chance", "slot", "heavy", "first_branch")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        n, m, k, levels = self.particles, self.states, self.arms, self.levels
+        n, m, k, d, levels = self.particles, self.states, self.arms, self.covariates, self.levels
         room = n * (m + 2)
         made = Memory(
             core=np.zeros(1, Core),
@@ -195,6 +204,17 @@ class StateLibrary(NamedTuple):
             lag_levels=np.zeros((k, levels), Mean),
             lag_next=np.zeros((k, levels, k), Mean),
             history=np.zeros(HISTORY, Observation),
+            features=np.zeros(d, Feature),
+            slopes=np.zeros((k, d)),
+            told_slopes=np.zeros((k, d)),
+            moments=np.zeros((k, d, d)),
+            products=np.zeros((k, d)),
+            inverse=np.zeros((k, d, d)),
+            cells=np.zeros((m, k), Cell),
+            cell_features=np.zeros((m, k, d)),
+            history_features=np.zeros((HISTORY, d)),
+            last_features=np.zeros((2, d)),
+            effects=np.zeros(k),
             parent=np.zeros(room, np.int64),
             to=np.zeros(room, np.int64),
             chance=np.zeros(room),
@@ -202,6 +222,8 @@ class StateLibrary(NamedTuple):
             heavy=np.zeros(room),
             first_branch=np.zeros(n, np.int64),
         )
+        for j in range(d):
+            made.features[j].prior = SLOPES
         ranged = self.high > self.low
         start_noise(made.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(made.noise[1], 1.0, 0.0)
@@ -211,24 +233,29 @@ class StateLibrary(NamedTuple):
             lag.reset(self, made)
         return made
 
-    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Play the arm with the highest index; all units but the first play the arm with the highest value."""
         core = memory.core[0]
         choice.features[0] = uniform(random)
         core.asked += 1
         choice.features[1] = core.asked
+        values = FEATURES + self.covariates
+        for j in range(self.covariates):
+            choice.features[FEATURES + j] = context[j]
+        for arm in range(self.arms):
+            memory.effects[arm] = effect(self, memory, arm, choice.features, FEATURES)
         choice.note[WHY] = 0
         if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
             greedy = pick = nth_available(choice, (core.asked - 1) % available(choice))
             choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
             for arm in range(self.arms):
-                choice.features[2 + arm] = np.nan
+                choice.features[values + arm] = np.nan
                 choice.offers[arm].value = choice.offers[arm].index = np.nan
         else:
             stay = staying(self, memory, core.best)
             expect(self, memory, 1.0 - hazard(self, memory, core.best, core.asked), choice)
             for arm in range(self.arms):
-                choice.features[2 + arm] = choice.offers[arm].value
+                choice.features[values + arm] = choice.offers[arm].value - memory.effects[arm]
             greedy = highest_value(choice)
             hopeful = highest(choice)
             if core.live > 1:
@@ -260,9 +287,13 @@ class StateLibrary(NamedTuple):
         remember(self, memory, choice, rewards)
         start = core.rounds
         latest = memory.history[(start - 1) % HISTORY]
-        by_library = choice.features[2 + latest.first]
-        news = observe(self, memory, available(choice), latest.reward, latest.second, latest.other, due)
-        if news:
+        by_library = choice.features[FEATURES + self.covariates + latest.first]
+        see(self, memory, choice.features, FEATURES)
+        reward, other = latest.reward - effect(self, memory, latest.first, choice.features, FEATURES), latest.other
+        if latest.second >= 0:
+            other -= effect(self, memory, latest.second, choice.features, FEATURES)
+        again = observe(self, memory, available(choice), reward, latest.second, other, due)
+        if again or (self.covariates > 0 and memory.noise[0].sd > 0.0 and outdated(self, memory)):
             start = max(1, start - HISTORY + 1)
             core.front = memory.history[(start - 1) % HISTORY].number - 1
             begin(self, memory)
@@ -270,11 +301,15 @@ class StateLibrary(NamedTuple):
         elif memory.noise[0].sd == 0.0:
             return
         elif self.levels > 0 and memory.lag[0].arm >= 0 and in_turn and not math.isnan(by_library):
-            lag.weigh(memory, latest.first, latest.reward, by_library)
+            lag.weigh(memory, latest.first, reward, by_library)
         for i in range(start, core.rounds + 1):
             seen = memory.history[(i - 1) % HISTORY]
             core.now = seen.number
-            first, second, reward, other = seen.first, seen.second, seen.reward, seen.other
+            x = memory.history_features[(i - 1) % HISTORY]
+            first, second, other = seen.first, seen.second, seen.other
+            reward = seen.reward - effect(self, memory, first, x, 0)
+            if second >= 0:
+                other -= effect(self, memory, second, x, 0)
             advance(self, memory, first, reward, second, other, seen.u)
             if self.levels > 0:
                 lag.learn(memory, first, reward)
@@ -283,12 +318,16 @@ class StateLibrary(NamedTuple):
                     lag.move(self, memory, second, other)
                 else:
                     lag.move(self, memory, first, reward)
+        if self.covariates > 0:
+            learn_slopes(self, memory)
 
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more, of which nothing is known in any state."""
         made: Memory = corner(self._replace(arms=self.arms + 1).init(), memory)
         for rows in (made.means[:, :, -1:], made.lag_arms[-1:]):
             rows["average"] = memory.scale[0].centre
+        if self.covariates > 0:
+            solve(self, made, self.arms)
         return made
 
     def belief(self, memory: Memory) -> Belief:

@@ -147,6 +147,8 @@ def new_state(policy: Any, memory: Memory, slot: int) -> int:
             if memory.visits[slot, i].state == to:
                 memory.visits[slot, i].state = -1
     clear(policy, memory, slot, to)
+    memory.core[0].numbered += 1
+    memory.states[slot, to].id = memory.core[0].numbered
     memory.core[0].lineages += 1
     particle.lineage = memory.core[0].lineages
     return int(to)

@@ -1,0 +1,197 @@
+"""Observed features: a linear effect on every arm's reward, learned beside the states, so that a calendar is not taken for a regime.
+
+reward = mean of the arm in the present state + slope of the arm . (features - their average) + noise. The filter knows nothing of it: the
+effect is subtracted before rewards are learned and added before arms are compared. Slopes are regressions *within* the states (Frisch and
+Waugh): rewards and features relative to their averages in one state, so that a state which happens to coincide with a feature does
+not bend its slope. The states are those of the heaviest particle a few rounds later, when it knows better.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.policies.state_library.late import state_at
+from latentbandits.policies.state_library.memory import HISTORY, Memory
+
+_LATER = 8  # rounds after which a reward is attributed to a state for the regression
+SLOPES, _WEIGHT = (
+    0.1,
+    0.3,
+)  # variance of a slope at first, in noise^2 per variance of its feature, and what that counts in arms
+_EVERY = 16  # rounds from one estimate of that variance to the next
+_SOON = 16  # rounds before the past is learned again with better slopes; then whenever their number has doubled
+_BETTER = 0.5  # change of an arm's effect that is worth it, in units of the noise
+
+
+@kernel
+def see(policy: Any, memory: Memory, x: np.ndarray, first: int) -> None:
+    """Count the features of a round, which begin at x[first]: running averages and squares (Welford)."""
+    for j in range(policy.covariates):
+        seen = memory.features[j]
+        seen.count += 1
+        far = x[first + j] - seen.average
+        seen.average += far / seen.count
+        seen.squares += far * (x[first + j] - seen.average)
+
+
+@kernel
+def variance(seen: Any) -> float:
+    """Return the variance of a feature; 1 if it has not varied, which leaves its slope at zero."""
+    return float(seen.squares / seen.count) if seen.squares > 0.0 else 1.0
+
+
+@kernel
+def effect(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
+    """Return slope . (features - average) of an arm."""
+    total = 0.0
+    for j in range(policy.covariates):
+        total += memory.slopes[arm, j] * (x[first + j] - memory.features[j].average)
+    return total
+
+
+@kernel
+def doubt(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
+    """Return the variance of an arm's effect beyond that of its mean in the present state, in noise^2.
+
+    u' V u, u = features - the average features behind that mean
+    """
+    best = memory.core[0].best
+    here = memory.particles[best].here
+    known = memory.cells[here, arm].id == memory.states[best, here].id and memory.cells[here, arm].count > 0.0
+    total = 0.0
+    for i in range(policy.covariates):
+        u = x[first + i] - (memory.cell_features[here, arm, i] if known else memory.features[i].average)
+        for j in range(policy.covariates):
+            w = x[first + j] - (memory.cell_features[here, arm, j] if known else memory.features[j].average)
+            total += u * memory.inverse[arm, i, j] * w
+    return max(total, 0.0)
+
+
+@kernel
+def shrink_difference(
+    policy: Any, memory: Memory, arm: int, difference: float, x: np.ndarray, first: int, last: np.ndarray
+) -> float:
+    """Return the difference of two rewards without the effects of their features, as large as noise alone would make it.
+
+    (difference - slope . dx) / sqrt(max(1 - dx' V dx / 2, 0.1)), since the slopes have learned from these rewards
+    """
+    less = 0.0
+    for i in range(policy.covariates):
+        dx = x[first + i] - last[i]
+        difference -= memory.slopes[arm, i] * dx
+        for j in range(policy.covariates):
+            less += dx * memory.inverse[arm, i, j] * (x[first + j] - last[j])
+    return difference / math.sqrt(max(1.0 - 0.5 * less, 0.1))
+
+
+@kernel
+def solve(policy: Any, memory: Memory, arm: int) -> None:
+    """Set an arm's slopes: V = (S + diag(variance / prior))^-1 by Gauss and Jordan, slope = V s.
+
+    The matrix is positive definite, so no pivoting is needed
+    """
+    d = policy.covariates
+    for i in range(d):
+        for j in range(d):
+            memory.inverse[arm, i, j] = memory.moments[arm, i, j]
+        memory.inverse[arm, i, i] += variance(memory.features[i]) / memory.features[i].prior
+    for k in range(d):
+        pivot = 1.0 / memory.inverse[arm, k, k]
+        memory.inverse[arm, k, k] = 1.0
+        for j in range(d):
+            memory.inverse[arm, k, j] *= pivot
+        for i in range(d):
+            if i != k:
+                factor = memory.inverse[arm, i, k]
+                memory.inverse[arm, i, k] = 0.0
+                for j in range(d):
+                    memory.inverse[arm, i, j] -= factor * memory.inverse[arm, k, j]
+    for i in range(d):
+        total = 0.0
+        for j in range(d):
+            total += memory.inverse[arm, i, j] * memory.products[arm, j]
+        memory.slopes[arm, i] = total
+
+
+@kernel
+def regress(policy: Any, memory: Memory, arm: int, reward: float, state: int, x: np.ndarray) -> None:
+    """Learn an arm's slopes from a reward in a state, relative to the averages of that state and arm.
+
+    v = x - average x,  e = reward - average reward,  w = n / (n + 1):  S += w v v',  s += w v e
+    """
+    cell, number = memory.cells[state, arm], memory.states[memory.core[0].best, state].id
+    if cell.id != number:
+        cell.id = number
+        cell.count = cell.average = 0.0
+        for i in range(policy.covariates):
+            memory.cell_features[state, arm, i] = 0.0
+    weight = cell.count / (cell.count + 1.0)
+    for i in range(policy.covariates):
+        v = weight * (x[i] - memory.cell_features[state, arm, i])
+        memory.products[arm, i] += v * (reward - cell.average)
+        for j in range(policy.covariates):
+            memory.moments[arm, i, j] += v * (x[j] - memory.cell_features[state, arm, j])
+    cell.count += 1.0
+    cell.average += (reward - cell.average) / cell.count
+    for i in range(policy.covariates):
+        memory.cell_features[state, arm, i] += (x[i] - memory.cell_features[state, arm, i]) / cell.count
+    solve(policy, memory, arm)
+
+
+@kernel
+def set_priors(policy: Any, memory: Memory) -> None:
+    """Estimate how large slopes are, feature by feature (a step of expectation-maximisation): useless ones are shrunk to nothing.
+
+    prior = (0.3 * 0.1 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms)
+    """
+    noise = memory.noise[0].sd
+    for j in range(policy.covariates):
+        total = 0.0
+        for arm in range(policy.arms):
+            slope = memory.slopes[arm, j] / noise
+            total += slope * slope + memory.inverse[arm, j, j]
+        seen = memory.features[j]
+        seen.prior = (_WEIGHT * SLOPES + variance(seen) * total) / (_WEIGHT + policy.arms)
+    for arm in range(policy.arms):
+        solve(policy, memory, arm)
+
+
+@kernel
+def learn_slopes(policy: Any, memory: Memory) -> None:
+    """Learn slopes from the round that was learned a few rounds ago, in the state that the heaviest particle now believes it had."""
+    core = memory.core[0]
+    then = core.rounds - _LATER
+    if then < 1:
+        return
+    seen, x = memory.history[(then - 1) % HISTORY], memory.history_features[(then - 1) % HISTORY]
+    state = state_at(memory, core.best, seen.number)
+    if state >= 0:
+        regress(policy, memory, seen.first, seen.reward, state, x)
+        if seen.second >= 0:
+            regress(policy, memory, seen.second, seen.other, state, x)
+    if core.rounds % _EVERY == 0:
+        set_priors(policy, memory)
+
+
+@kernel
+def outdated(policy: Any, memory: Memory) -> bool:
+    """Return whether the past is to be learned again: slopes are now quite different from those that it was learned with."""
+    core = memory.core[0]
+    if core.rounds < 2 * max(core.retold, _SOON):
+        return False
+    far = 0.0
+    for arm in range(policy.arms):
+        total = 0.0
+        for j in range(policy.covariates):
+            change = memory.slopes[arm, j] - memory.told_slopes[arm, j]
+            total += change * change * variance(memory.features[j])
+        far = max(far, total)
+    if math.sqrt(far) <= _BETTER * memory.noise[0].sd:
+        return False
+    core.retold = core.rounds
+    for arm in range(policy.arms):
+        for j in range(policy.covariates):
+            memory.told_slopes[arm, j] = memory.slopes[arm, j]
+    return True
