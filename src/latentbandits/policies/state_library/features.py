@@ -22,7 +22,7 @@ SLOPES, _WEIGHT = (
 )  # variance of a slope at first, in noise^2 per variance of its feature, and what that counts in arms
 _EVERY = 16  # rounds from one estimate of that variance to the next
 _SOON = 16  # rounds before the past is learned again with better slopes; then whenever their number has doubled
-_BETTER = 0.5  # change of an arm's effect that is worth it, in units of the noise
+_BETTER = 0.5  # change of the effects, over all rewards that slopes have learned from, that is worth it, in units of the noise
 
 
 @kernel
@@ -133,6 +133,7 @@ def regress(policy: Any, memory: Memory, arm: int, reward: float, state: int, x:
         memory.products[arm, i] += v * (reward - cell.average)
         for j in range(policy.covariates):
             memory.moments[arm, i, j] += v * (x[j] - memory.cell_features[state, arm, j])
+    memory.regressed[arm] += 1.0
     cell.count += 1.0
     cell.average += (reward - cell.average) / cell.count
     for i in range(policy.covariates):
@@ -181,14 +182,13 @@ def outdated(policy: Any, memory: Memory) -> bool:
     core = memory.core[0]
     if core.rounds < 2 * max(core.retold, _SOON):
         return False
-    far = 0.0
+    total, rewards = 0.0, 0.0
     for arm in range(policy.arms):
-        total = 0.0
+        rewards += memory.regressed[arm]
         for j in range(policy.covariates):
             change = memory.slopes[arm, j] - memory.told_slopes[arm, j]
-            total += change * change * variance(memory.features[j])
-        far = max(far, total)
-    if math.sqrt(far) <= _BETTER * memory.noise[0].sd:
+            total += memory.regressed[arm] * change * change * variance(memory.features[j])
+    if total <= rewards * (_BETTER * memory.noise[0].sd) * (_BETTER * memory.noise[0].sd):
         return False
     core.retold = core.rounds
     for arm in range(policy.arms):

@@ -118,6 +118,7 @@ class Memory(NamedTuple):
     features : one record per observed feature
     slopes, told_slopes : per arm and feature, its effect, and the one with which the past was learned
     moments, products, inverse : the regressions of the slopes, see `features`
+    regressed : per arm, the rewards that its slopes have learned from
     cells, cell_features : per state and arm, the averages that the regressions are relative to
     effects : per arm, the effect of the present features; scratch
     history_features : the features of the last rounds
@@ -155,6 +156,7 @@ class Memory(NamedTuple):
     moments: np.ndarray
     products: np.ndarray
     inverse: np.ndarray
+    regressed: np.ndarray
     cells: np.ndarray
     cell_features: np.ndarray
     history_features: np.ndarray

@@ -210,6 +210,7 @@ class StateLibrary(NamedTuple):
             moments=np.zeros((k, d, d)),
             products=np.zeros((k, d)),
             inverse=np.zeros((k, d, d)),
+            regressed=np.zeros(k),
             cells=np.zeros((m, k), Cell),
             cell_features=np.zeros((m, k, d)),
             history_features=np.zeros((HISTORY, d)),
