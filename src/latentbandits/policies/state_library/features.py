@@ -16,10 +16,9 @@ from latentbandits.policies.state_library.late import state_at
 from latentbandits.policies.state_library.memory import HISTORY, Memory
 
 _LATER = 8  # rounds after which a reward is attributed to a state for the regression
-SLOPES, _WEIGHT = (
-    0.1,
-    0.3,
-)  # variance of a slope at first, in noise^2 per variance of its feature, and what that counts in arms
+SLOPES = 0.02  # variance of slopes at first, in noise^2 per variance of a feature
+# Effect of a feature to expect, as a share of the range of rewards, and what this counts, in arms
+_EFFECT, _WEIGHT = 0.0325, 0.3
 _EVERY = 16  # rounds from one estimate of that variance to the next
 _SOON = 16  # rounds before the past is learned again with better slopes; then whenever their number has doubled
 _BETTER = 0.5  # change of the effects, over all rewards that slopes have learned from, that is worth it, in units of the noise
@@ -145,16 +144,17 @@ def regress(policy: Any, memory: Memory, arm: int, reward: float, state: int, x:
 def set_priors(policy: Any, memory: Memory) -> None:
     """Estimate how large slopes are, feature by feature (a step of expectation-maximisation): useless ones are shrunk to nothing.
 
-    prior = (0.3 * 0.1 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms)
+    prior = (0.3 * (0.0325 range / noise)^2 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms)
     """
     noise = memory.noise[0].sd
+    expected = _EFFECT * (memory.scale[0].high - memory.scale[0].low) / noise
     for j in range(policy.covariates):
         total = 0.0
         for arm in range(policy.arms):
             slope = memory.slopes[arm, j] / noise
             total += slope * slope + memory.inverse[arm, j, j]
         seen = memory.features[j]
-        seen.prior = (_WEIGHT * SLOPES + variance(seen) * total) / (_WEIGHT + policy.arms)
+        seen.prior = (_WEIGHT * expected * expected + variance(seen) * total) / (_WEIGHT + policy.arms)
     for arm in range(policy.arms):
         solve(policy, memory, arm)
 

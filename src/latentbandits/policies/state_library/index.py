@@ -67,7 +67,7 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     for arm in range(policy.arms):
         offers[arm].index *= policy.optimism
         if policy.covariates > 0:
-            bonus, sd = offers[arm].index, memory.noise[0].sd
+            bonus, sd = offers[arm].index, policy.optimism * memory.noise[0].sd
             offers[arm].index = math.sqrt(
                 bonus * bonus + sd * sd * doubt(policy, memory, arm, choice.features, FEATURES)
             )

@@ -74,6 +74,8 @@ def begin(policy: Any, memory: Memory) -> None:
     memory.states[0, 0].id = core.numbered
     set_leaving(policy, memory, 0)
     set_gaussians(policy, memory)
+    if policy.covariates > 0:  # features that differ from round to round would look like states that do
+        return
     copy(policy, memory, 0, 1)
     core.live = core.lineages = 2
     particle.weight = 1.0 - _RESTLESS
