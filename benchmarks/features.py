@@ -1,7 +1,7 @@
 """StateLibrary with observed features: ``python -m benchmarks.features [--draws 32] [--seed 0]``.
 
-Three regimes of 200 rounds on average (or one), three arms, 10,000 rounds, Gaussian rewards (noise 0.1 and 0.3) and clicks. StateLibrary with
-the features, beside StateLibrary without them, and LinUCB with them and a constant, which knows no states.
+Three regimes of 200 rounds on average (or one), three arms, 10,000 rounds, Gaussian rewards (noise 0.1 and 0.3) and clicks. StateLibrary
+with the features, beside StateLibrary without them, and LinUCB with them and a constant, which knows no states.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Shown(NamedTuple):
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return a realisation of the world with the effects added, and the features as context."""
-        made = self.world.realise(horizon, units, seed, draw, repeat)
+        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
         generator = np.random.default_rng([seed, draw, repeat, 14])
         binary = np.where(generator.random((horizon, 4)) < 0.5, -1.0, 1.0)
         angle = 2 * np.pi * np.arange(horizon) / DAY
