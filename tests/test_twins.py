@@ -180,6 +180,10 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 3, "testing": 2.0, "likeness": 0.0, "particles": 8}, QUICK),
     ({"arms": 2, "floor": 0.0, "patience": 3, "particles": 5, "novelty": 0.1}, COIN),
     ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "units": 3}, {"stickiness": 0.7}),
+    ({"arms": 2, "levels": 0}, {"transition": [[0.02, 0.98], [0.98, 0.02]], "states": 2, "noise": 0.02}),
+    ({"arms": 2, "structure": 0.5}, {"dwell_shape": "fixed", "dwell": 25}),
+    ({"arms": 2}, {"noise_shape": "bimodal", "noise": 0.1}),
+    ({"arms": 2}, {"noise_shape": "outliers", "noise": 0.1, "states": 2}),
 ]
 
 
@@ -226,6 +230,10 @@ def test_library_gives_up_on_rewards_after_1024_rounds() -> None:
     lost[1200] = 0
     realisation = realisation._replace(delays=lost)
     assert_same(record_one(policy, realisation, stream(1)), play(twin_of(policy, realisation, 1), realisation))
+
+
+def test_library_that_counts_old_differences_by_half_plays_like_its_twin() -> None:
+    assert_like_twin(lb.StateLibrary(arms=2, levels=0), {"states": 1, "noise": 0.3}, seed=2, rounds=2500)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e6])
