@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+
 from tests.naive_particles import Group, Scale
 
 

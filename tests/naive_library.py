@@ -57,7 +57,9 @@ class NaiveLibrary:
         self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness)
         self.differences = Differences(units)
         self.asked: list[Asked] = []
-        self.number = self.told = 0  # the decision that the next rewards belong to, and the latest whose rewards have come
+        self.number = self.told = (
+            0  # the decision that the next rewards belong to, and the latest whose rewards have come
+        )
         self.history: list[Seen] = []
         self.played = [0] * arms
         self.forced = 0
@@ -243,7 +245,7 @@ class NaiveLibrary:
 
     def news(self, groups: Sequence[Group], available: int, due: bool) -> bool:
         """Learn range and noise; returns whether all is to be learned again."""
-        scale, width = self.scale, lambda: self.scale.high - self.scale.low
+        scale = self.scale
         low, high = min(group.mean for group in groups), max(group.mean for group in groups)
         if scale.noise == 0:
             seen = [group.mean for past in self.history for group in past.groups]
@@ -252,7 +254,7 @@ class NaiveLibrary:
                 return False
             beyond = (high - low) / (available - 1)
             scale.low, scale.high = low - beyond, high + beyond
-            scale.noise = self.given_noise or self.differences.noise(width())
+            scale.noise = self.given_noise or self.differences.noise(scale.high - scale.low)
             return True
         again, before = False, replace(scale)
         margin = 4.2 * scale.noise
@@ -266,7 +268,7 @@ class NaiveLibrary:
             else:
                 again = True
         if due:
-            noise = self.differences.noise(width())
+            noise = self.differences.noise(scale.high - scale.low)
             if noise > 1.4 * self.noise_at_start or noise < 0.5 * self.noise_at_start:
                 scale.noise, again = noise, True
             elif abs(noise - scale.noise) > 0.03 * scale.noise:

@@ -60,7 +60,7 @@ class Urns(NamedTuple):
 
 
 # The first age of each of 64 classes of ages: single rounds up to 20, then steps of 10 %
-AGES = [*range(1, 21), *(math.ceil(20 * 1.1**i) for i in range(1, 45))]
+AGES: list[int] = [*range(1, 21), *(math.ceil(20 * 1.1**i) for i in range(1, 45))]
 
 
 def age_class(age: int) -> int:
@@ -97,7 +97,9 @@ class Particle:
     outliers: int = 0
     lineage: object = field(default_factory=object)
     moves: Counter[tuple[int, int]] = field(default_factory=Counter)
-    visits: list[tuple[int | None, int]] = field(default_factory=list)  # the last four: state and first round, latest first
+    visits: list[tuple[int | None, int]] = field(
+        default_factory=list
+    )  # the last four: state and first round, latest first
     ended: Counter[int] = field(default_factory=Counter)  # states by the class of the age at which they ended
 
     def copy(self) -> "Particle":
