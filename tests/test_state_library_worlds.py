@@ -8,10 +8,13 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
+from latentbandits.policies.state_library.differences import count_difference, learned_noise
 from latentbandits.policies.state_library.memory import ONE
 from latentbandits.policies.state_library.particles import add
 from latentbandits.policies.state_library.scale import rebase, set_range
 from latentbandits.policies.state_library.transitions import aged, hazard
+from latentbandits.protocols import Choice
+from tests.naive_differences import Differences
 from tests.test_state_library import play, scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.1)]
@@ -29,6 +32,39 @@ def told_late(agent: Agent, rewards: np.ndarray, delays: np.ndarray) -> list[int
         for when in np.flatnonzero((delays[: t + 1] >= 0) & (np.arange(t + 1) + delays[: t + 1] == t)):
             agent.tell(decisions[when], rewards[when, 0, list(decisions[when].arms)])
     return [decision.arms[0] for decision in decisions]
+
+
+# --- noise ---
+
+
+def streams() -> dict[str, np.ndarray]:
+    """Return rewards of one arm."""
+    generator = np.random.default_rng(1)
+    noise = generator.normal(0, 0.1, 3000)
+    return {
+        "plain": noise,
+        "changing": noise + np.repeat(generator.choice([0.0, 1.0, 2.0], 100), 30),
+        "alternating": noise + np.arange(3000) % 2,
+        "two modes": noise + 1.5 * generator.integers(0, 2, 3000),
+        "louder": noise * np.where(np.arange(3000) < 2000, 1, 3),
+    }
+
+
+@pytest.mark.parametrize("name", streams())
+def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
+    """From differences that can be noise, changes or alternation; what was long ago counts less."""
+    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(units=1)
+    memory, choice = policy.init(), Choice.blank(policy)
+    memory.scale[0].high = 4.0
+    for t, reward in enumerate(rewards):
+        choice.arms[0] = int(t % 50 == 49)  # now and then another arm
+        due = count_difference(policy, memory, choice, np.array([reward]))
+        assert due == twin.count([int(choice.arms[0])], [float(reward)])
+        if due:
+            noise = learned_noise(memory)
+            assert noise == pytest.approx(twin.noise(4.0), rel=1e-9)
+    expected = {"two modes": math.hypot(0.1, 0.75), "louder": 0.16}.get(name, 0.1)
+    assert noise == pytest.approx(expected, rel=0.12)
 
 
 # --- late and lost rewards ---

@@ -232,10 +232,6 @@ def test_library_gives_up_on_rewards_after_1024_rounds() -> None:
     assert_same(record_one(policy, realisation, stream(1)), play(twin_of(policy, realisation, 1), realisation))
 
 
-def test_library_that_counts_old_differences_by_half_plays_like_its_twin() -> None:
-    assert_like_twin(lb.StateLibrary(arms=2, levels=0), {"states": 1, "noise": 0.3}, seed=2, rounds=2500)
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1e6])
 def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
     """Rewards that wander off make the range grow, and all is learned again."""
