@@ -2,7 +2,8 @@
 
 Every twin takes the settings of its policy and has two methods: ``choose`` returns the arm of every unit, given the
 arms that are available in the round (in order), ``learn`` takes the rewards. Twins that sample at random take their
-numbers from ``draws``, so that a twin and its policy can be given the same ones.
+numbers from ``draws``, so that a twin and its policy can be given the same ones. A twin that learns from late rewards
+has a third one, ``recall``: it says to which decision the rewards belong that come next, by its number from 1 on.
 """
 
 import itertools
@@ -10,7 +11,7 @@ import math
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,13 @@ class Twin(Protocol):
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]: ...
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None: ...
+
+
+@runtime_checkable
+class LateTwin(Twin, Protocol):
+    """A twin that learns from late rewards."""
+
+    def recall(self, number: int) -> None: ...
 
 
 def first_best(available: Iterable[int], scores: Sequence[float] | Mapping[int, float] | Floats) -> int:

@@ -2,30 +2,25 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
-
-class Group(NamedTuple):
-    """Some rewards of one arm in one round."""
-
-    arm: int
-    mean: float
-    size: int
+from tests.naive_particles import Group, Scale
 
 
 class LagModel:
     """From the last arm and the level of its reward to the next reward of every arm."""
 
-    def __init__(self, arms: int, levels: int, low: float, high: float) -> None:
-        self.most, self.trust = levels, 0.5 * (high - low) ** 2
-        self.error = (0.29 * (high - low)) ** 2
-        self.centre = (low + high) / 2
-        self.seen: list[tuple[int, float]] = [(0, self.centre)] * arms  # number and mean
+    def __init__(self, arms: int, levels: int, scale: Scale) -> None:
+        self.most, self.scale = levels, scale
+        self.error = scale.spread() ** 2
+        self.seen: list[tuple[int, float]] = [(0, scale.centre())] * arms  # number and mean
         self.levels: list[list[tuple[float, float]]] = [[] for _ in range(arms)]  # weight and centre
         self.following: dict[tuple[int, int, int], tuple[int, float]] = {}
         self.last: tuple[int, int] | None = None
-        self.xx = self.xy = self.trust
+        self.xx = self.xy = self.trust()
         self.blend = 1.0
+
+    def trust(self) -> float:
+        return 0.5 * (self.scale.high - self.scale.low) ** 2
 
     def cell(self, arm: int) -> tuple[int, float]:
         return (0, 0.0) if self.last is None else self.following.get((*self.last, arm), (0, 0.0))
@@ -42,14 +37,14 @@ class LagModel:
         if self.last is None:
             return
         base = self.expected(arm)
-        self.xx = 0.999 * self.xx + (1 - 0.999) * self.trust + (by_library - base) ** 2
-        self.xy = 0.999 * self.xy + (1 - 0.999) * self.trust + (by_library - base) * (reward - base)
+        self.xx = 0.999 * self.xx + (1 - 0.999) * self.trust() + (by_library - base) ** 2
+        self.xy = 0.999 * self.xy + (1 - 0.999) * self.trust() + (by_library - base) * (reward - base)
         self.blend = max(0.0, self.xy / self.xx)
         if self.blend > 0.9:
             self.blend = 1.0
         self.error += 0.01 * ((reward - base) ** 2 - self.error)
 
-    def learn(self, groups: Sequence[Group], noise: float) -> None:
+    def learn(self, groups: Sequence[Group]) -> None:
         for arm, reward, _ in groups:
             n, mean = self.seen[arm]
             self.seen[arm] = (n + 1, mean + (reward - mean) / (n + 1))
@@ -59,7 +54,7 @@ class LagModel:
         arm, reward, _ = groups[-1]
         levels = self.levels[arm]
         far = [abs(reward - centre) for _, centre in levels]
-        if len(levels) < self.most and (not far or min(far) > 3 * noise):
+        if len(levels) < self.most and (not far or min(far) > 3 * self.scale.noise):
             levels.append((1, reward))
             nearest = len(levels) - 1
         else:

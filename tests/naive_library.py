@@ -1,16 +1,28 @@
 """Slow twin of the library of states: every particle is an object with its own library, and nothing is kept that can be counted again.
 
-See `tests.naive` for what a twin is. It shares no code with the package.
+See `tests.naive` for what a twin is. It shares no code with the package. `naive_cloud` and `naive_particles` are its particle filter,
+`naive_differences` its noise and `naive_lag` its lag model.
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from tests.naive import Draws, Floats, first_best
-from tests.naive_lag import Group, LagModel
-from tests.naive_noise import NaiveNoise
-from tests.naive_particles import Branch, Particle, Remembered, decay, prune
+from tests.naive_cloud import Cloud
+from tests.naive_differences import Differences
+from tests.naive_lag import LagModel
+from tests.naive_particles import Group, Particle, Scale, Seen, Urns
+
+
+class Asked(NamedTuple):
+    """A decision: the arms that were available and those played, what the library expected, and the random number."""
+
+    available: int
+    arms: list[int]
+    values: list[float] | None
+    u: float
 
 
 class NaiveLibrary:
@@ -38,67 +50,54 @@ class NaiveLibrary:
         patience: int,
     ) -> None:
         self.draws, self.arms, self.units, self.given_noise = draws, arms, units, noise
-        self.most_particles, self.most_states, self.floor, self.likeness = particles, states, floor, likeness
-        self.optimism, self.testing, self.novelty, self.structure = optimism, testing, novelty, structure
-        self.stay_prior, self.change_prior, self.patience = stay_prior, change_prior, patience
-        self.levels = levels
+        self.optimism, self.testing, self.levels, self.patience = optimism, testing, levels, patience
         self.fixed_range = high > low
-        self.pairs = NaiveNoise(0.0, units, 1.0)
-        self.pairs.weight = 4.0
-        self.history: list[tuple[list[Group], float]] = []
-        self.last: tuple[int, float] | None = None
+        self.scale = Scale()
+        urns = Urns(states, novelty, stay_prior, change_prior, structure)
+        self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness)
+        self.differences = Differences(units)
+        self.asked: list[Asked] = []
+        self.number = self.told = (
+            0  # the decision that the next rewards belong to, and the latest whose rewards have come
+        )
+        self.history: list[Seen] = []
         self.played = [0] * arms
-        self.forced = self.turn = 0
+        self.forced = 0
         self.why: frozenset[str] = frozenset()
-        self.noise = 0.0  # until the range is known
-        self.low = self.high = 0.0
         if self.fixed_range:
-            self.low, self.high = low, high
-            self.noise = noise or 0.1 * (high - low)
-            self.begin()
+            self.scale.low, self.scale.high = low, high
+            self.scale.noise = noise or 0.1 * (high - low)
+            self.begin(0)
 
-    # What a mean with n rewards behind it is worth
-
-    def prior(self) -> float:
-        return float((self.noise / (0.29 * (self.high - self.low))) ** 2)
-
-    def deviation(self, n: int) -> float:
-        return self.noise / math.sqrt(n + self.prior())
-
-    def centre(self) -> float:
-        return (self.low + self.high) / 2
-
-    def begin(self) -> None:
-        self.noise_at_start = self.noise
-        self.particles = [Particle([self.blank(entered=1)], self.structure)]
-        self.best = self.particles[0]
-        self.lag = LagModel(self.arms, self.levels, self.low, self.high)
-
-    def blank(self, entered: int = 0) -> Remembered:
-        return Remembered([self.centre()] * self.arms, [0] * self.arms, entered)
-
-    def stay(self, particle: Particle) -> float:
-        stays = particle.stays + self.stay_prior
-        return stays / (stays + particle.changes + self.change_prior)
+    def begin(self, front: int) -> None:
+        self.noise_at_start = self.scale.noise
+        self.cloud.begin(front)
+        self.lag = LagModel(self.arms, self.levels, self.scale)
 
     # Choosing
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        self.u = self.draws.uniform()
-        self.number = len(available)
-        rounds = len(self.history)
-        if self.noise == 0:
-            self.why = frozenset({"untried"} if self.number > 1 else ())
-            return [available[rounds % self.number]] * self.units
-        values = self.values()
-        self.by_library = values
-        hope = self.hope()
-        indices = [value + self.optimism * extra for value, extra in zip(values, hope, strict=True)]
+        u = self.draws.uniform()
+        values = None
+        self.number = len(self.asked) + 1
+        if self.scale.noise == 0:
+            self.why = frozenset({"untried"} if len(available) > 1 else ())
+            pick = greedy = available[len(self.asked) % len(available)]
+        else:
+            values = self.values()
+            greedy, pick = self.pick(values, available)
+        arms = [pick] + [greedy] * (self.units - 1)
+        self.asked.append(Asked(len(available), arms, values, u))
+        return arms
+
+    def pick(self, values: list[float], available: Sequence[int]) -> tuple[int, int]:
+        """Return the best arm and the one to play, with the reason."""
+        indices = [value + self.optimism * extra for value, extra in zip(values, self.hope(), strict=True)]
         hopeful = first_best(available, indices)
-        if len(self.particles) > 1:
-            self.add_tests(indices, first_best(available, values), available)
+        if len(self.cloud.particles) > 1:
+            self.add_tests(indices, values, first_best(available, values), available)
         blend = self.lag.blend
-        if blend < 1:
+        if blend < 1 and self.number == self.told + 1:
             lagged = [self.lag.expected(arm) for arm in range(self.arms)]
             values = [blend * value + (1 - blend) * lag for value, lag in zip(values, lagged, strict=True)]
             indices = [
@@ -108,236 +107,170 @@ class NaiveLibrary:
         greedy, pick = first_best(available, values), first_best(available, indices)
         self.why = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
         oldest = min(available, key=lambda arm: self.played[arm])
-        limit = self.number * max(self.patience, 0.1 * rounds)
-        if self.number > 1 and rounds - max(self.played[oldest], self.forced) > limit:
-            self.forced, pick, self.why = rounds, oldest, frozenset({"staleness"})
-        return [pick] + [greedy] * (self.units - 1)
+        if len(available) > 1 and self.is_stale(oldest, available):
+            self.forced, pick, self.why = len(self.history), oldest, frozenset({"staleness"})
+        return greedy, pick
 
-    def stay_or_certain(self) -> float:
-        """Return the heaviest particle's probability to stay; a change that is rarer than 0.002 is left out."""
-        stay = self.stay(self.best)
+    def is_stale(self, arm: int, available: Sequence[int]) -> bool:
+        """Return whether an arm was not played for too long."""
+        rounds, library = len(self.history), self.cloud.best.library
+        age = rounds - max(self.played[arm], self.forced)
+        rarely = len(available) * max(self.patience, 0.1 * rounds)
+        if len(library) == 1:
+            return age > 5 * rarely
+        wins = any(first_best(available, entry.means) == arm for entry in library)
+        often = len(available) * self.patience * max(1.0, math.sqrt(rounds / 1500))
+        return age > rarely or (wins and age > often)
+
+    def pending(self, arm: int) -> int:
+        """Return how many rewards of an arm are under way: of decisions after the last whose rewards came, at most 1024 of them."""
+        first = max(self.told, len(self.asked) - 1024)
+        return sum(asked.arms.count(arm) for asked in self.asked[first:])
+
+    def stay(self) -> float:
+        """Return the heaviest particle's probability that the state stays until now; a change rarer than 0.002 is left out."""
+        stay = 1 - self.cloud.best.hazard(self.number, self.cloud.front)
         return stay if 1 - stay >= 0.002 else 1.0
 
     def values(self) -> list[float]:
         """Return every arm's expected reward: by all particles if the state stays, by the heaviest if it changes."""
-        stay = self.stay_or_certain()
+        stay = self.stay()
         values = []
         for arm in range(self.arms):
             value = 0.0
-            for particle in self.particles:
+            for particle in self.cloud.particles:
                 value += particle.weight * stay * particle.now.means[arm]
             if stay < 1:
-                *chances, new = self.best.leaving(self.novelty)
-                for k, (chance, entry) in enumerate(zip(chances, self.best.library, strict=True)):
-                    if k != self.best.here:
-                        value += (1 - stay) * chance * entry.means[arm]
-                value += (1 - stay) * new * self.centre()
+                for chance, mean in self.elsewhere(arm):
+                    value += (1 - stay) * chance * mean
             values.append(value)
         return values
 
+    def elsewhere(self, arm: int) -> list[tuple[float, float]]:
+        """Return what an arm pays after a change, with probabilities; after several rounds, by the rounds spent in every state."""
+        best = self.cloud.best
+        spent = sum(entry.spent for entry in best.library)
+        if self.number - self.cloud.front > 1 and spent > 0:
+            return [(entry.spent / spent, entry.means[arm]) for entry in best.library]
+        *chances, new = best.leaving()
+        known = [
+            (chance, entry.means[arm])
+            for k, (chance, entry) in enumerate(zip(chances, best.library, strict=True))
+            if k != best.here
+        ]
+        return [*known, (new, self.scale.centre())]
+
     def hope(self) -> list[float]:
-        """Return how uncertain every arm is in the believed state."""
-        stay, hope = self.stay_or_certain(), []
+        """Return how uncertain every arm is in the believed state; rewards under way count."""
+        stay, hope = self.stay(), []
         for arm in range(self.arms):
-            extra = 0.0
-            for particle in self.particles:
-                extra += particle.weight * stay * self.deviation(particle.now.counts[arm])
+            extra, pending = 0.0, self.pending(arm)
+            for particle in self.cloud.particles:
+                n = min(particle.now.counts[arm] + pending, 512)
+                extra += particle.weight * stay * self.scale.deviation(n)
             hope.append(extra)
         return hope
 
-    def add_tests(self, indices: list[float], greedy: int, available: Sequence[int]) -> None:
-        """Add to every index how well the arm tells the particles that promise more than the greedy arm from the heaviest."""
-        worth = self.testing * math.sqrt(len(self.best.library) / (1 - self.stay(self.best)))
-        for particle in self.particles:
+    def add_tests(self, indices: list[float], values: list[float], greedy: int, available: Sequence[int]) -> None:
+        """Add to every index how well the arm tells the particles that promise more than the greedy arm from the heaviest.
+
+        The heaviest particle's state ends once in 1 / leaving rounds: where that is more often than other states, rivals count for more.
+        A remembered state may also be tested at a price that pays over the time that is left until then.
+        """
+        best = self.cloud.best
+        hazard = 1 - best.stay()
+        leaving = (best.left() + 2) / (best.now.spent + 2 / hazard)
+        for particle in self.cloud.particles:
             gain = max(particle.now.means[arm] for arm in available) - particle.now.means[greedy]
             if gain > 0:
+                weight = min(max(leaving / hazard, 1) * particle.weight, 1)
                 for arm in range(self.arms):
-                    far = particle.now.means[arm] - self.best.now.means[arm]
-                    square = far**2 + self.deviation(particle.now.counts[arm]) ** 2
-                    indices[arm] += worth * particle.weight * gain * square / (square + 4 * self.noise**2)
+                    worth = self.testing * math.sqrt(len(best.library) / hazard)
+                    price = values[greedy] - values[arm]
+                    if price > 0 and particle.now.entered > 1:
+                        worth = max(worth, math.sqrt(price / (2 * gain * leaving)))
+                    square = self.difference(particle, arm)
+                    decides = square / (square + 4 * self.scale.noise**2)
+                    indices[arm] += weight * gain * worth * decides / (1 + self.pending(arm))
+
+    def difference(self, particle: Particle, arm: int) -> float:
+        """Return by how much a particle and the heaviest one differ on an arm, squared."""
+        far = particle.now.means[arm] - self.cloud.best.now.means[arm]
+        return far**2 + self.scale.deviation(particle.now.counts[arm]) ** 2
 
     # Learning
 
+    def recall(self, number: int) -> None:
+        """Say which decision the rewards belong to that come next."""
+        self.number = number
+
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        together = len(set(arms)) == 1
+        asked = self.asked[self.number - 1]
+        in_turn = self.number == len(self.asked) == self.told + 1
+        self.told = max(self.told, self.number)
+        seen = Seen(self.number, self.groups(arms, rewards), asked.u)
+        self.history.append(seen)
+        for arm in arms:
+            self.played[arm] = len(self.history)
+        due = not self.given_noise and self.differences.count(arms, rewards)
+        if self.news(seen.groups, asked.available, due):
+            again = self.history[-256:]
+            self.begin(again[0].number - 1)
+            for past in again:
+                self.advance(past)
+        elif self.scale.noise > 0:
+            if self.levels > 0 and in_turn and asked.values is not None:
+                self.lag.weigh(arms[0], seen.groups[0].mean, asked.values[arms[0]])
+            self.advance(seen)
+
+    def groups(self, arms: Sequence[int], rewards: Sequence[float]) -> list[Group]:
+        """Return the mean reward of all units, or those of the first and of the others; absurd ones as far as they count."""
         others = 0.0
         for reward in rewards[1:]:
             others += reward
-        if together:
+        if len(set(arms)) == 1:
             groups = [Group(arms[0], (rewards[0] + others) / self.units, self.units)]
         else:
             groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.units - 1), self.units - 1)]
-        if self.noise > 0:
-            reach = 30 * (self.high - self.low)
-            low, high = self.low - reach, self.high + reach
-            groups = [group._replace(mean=min(max(group.mean, low), high)) for group in groups]
-        self.history.append((groups, self.u))
-        for arm in arms:
-            self.played[arm] = len(self.history)
-        if self.news(groups, self.pair(arms, rewards)):
-            self.begin()
-            for past, u in self.history[-256:]:
-                self.advance(past, u)
-        elif self.noise > 0:
-            if self.levels > 0:
-                self.lag.weigh(arms[0], groups[0].mean, self.by_library[arms[0]])
-            self.advance(groups, self.u)
+        if self.scale.noise == 0:
+            return groups
+        reach = 30 * (self.scale.high - self.scale.low)
+        low, high = self.scale.low - reach, self.scale.high + reach
+        return [group._replace(mean=min(max(group.mean, low), high)) for group in groups]
 
-    def pair(self, arms: Sequence[int], rewards: Sequence[float]) -> bool:
-        """Count a pair of rewards of one arm, if there is one; returns whether the noise is to be estimated."""
-        if self.given_noise:
-            return False
-        due = False
-        if self.units > 1:
-            if arms[0] == arms[1]:
-                due = self.pairs.count(abs(rewards[0] - rewards[1]))
-        else:
-            if self.last is not None and self.last[0] == arms[0]:
-                due = self.pairs.count(abs(rewards[0] - self.last[1]))
-            self.last = (arms[0], rewards[0])
-        return due
-
-    def learned_noise(self) -> float:
-        self.pairs.expected = 0.1 * (self.high - self.low)
-        self.pairs.estimate()
-        return self.pairs.noise
-
-    def news(self, groups: Sequence[Group], due: bool) -> bool:
-        """Learn range and noise; returns whether all is to be learned again."""
-        low, high = min(group.mean for group in groups), max(group.mean for group in groups)
-        if self.noise == 0:
-            seen = [group.mean for past, _ in self.history for group in past]
-            low, high = min(seen), max(seen)
-            if self.number == 1 or len(self.history) < self.number or low == high:
-                return False
-            beyond = (high - low) / (self.number - 1)
-            self.low, self.high = low - beyond, high + beyond
-            self.noise = self.given_noise or self.learned_noise()
-            return True
-        again = False
-        margin = 4.2 * self.noise
-        if not self.fixed_range and (high - margin > self.high or low + margin < self.low):
-            if high > self.high:
-                self.high = high + 0.25 * (high - self.low)
-            if low < self.low:
-                self.low = low - 0.25 * (self.high - low)
-            again = True
-        if due:
-            noise = self.learned_noise()
-            if noise > 1.4 * self.noise_at_start or noise < self.noise_at_start / 4:
-                self.noise, again = noise, True
-            elif abs(noise - self.noise) > 0.03 * self.noise:
-                self.noise = noise
-        return again
-
-    def advance(self, groups: Sequence[Group], u: float) -> None:
-        """Advance every particle by one round: branch, prune, change, add the rewards, merge."""
-        branches = [each for particle in self.particles for each in self.branches(particle, groups)]
-        kept = prune(branches, self.most_particles, self.floor, u)
-        total = 0.0
-        for _, _, chance in kept:
-            total += chance
-        parents = {id(parent) for parent, _, _ in kept}
-        i = 0
-        while i < len(self.particles):
-            if id(self.particles[i]) in parents:
-                i += 1
-            else:
-                self.drop(self.particles[i])
-        # the first child of a particle takes its place, the others come last
-        children = []
-        for i, (parent, _, _) in enumerate(kept):
-            first = all(parent is not other for other, _, _ in kept[:i])
-            children.append(parent if first else parent.copy())
-        self.particles += [child for child, (parent, _, _) in zip(children, kept, strict=True) if child is not parent]
-        changed = []
-        for child, (_, to, chance) in zip(children, kept, strict=True):
-            child.weight = chance / total
-            if to == child.here:
-                child.stays += 1
-            else:
-                self.change(child, to)
-                changed.append(child)
-            for arm, mean, size in groups:
-                now = child.now
-                now.means[arm] += (mean - now.means[arm]) * (size / (now.counts[arm] + size + self.prior()))
-                now.counts[arm] = min(now.counts[arm] + size, 512)
-        for particle in changed:
-            if any(particle is other for other in self.particles):
-                self.merge(particle)
-        if len(self.particles) > 1:
-            self.turn += 1
-            self.merge(self.particles[self.turn % len(self.particles)])
-        self.best = max(self.particles, key=lambda particle: particle.weight)
+    def advance(self, seen: Seen) -> None:
+        self.cloud.advance(seen, outliers=not self.differences.once.few_values())
         if self.levels > 0:
-            self.lag.learn(groups, self.noise)
+            self.lag.learn(seen.groups)
 
-    def branches(self, particle: Particle, groups: Sequence[Group]) -> list[Branch]:
-        """Return the ways in which a particle can go on, weighed by Bayes' rule."""
-        stay = self.stay(particle)
-        leaving = particle.leaving(self.novelty, particle.weight * (1 - stay))
-        made = []
-        for k, entry in enumerate([*particle.library, self.blank()]):
-            heights, exponents = [], []
-            for arm, mean, size in groups:
-                variance = self.noise * self.noise * (1 / size + 1 / (entry.counts[arm] + self.prior()))
-                heights.append(1 / math.sqrt(variance))
-                exponents.append((mean - entry.means[arm]) ** 2 * (0.5 / variance))
-            if k == particle.here:
-                like = math.prod(heights) * decay(min(sum(exponents), 60)) * (particle.weight * stay)
-            elif k < len(particle.library):
-                if sum(exponents) > 25:
-                    continue
-                like = math.prod(heights) * decay(sum(exponents)) * leaving[k]
+    def news(self, groups: Sequence[Group], available: int, due: bool) -> bool:
+        """Learn range and noise; returns whether all is to be learned again."""
+        scale = self.scale
+        low, high = min(group.mean for group in groups), max(group.mean for group in groups)
+        if scale.noise == 0:
+            seen = [group.mean for past in self.history for group in past.groups]
+            low, high = min(seen), max(seen)
+            if available == 1 or len(self.history) < available or low == high:
+                return False
+            beyond = (high - low) / (available - 1)
+            scale.low, scale.high = low - beyond, high + beyond
+            scale.noise = self.given_noise or self.differences.noise(scale.high - scale.low)
+            return True
+        again, before = False, replace(scale)
+        margin = 4.2 * scale.noise
+        if not self.fixed_range and (high - margin > scale.high or low + margin < scale.low):
+            if high > scale.high:
+                scale.high = high + 0.25 * (high - scale.low)
+            if low < scale.low:
+                scale.low = low - 0.25 * (scale.high - low)
+            if len(self.history) > 256:
+                self.cloud.rebase(before)
             else:
-                like = math.prod(h * decay(min(e, 60)) for h, e in zip(heights, exponents, strict=True))
-                like = leaving[k] * like
-            made.append((particle, k, like))
-        return made
-
-    def change(self, particle: Particle, to: int) -> None:
-        """Go to another state; a new one takes the place of the rarest if the library is full."""
-        new = to == len(particle.library)
-        flat = (particle.unseen(self.novelty) if new else particle.library[to].entered) / particle.everything(
-            self.novelty
-        )
-        counted = flat + particle.moves[particle.here, to]
-        odds = particle.odds * counted / (particle.left() + 1) / flat
-        particle.odds = min(max(odds, self.structure / 1000), 1000)
-        if new:
-            particle.lineage = object()
-            if to < self.most_states:
-                particle.library.append(self.blank())
-            else:
-                others = [k for k in range(to) if k != particle.here]
-                to = min(others, key=lambda k: particle.library[k].entered)
-                particle.library[to] = self.blank()
-                particle.moves = Counter({move: n for move, n in particle.moves.items() if to not in move})
-        particle.moves[particle.here, to] += 1
-        particle.library[to].entered += 1
-        particle.changes += 1
-        particle.here = to
-
-    def alike(self, one: Particle, other: Particle) -> bool:
-        if one.lineage is not other.lineage or one.here != other.here:
-            return False
-        return all(
-            abs(a - b) <= self.likeness * self.deviation(max(n, m))
-            for mine, theirs in zip(one.library, other.library, strict=True)
-            for a, b, n, m in zip(mine.means, theirs.means, mine.counts, theirs.counts, strict=True)
-        )
-
-    def merge(self, particle: Particle) -> None:
-        """Merge a particle with the first that is alike; the heavier one's library stays."""
-        for other in self.particles:
-            if other is not particle and self.alike(particle, other):
-                gone, stays = (other, particle) if particle.weight > other.weight else (particle, other)
-                stays.weight += gone.weight
-                self.drop(gone)
-                return
-
-    def drop(self, particle: Particle) -> None:
-        """Take a particle out; the last one takes its place."""
-        at = next(i for i, other in enumerate(self.particles) if other is particle)
-        self.particles[at] = self.particles[-1]
-        self.particles.pop()
+                again = True
+        if due:
+            noise = self.differences.noise(scale.high - scale.low)
+            if noise > 1.4 * self.noise_at_start or noise < 0.5 * self.noise_at_start:
+                scale.noise, again = noise, True
+            elif abs(noise - scale.noise) > 0.03 * scale.noise:
+                scale.noise = noise
+        return again

@@ -1,7 +1,6 @@
 """The noise of rewards, learned the slow way: lists and counters, sharing no code with the package."""
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 
@@ -19,9 +18,9 @@ class NaiveNoise:
         self.given, self.units, self.expected, self.weight = given, units, 0.1 * prior_sd, 2.0
         self.noise = given or self.expected
         self.raw, self.share = 0.0, 0.0
-        self.sizes: list[float] = []
-        self.first, self.largest, self.squares, self.ties = 0.0, 0.0, 0.0, 0
-        self.bins: Counter[int] = Counter()
+        self.pairs = self.ties = 0
+        self.first, self.largest, self.squares = 0.0, 0.0, 0.0
+        self.bins: dict[int, float] = {}
         self.last: tuple[int, float] | None = None
 
     def see(self, arm: int, rewards: Sequence[float]) -> None:
@@ -39,27 +38,37 @@ class NaiveNoise:
 
     def count(self, size: float) -> bool:
         """Count the difference of two rewards of one arm, and return whether an estimate is due."""
-        self.sizes.append(size)
+        self.pairs += 1
         self.squares += size**2
         if size == 0:
             self.ties += 1
         else:
             self.first = self.first or size
             self.largest = max(self.largest, size)
-            self.bins[min(max(math.floor(math.log(size / self.first) / math.log(1.1)), -150), 149)] += 1
-        pairs = len(self.sizes)
-        return pairs <= 16 or pairs in (32, 64, 96, 128) or pairs % 256 == 0
+            place = min(max(math.floor(math.log(size / self.first) / math.log(1.1)), -150), 149)
+            self.bins[place] = self.bins.get(place, 0) + 1
+        return self.pairs <= 16 or self.pairs in (32, 64, 96, 128) or self.pairs % 256 == 0
+
+    def fade(self) -> None:
+        """Halve all counts when there are 2048 pairs."""
+        if self.pairs == 2048:
+            self.pairs, self.ties, self.squares = 1024, self.ties // 2, self.squares / 2
+            self.bins = {place: number / 2 for place, number in self.bins.items()}
+
+    def few_values(self) -> bool:
+        """Return whether more than 5 % of the differences are zero."""
+        return self.ties > 0.05 * self.pairs
 
     def middle(self, place: int) -> float:
         """Return the size that stands for a bin."""
         return self.first * float(1.1 ** (place + 0.5))
 
     def estimate(self) -> None:
-        pairs = len(self.sizes)
+        pairs = self.pairs
         if self.largest == 0:
             self.noise = self.expected * min(1.0, 32 / max(pairs, 1))
             return
-        if self.ties > 0.05 * pairs:
+        if self.few_values():
             self.raw = math.sqrt(self.squares / pairs / 2)
             if len(self.bins) == 1 and self.ties < 0.95 * pairs:
                 self.raw = max(self.raw, 0.45 * self.largest)
@@ -79,7 +88,7 @@ class NaiveNoise:
 
     def lower_quartile(self) -> float:
         """Return the bin of the pair with a quarter of the others below it."""
-        left = 0.25 * (len(self.sizes) - 1) - self.ties
+        left = 0.25 * (self.pairs - 1) - self.ties
         for place in sorted(self.bins):
             left -= self.bins[place]
             if left < 0:
@@ -100,4 +109,4 @@ class NaiveNoise:
                 squares += mine * size**2
             if squares > 0:
                 self.raw = math.sqrt(squares / ours / 2)
-            self.share = (ours + 30) / (len(self.sizes) + 31)
+            self.share = (ours + 30) / (self.pairs + 31)

@@ -53,19 +53,19 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
     ("change", "sentence"),
     [
         (
-            lambda description: description.update(version=5),
-            r"format version .* \(written by .*\) is 5 but must be from 3 to 4; update",
+            lambda description: description.update(version=6),
+            r"format version .* \(written by .*\) is 6 but must be from 3 to 5; update",
         ),
         (
             lambda description: description.update(version=2),
-            r"format version .* \(written by .*\) is 2 but must be from 3 to 4$",
+            r"format version .* \(written by .*\) is 2 but must be from 3 to 5$",
         ),
         (
             lambda description: (
                 description.clear(),
-                description.update(format="latentbandits agent", version=5, payload=1),
+                description.update(format="latentbandits agent", version=6, payload=1),
             ),
-            "is 5 but must be from 3 to 4",
+            "is 6 but must be from 3 to 5",
         ),
         (lambda description: description.update(version=0), "it is damaged, or something else"),
         (lambda description: description.update(max_open=0), "it is damaged, or something else"),

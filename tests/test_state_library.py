@@ -40,8 +40,8 @@ def scripted(blocks: Sequence[tuple[float, float]], length: int, noise: float = 
 # --- what always holds ---
 
 
-def check(agent: Agent, rounds: int) -> None:
-    """Check all counts of all particles after some rounds of fewer than 256."""
+def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> None:
+    """Check all counts of all particles after some rounds of fewer than 256, the first of which is the one after `begun`."""
     policy, memory = agent.policy, agent.memory
     assert isinstance(policy, lb.StateLibrary)
     for part in memory:
@@ -61,8 +61,15 @@ def check(agent: Agent, rounds: int) -> None:
     assert core.best in live
     assert weight[live].max() == weight[core.best]
     assert scale.low < scale.high
+    assert core.rounds == rounds
+    assert memory.pending.sum() == policy.units * (core.asked - core.told)
     for slot in live:
-        check_particle(policy, memory, slot, rounds)
+        check_particle(policy, memory, slot, core.front - begun)
+        outliers, count = memory.particles[slot].outliers, memory.means["count"][slot, : memory.particles[slot].known]
+        if (
+            prompt and memory.states["spent"][slot, : memory.particles[slot].known].sum() == rounds
+        ):  # nothing was replaced
+            assert count.sum() == (rounds - outliers) * policy.units
 
 
 def check_particle(policy: lb.StateLibrary, memory: Memory, slot: int, rounds: int) -> None:
@@ -78,11 +85,17 @@ def check_particle(policy: lb.StateLibrary, memory: Memory, slot: int, rounds: i
     assert (entered == 1).sum() == particle.singles
     assert moves.sum(axis=1).tolist() == left.tolist()
     assert (np.diag(moves) == 0).all()
-    assert particle.stays + particle.changes == rounds
-    assert policy.structure / 1000 <= particle.odds <= 1000
-    if particle.changes < policy.states:  # nothing was replaced
-        assert memory.means["count"][slot, :known].sum() == rounds * policy.units
-        assert moves.sum() == particle.changes == entered.sum() - 1
+    restless = policy.stay_prior if particle.stays + particle.changes > rounds else 0.0
+    changes = particle.changes - restless
+    assert particle.stays + changes == rounds
+    for odds in (particle.odds, particle.ageing):
+        assert policy.structure / 1000 <= odds <= 1000
+    assert memory.ended[slot].sum() == memory.reached[slot, 0] == changes
+    assert (np.diff(memory.reached[slot]) == -memory.ended[slot, :-1]).all()
+    assert particle.until < particle.changed <= memory.core[0].front or changes == 0
+    if changes < policy.states:  # nothing was replaced
+        assert memory.states["spent"][slot, :known].sum() == rounds
+        assert moves.sum() == changes == entered.sum() - 1
 
 
 numbers = st.one_of(
@@ -123,6 +136,34 @@ def test_counts_agree(rewards: list[float], size: tuple[int, int], chosen: dict[
         received = [reward * (1 - 0.25 * arm / arms) * (1 - 1e-3 * unit) for unit, arm in enumerate(decision.arms)]
         agent.tell(decision, received)
         check(agent, t + 1)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(numbers, st.integers(-1, 12)), min_size=1, max_size=40),
+    st.sampled_from([(2, 1), (3, 2)]),
+    st.booleans(),
+)
+def test_counts_agree_with_late_and_lost_rewards(
+    told: list[tuple[float, int]], size: tuple[int, int], ranged: bool
+) -> None:
+    arms, units = size
+    limits: dict[str, Any] = {"low": 0.0, "high": 1.0, "noise": 0.1} if ranged else {}
+    agent = Agent(lb.StateLibrary(arms=arms, units=units, **limits), seed=1)
+    waiting: list[tuple[int, float, lb.Decision]] = []
+    rounds, begun = 0, 0
+    for t in range(len(told) + 13):
+        if t < len(told):
+            reward, delay = told[t]
+            waiting.append((t + delay, reward, agent.ask()))
+        for _, reward, decision in [one for one in waiting if one[0] == t]:
+            number = [one[2] for one in waiting].index(decision) + 1
+            agent.tell(decision, [reward * (1 - 0.25 * arm / arms) for arm in decision.arms])
+            begun = begun if ranged or rounds else number - 1
+            rounds += 1
+            check(agent, rounds, begun, prompt=False)
+    if told[-1][1] >= 0:
+        assert not agent.memory.pending.any()
 
 
 def test_merging_moves_weight_and_loses_none() -> None:
@@ -249,7 +290,7 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], unit
 def test_belief_before_the_first_round() -> None:
     assert Agent("state-library").belief[:5] == ((), 0, 1.0, 1.0, math.inf)
     ranged = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief
-    assert (len(ranged.states), ranged.low, ranged.high, ranged.noise, ranged.particles) == (1, 0.0, 1.0, 0.1, 1)
+    assert (len(ranged.states), ranged.low, ranged.high, ranged.noise, ranged.particles) == (1, 0.0, 1.0, 0.1, 2)
     assert ranged.states[0].counts == (0, 0)
     assert all(math.isnan(mean) for mean in ranged.states[0].means)
 

@@ -1,10 +1,11 @@
-"""The particles of StateLibrary: exact Bayes where nothing is pruned, and pruning without bias."""
+"""The particles of StateLibrary: exact Bayes where nothing is pruned, late rewards included, and pruning without bias."""
 
 import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
-from latentbandits.policies.state_library.particles import prune
+from latentbandits.policies.state_library.branches import prune
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 
@@ -20,49 +21,84 @@ from latentbandits.random import stream
 
 EXACT: dict[str, Any] = {
     "floor": 0.0,
-    "particles": 3000,
+    "particles": 1000,
     "states": 8,
     "likeness": 0.0,
     "levels": 0,
     "low": -1.0,
     "high": 2.0,
 }
-CENTRE, SPREAD = 0.5, 0.29 * 3.0
+WIDTH, CENTRE, SPREAD = 3.0, 0.5, 0.29 * 3.0
+RESTLESS = {False: 0.98, True: 0.02}
+Played = tuple[Sequence[int], Sequence[float]]  # arms and rewards of all units
 
 
-def paths(rounds: int) -> Iterator[tuple[int, ...]]:
-    """Return all sequences of states from the first, 0, on; a new state has the next number."""
+class Step(NamedTuple):
+    """The state of a round, and whether its rewards are outliers."""
+
+    state: int
+    outlier: bool = False
+
+
+Path = tuple[Step, ...]
+
+
+def paths(rounds: int) -> Iterator[Path]:
+    """Return all sequences of states from the first, 0, on; a new state has the next number. Outliers come while the state stays."""
     if rounds == 0:
-        yield (0,)
+        yield (Step(0),)
         return
     for path in paths(rounds - 1):
-        for to in range(max(path) + 2):
-            yield (*path, to)
+        for to in range(max(path).state + 2):
+            yield (*path, Step(to))
+        yield (*path, Step(path[-1].state, outlier=True))
 
 
-def prior_of(path: tuple[int, ...], policy: lb.StateLibrary) -> float:
-    """Return the probability of a sequence of states, by the urns that the policy believes in."""
-    chance, odds, stays, changes = 1.0, policy.structure, 0, 0
-    entered, moves = Counter({0: 1}), Counter[tuple[int, int]]()
-    for before, now in itertools.pairwise(path):
-        stay = (stays + policy.stay_prior) / (stays + changes + policy.stay_prior + policy.change_prior)
+class Urns(NamedTuple):
+    """The probability of a path, and how often the state stayed or changed and rewards were outliers, as the next round sees it."""
+
+    chance: float
+    rounds: float
+    outliers: int
+
+    def outlier(self) -> float:
+        return (self.outliers + 0.01) / (self.rounds + 100)
+
+
+def urns_of(path: Path, policy: lb.StateLibrary, restless: bool, numbers: Sequence[int] = range(100)) -> Urns:
+    """Return what the policy believes of a sequence of states, with the numbers of the rounds. An outlier's chance is on top of 1."""
+    chance, odds, ageing = RESTLESS[restless], policy.structure, policy.structure
+    stays, changes, outliers, changed = 0, policy.stay_prior if restless else 0.0, 0, 0
+    entered, moves, ends = Counter({0: 1}), Counter[tuple[int, int]](), list[int]()
+    for (before, _), (now, outlier), number, last in zip(path, path[1:], numbers[1:], numbers, strict=False):
+        constant = (changes + policy.change_prior) / (stays + changes + policy.stay_prior + policy.change_prior)
+        if number - last > 1:  # rounds without rewards
+            hazard = 1 - (1 - constant) ** (number - last)
+        else:
+            age = number - changed
+            aged = (ends.count(age) + constant) / (sum(end >= age for end in ends) + 1)
+            hazard = (constant + ageing * aged) / (1 + ageing)
+            ageing *= (1 - aged) / (1 - constant) if now == before else aged / constant
         if now == before:
-            chance *= stay
-            stays += 1
+            chance *= (1 - hazard) * (Urns(1, stays + changes, outliers).outlier() if outlier else 1)
+            stays += number - last
+            outliers += outlier
             continue
         unseen = policy.novelty + list(entered.values()).count(1)
         flat = (entered.get(now, 0) or unseen) / (unseen + entered.total() - entered[before])
         left = sum(n for (start, _), n in moves.items() if start == before)
         counted = (moves[before, now] + flat) / (left + 1)
-        chance *= (1 - stay) * (flat + odds * counted) / (1 + odds)
+        chance *= hazard * (flat + odds * counted) / (1 + odds)
         odds *= counted / flat
         moves[before, now] += 1
         entered[now] += 1
-        changes += 1
-    return chance
+        ends.append(number - changed)
+        stays, changes, changed = stays + number - last - 1, changes + 1, number
+    return Urns(chance, stays + changes, outliers)
 
 
-def joint_density(rewards: Sequence[float], noise: float) -> float:
+@cache
+def joint_density(rewards: tuple[float, ...], noise: float) -> float:
     """Return the density of rewards of one arm in one state whose mean is Gaussian."""
     n = len(rewards)
     covariance = noise**2 * np.eye(n) + SPREAD**2
@@ -71,64 +107,190 @@ def joint_density(rewards: Sequence[float], noise: float) -> float:
     return math.exp(-exponent) / math.sqrt((2 * math.pi) ** n * np.linalg.det(covariance))
 
 
+def outlying_density(played: Played, noise: float) -> float:
+    """Return the density of outliers: the mean of all units with one arm is anywhere in the range, and they differ by noise."""
+    density = 1.0
+    for arm in set(played[0]):
+        mine = [reward for other, reward in zip(*played, strict=True) if other == arm]
+        far = sum((reward - sum(mine) / len(mine)) ** 2 for reward in mine)
+        density *= math.exp(-far / noise**2 / 2) / (math.sqrt(2 * math.pi) * noise) ** (len(mine) - 1)
+        density /= math.sqrt(len(mine)) * WIDTH
+    return density
+
+
 def posterior_mean(rewards: Sequence[float], noise: float) -> float:
     precision = 1 / SPREAD**2 + len(rewards) / noise**2
     return (CENTRE / SPREAD**2 + sum(rewards) / noise**2) / precision
 
 
-def values_by_paths(policy: lb.StateLibrary, observed: Sequence[tuple[Sequence[int], Sequence[float]]]) -> list[float]:
+class Weighed(NamedTuple):
+    """A hypothesis with its weight, and the rewards of every state and arm by it."""
+
+    weight: float
+    restless: bool
+    path: Path
+    seen: dict[tuple[int, int], list[float]]
+
+    def mean(self, state: int, arm: int, noise: float) -> float:
+        return posterior_mean(self.seen.get((state, arm), []), noise)
+
+
+def weighed(chance: float, restless: bool, path: Path, rounds: Sequence[tuple[Step, Played]], noise: float) -> Weighed:
+    """Multiply the prior of a hypothesis by the likelihood of the rewards of some rounds."""
+    seen: dict[tuple[int, int], list[float]] = {}
+    for (state, outlier), played in rounds:
+        if outlier:
+            chance *= outlying_density(played, noise)
+            continue
+        for arm, reward in zip(*played, strict=True):
+            seen.setdefault((state, arm), []).append(reward)
+    return Weighed(
+        chance * math.prod(joint_density(tuple(rewards), noise) for rewards in seen.values()), restless, path, seen
+    )
+
+
+def values_by_paths(policy: lb.StateLibrary, observed: Sequence[Played]) -> list[float]:
     """Return every arm's expected reward; what follows a change is taken from the heaviest path, as the policy does."""
-    weighted = []
-    for path in paths(len(observed)):
-        seen: dict[tuple[int, int], list[float]] = {}
-        for state, (arms, rewards) in zip(path[1:], observed, strict=True):
-            for arm, reward in zip(arms, rewards, strict=True):
-                seen.setdefault((state, arm), []).append(reward)
-        like = math.prod(joint_density(rewards, policy.noise) for rewards in seen.values())
-        weighted.append((prior_of(path, policy) * like, path, seen))
-    total = sum(weight for weight, _, _ in weighted)
-    _, best, by_best = max(weighted, key=lambda each: each[0])
-    after = [prior_of((*best, to), policy) / prior_of(best, policy) for to in range(max(best) + 2)]
+    all_paths = [
+        weighed(
+            urns_of(path, policy, restless).chance,
+            restless,
+            path,
+            list(zip(path[1:], observed, strict=True)),
+            policy.noise,
+        )
+        for restless in (False, True)
+        for path in paths(len(observed))
+    ]
+    total = sum(one.weight for one in all_paths)
+    best = max(all_paths, key=lambda one: one.weight)
+    known, here = range(max(best.path).state + 2), best.path[-1].state
+    now = urns_of(best.path, policy, best.restless).chance
+    after = [urns_of((*best.path, Step(to)), policy, best.restless).chance / now for to in known]
     values = []
     for arm in range(policy.arms):
-        here = sum(w * posterior_mean(seen.get((path[-1], arm), []), policy.noise) for w, path, seen in weighted)
-        there = [posterior_mean(by_best.get((to, arm), []), policy.noise) for to in range(max(best) + 2)]
-        jumps = sum(p * mean for to, (p, mean) in enumerate(zip(after, there, strict=True)) if to != best[-1])
-        values.append(here / total * after[best[-1]] + jumps)
+        stays = sum(one.weight * one.mean(one.path[-1].state, arm, policy.noise) for one in all_paths) / total
+        jumps = sum(after[to] * best.mean(to, arm, policy.noise) for to in known if to != here)
+        values.append(stays * after[here] + jumps)
     return values
 
 
 @pytest.mark.parametrize(
-    ("noise", "units", "rounds", "urns"),
+    ("noise", "units", "urns"),
     [
-        (0.5, 1, 6, {}),
-        (0.3, 1, 5, {"structure": 2.0, "novelty": 0.3}),
-        (0.5, 1, 6, {"stay_prior": 1.0, "change_prior": 1.0, "structure": 1.0}),
-        (0.4, 1, 5, {"stay_prior": 1.0, "change_prior": 2.0, "structure": 0.0}),
-        (0.6, 2, 5, {"stay_prior": 2.0, "optimism": 20.0}),
-        (0.6, 3, 4, {"change_prior": 3.0, "optimism": 20.0}),
+        (0.5, 1, {}),
+        (0.3, 1, {"structure": 2.0, "novelty": 0.3}),
+        (0.5, 1, {"stay_prior": 1.0, "change_prior": 1.0, "structure": 1.0}),
+        (0.4, 1, {"stay_prior": 1.0, "change_prior": 2.0, "structure": 0.0}),
+        (0.6, 2, {"stay_prior": 2.0, "optimism": 20.0}),
+        (0.6, 3, {"change_prior": 3.0, "optimism": 20.0}),
     ],
 )
-def test_nothing_pruned_is_exact_bayes(noise: float, units: int, rounds: int, urns: dict[str, Any]) -> None:
+def test_nothing_pruned_is_exact_bayes(noise: float, units: int, urns: dict[str, Any]) -> None:
     policy = lb.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
-    apart = 0  # rounds in which units played different arms
+    rounds, apart = 4, 0  # rounds in which units played different arms
     for seed in range(3):
         memory, random, choice = policy.init(), stream(seed), Choice.blank(policy)
         rewards = np.random.default_rng(seed).normal([[[0.2, 0.8]], [[0.9, 0.1]]] * 3, noise, (6, units, 2))
-        observed: list[tuple[Sequence[int], Sequence[float]]] = []
+        observed: list[Played] = []
         for t in range(rounds + 1):
             with np.errstate(over="ignore"):
                 policy.choose(memory, np.zeros(0), random, choice)
-            values = choice.features[1:]  # those of the library alone
+            values = choice.features[2:]  # those of the library alone
             assert values == pytest.approx(values_by_paths(policy, observed), abs=1e-9)
             assert choice.offers["value"].tolist() == values.tolist()
             if t < rounds:
                 received = rewards[t, range(units), choice.arms]
                 observed.append((choice.arms.tolist(), received.tolist()))
                 policy.learn(memory, choice, received)
-        assert policy.belief(memory).particles == sum(1 for _ in paths(rounds))
+        assert policy.belief(memory).particles == 2 * sum(1 for _ in paths(rounds))
         apart += sum(len(set(arms)) > 1 for arms, _ in observed)
     assert (apart > 0) == (units > 1)
+
+
+# --- late rewards: a sum over all moments of the change, too ---
+
+
+def asked_and_told(policy: lb.StateLibrary, numbers: Sequence[int], rewards: Sequence[float]) -> tuple[Any, list[int]]:
+    """Ask as often as the highest number says, then tell the rewards of some rounds; returns the memory and the arms of all rounds."""
+    memory, random = policy.init(), stream(0)
+    choices = [Choice.blank(policy) for _ in range(max(numbers))]
+    with np.errstate(over="ignore"):
+        for choice in choices:
+            policy.choose(memory, np.zeros(0), random, choice)
+    for number, reward in zip(numbers, rewards, strict=True):
+        policy.learn(memory, choices[number - 1], np.array([reward]))
+    return memory, [int(choice.arms[0]) for choice in choices]
+
+
+FRONT, LATER = (1, 2, 8), (5, 3, 7)  # told in this order
+
+
+def late_hypotheses(
+    policy: lb.StateLibrary, arms: list[int], rewards: dict[int, float]
+) -> Iterator[tuple[Any, Weighed]]:
+    """Weigh all paths of the rounds 1, 2 and 8, moments of the change after round 2, and which of the late rewards are outliers."""
+    played = {number: ([arms[number - 1]], [reward]) for number, reward in rewards.items()}
+    for restless, path in itertools.product((False, True), paths(len(FRONT))):
+        urns = urns_of(path, policy, restless, (0, *FRONT))
+        *_, (before, _), (state, _) = path
+        moments = range(3, 9) if state != before else [0]  # the first round of the present state
+        for moment, outliers in itertools.product(moments, itertools.product((False, True), repeat=len(LATER))):
+            chance, far = urns.chance / len(moments), urns
+            for outlier in outliers:
+                chance *= far.outlier() if outlier else 1
+                far = far._replace(outliers=far.outliers + outlier)
+            late = [
+                Step(state if number >= moment else before, outlier)
+                for number, outlier in zip(LATER, outliers, strict=True)
+            ]
+            steps = [*path[1:], *late]
+            rounds = [(step, played[number]) for number, step in zip((*FRONT, *LATER), steps, strict=True)]
+            # A particle does not say more about the moment than its rewards do
+            particle = restless, path, tuple(None if step.outlier else step.state for step in late)
+            yield particle, weighed(chance, restless, path, rounds, policy.noise)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int) -> None:
+    policy = lb.StateLibrary(arms=2, noise=0.4, **EXACT, structure=0.5, stay_prior=5.0)
+    drawn = np.random.default_rng(seed).normal([0.1, 0.2, 0.9, 0.8, 0.2, 0.9], 0.2)
+    rewards = dict(zip((*FRONT, *LATER), drawn.tolist(), strict=True))
+    memory, arms = asked_and_told(policy, (*FRONT, *LATER), list(rewards.values()))
+    found = list(late_hypotheses(policy, arms, rewards))
+    live = memory.slots[: memory.core[0].live]
+    assert len(live) == len({particle for particle, _ in found})
+    total = sum(one.weight for _, one in found)
+    for arm in range(2):
+        expected = sum(one.weight * one.mean(one.path[-1].state, arm, policy.noise) for _, one in found) / total
+        now = memory.means["average"][live, memory.particles["here"][live], arm]
+        assert memory.particles["weight"][live] @ now == pytest.approx(expected, abs=1e-9)
+    # how sure it is that the state has changed by round 5
+    by_then = sum(
+        one.weight
+        for (_, (*_, before, here), late), one in found
+        if here.state in late[:2] and here.state != before.state
+    )
+    changed = memory.particles["changed"][live]
+    assert memory.particles["weight"][live][(changed > 2) & (changed <= 5)].sum() == pytest.approx(by_then / total)
+
+
+def test_a_late_reward_belongs_to_the_state_before_the_change() -> None:
+    """The state pays 0.2 until round 4 and 0.9 from round 5 on; round 8 shows that it has changed, rounds 5 and 4 when."""
+    policy = lb.StateLibrary(arms=2, noise=0.05, low=0.0, high=1.0)
+    memory, arms = asked_and_told(policy, [1, 2, 8], [0.2, 0.2, 0.9])
+    best = memory.core[0].best
+    assert (memory.particles[best].until, policy.belief(memory).changed) == (2, 8)
+    memory, arms = asked_and_told(policy, [1, 2, 8, 5, 4], [0.2, 0.2, 0.9, 0.9, 0.2])
+    best = memory.core[0].best
+    assert (memory.particles[best].until, policy.belief(memory).changed) == (4, 5)
+    assert len(policy.belief(memory).states) == 2
+    before, now = memory.means[best, :2]
+    for arm in range(2):
+        assert before[arm].count == sum(arms[number - 1] == arm for number in (1, 2, 4))
+        assert now[arm].count == sum(arms[number - 1] == arm for number in (5, 8))
+    assert memory.core[0].front == memory.core[0].told == 8
+    assert memory.particles[best].stays + memory.particles[best].changes == 8
 
 
 # --- pruning ---

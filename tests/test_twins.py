@@ -180,6 +180,10 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 3, "testing": 2.0, "likeness": 0.0, "particles": 8}, QUICK),
     ({"arms": 2, "floor": 0.0, "patience": 3, "particles": 5, "novelty": 0.1}, COIN),
     ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "units": 3}, {"stickiness": 0.7}),
+    ({"arms": 2, "levels": 0}, {"transition": [[0.02, 0.98], [0.98, 0.02]], "states": 2, "noise": 0.02}),
+    ({"arms": 2, "structure": 0.5}, {"dwell_shape": "fixed", "dwell": 25}),
+    ({"arms": 2}, {"noise_shape": "bimodal", "noise": 0.1}),
+    ({"arms": 2}, {"noise_shape": "outliers", "noise": 0.1, "states": 2}),
 ]
 
 
@@ -197,6 +201,35 @@ def test_library_plays_like_its_twin(case: int, rounds: int) -> None:
 def test_library_interpreted(case: int, rounds: int) -> None:
     settings, world = LIBRARIES[case]
     assert_compiles_alike(lb.StateLibrary(**settings), world, seed=case, rounds=rounds)
+
+
+# Late, lost and out-of-order rewards: settings, the world, and the table of available arms
+LATE: Sequence[tuple[Settings, Settings, str]] = [
+    ({"arms": 2}, {"delay": 1}, ""),
+    ({"arms": 2}, {"delay": 20, "stickiness": 0.95}, ""),
+    ({"arms": 3, "units": 2}, {"delay": "geometric 5", "lost": 0.1}, ""),
+    ({"arms": 2, "states": 2, "floor": 0.0}, {"delay": (0, 30), "lost": 0.3, "stickiness": 0.95}, ""),
+    ({"arms": 3, "units": 3, "patience": 5}, {"delay": (3, 40), "rewards": "bernoulli"}, "stretches"),
+    ({"arms": 2, "low": -1.0, "high": 2.0}, {"delay": "geometric 12", "noise": 0.3}, "singles"),
+    ({"arms": 2, "noise": 0.1}, {"lost": 0.5, "stickiness": 0.9}, ""),
+    ({"arms": 2}, {"delay": (0, 3), "rewards": "revenue"}, ""),
+]
+
+
+@pytest.mark.parametrize("case", range(len(LATE)))
+@LENGTHS
+def test_library_with_late_rewards_plays_like_its_twin(case: int, rounds: int) -> None:
+    settings, world, table = LATE[case]
+    assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds // 2, table=table)
+
+
+def test_library_gives_up_on_rewards_after_1024_rounds() -> None:
+    policy = lb.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0)
+    realisation = realise(policy, {}, rounds=1300, seed=1)
+    lost = np.where(np.arange(1300) < 20, 0, -1)
+    lost[1200] = 0
+    realisation = realisation._replace(delays=lost)
+    assert_same(record_one(policy, realisation, stream(1)), play(twin_of(policy, realisation, 1), realisation))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e6])

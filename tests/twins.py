@@ -170,13 +170,24 @@ def play(twin: naive.Twin, realisation: Realisation) -> Played:
     """Play a twin on a realisation, and return its arms and reasons as `record_one` returns those of a policy."""
     played, reasons = [], []
     offered = np.ones(realisation.means.shape, bool) if realisation.available is None else realisation.available
-    for context, rewards, available in zip(realisation.context, realisation.rewards, offered, strict=True):
-        arms = twin.choose(context, np.flatnonzero(available).tolist())
-        twin.learn(arms, [float(rewards[unit, arm]) for unit, arm in enumerate(arms)])
-        played.append(arms)
+    for t, (context, available) in enumerate(zip(realisation.context, offered, strict=True)):
+        played.append(twin.choose(context, np.flatnonzero(available).tolist()))
         why: frozenset[str] = getattr(twin, "why", frozenset())
         reasons.append(sum(code for code, name in REASONS.items() if name in why))
+        for when in arriving_in(t, realisation):
+            if realisation.delays is not None:
+                assert isinstance(twin, naive.LateTwin)
+                twin.recall(when + 1)
+            arms = played[when]
+            twin.learn(arms, [float(realisation.rewards[when, unit, arm]) for unit, arm in enumerate(arms)])
     return np.array(played), np.array(reasons)
+
+
+def arriving_in(t: int, realisation: Realisation) -> list[int]:
+    """Return the rounds, in order, whose rewards arrive in a round."""
+    if realisation.delays is None:
+        return [t]
+    return [when for when, delay in enumerate(realisation.delays[: t + 1]) if delay >= 0 and when + delay == t]
 
 
 def assert_same(one: Played, other: Played) -> None:

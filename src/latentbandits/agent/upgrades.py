@@ -50,4 +50,76 @@ def _end_probes(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None
     arrays["memory/arrived"] = np.where(ended & begun, arrays["memory/arrived"] - phases, arrays["memory/arrived"])
 
 
-UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] = {3: from_3}
+def from_4(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Give the rounds of StateLibrary numbers, also within another policy; what it did not count before begins here."""
+    policy, prefix, features = description["policy"], "memory/", arrays["open/features"]
+    own, stamp = np.ones(len(features), bool), features.shape[1]  # which open decisions are its own
+    while "inner" in policy["settings"]:
+        stamp -= 1
+        if f"{prefix}scalars" in arrays:
+            own &= features[:, stamp] == arrays[f"{prefix}scalars"]["restarts"][0]
+        policy, prefix = policy["settings"]["inner"], f"{prefix}inner."
+    if policy["class"] == "StateLibrary":
+        rounds = int(arrays[f"{prefix}core"]["rounds"][0])
+        numbers = np.where(own, rounds + np.cumsum(own), 0)
+        arrays["open/features"] = np.insert(features, 1, numbers, axis=1)
+        library = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        library |= _await(library, policy["settings"]["units"], numbers[own], arrays["open/arms"][own])
+        _number(library, policy["settings"], rounds, rounds + int(own.sum()))
+        arrays |= {f"{prefix}{name}": array for name, array in library.items()}
+
+
+def _number(library: dict[str, np.ndarray], settings: dict[str, Any], rounds: int, asked: int) -> None:
+    """Give the rounds learned the numbers of their order, and make room for what was not counted."""
+    count, particles = np.int64, len(library["particles"])
+    library["core"] = _with(
+        library["core"],
+        "asked rounds told now front forced live best lineages turn",
+        asked=count(asked),
+        told=count(rounds),
+        front=count(rounds),
+    )
+    library["particles"] = _with(
+        library["particles"],
+        "weight here known lineage stays changes changed until outliers ageing entries singles odds by_entry by_move novel",
+        until=np.maximum(library["particles"]["changed"] - 1, 0),
+        outliers=np.float64(0),
+        ageing=np.float64(settings["structure"]),
+    )
+    # The rounds spent in a state are not known, but the rewards behind its means are
+    spent = library["means"]["count"].sum(axis=-1) / settings["units"]
+    library["states"] = _with(library["states"], "entered left spent", spent=spent)
+    size = len(library["history"])
+    numbers = rounds - (rounds - 1 - np.arange(size)) % size  # the latest round at each place
+    library["history"] = _with(
+        library["history"], "first reward number second other u", number=np.maximum(numbers, 0).astype(count)
+    )
+    apart = np.zeros(1, library["noise"].dtype)  # differences of rewards two rounds apart
+    apart["sd"], apart["last_arm"] = 1.0, -1
+    library["noise"] = np.concatenate([library["noise"], apart])
+    library["visits"] = np.zeros((particles, 4), [("state", count), ("began", count)])
+    library["visits"]["state"] = -1
+    for name in ("ended", "reached"):
+        library[name] = np.zeros((particles, 64), np.int32)
+
+
+def _await(library: dict[str, np.ndarray], units: int, numbers: np.ndarray, arms: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the arms of the rounds whose rewards are under way, and how many of each arm."""
+    pending, waiting = np.zeros(len(library["played"]), np.int64), np.zeros((1024, 2), np.int64)
+    for number, played in zip(numbers[-1024:], arms[-1024:], strict=True):
+        waiting[number % 1024] = played[0], played[-1]
+        pending[played[0]] += 1
+        pending[played[-1]] += units - 1
+    return {"pending": pending, "waiting": waiting}
+
+
+def _with(rows: np.ndarray, names: str, **new: Any) -> np.ndarray:
+    """Return records with these fields, in this order: new ones and those that they had."""
+    kinds = [(name, new[name].dtype if name in new else rows.dtype[name]) for name in names.split()]
+    made = np.zeros(rows.shape, kinds)
+    for name, _ in kinds:
+        made[name] = new[name] if name in new else rows[name]
+    return made
+
+
+UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] = {3: from_3, 4: from_4}

@@ -17,12 +17,13 @@ def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None
     """Add to the values what is expected if the state has changed, by the heaviest particle.
 
     One round after the latest that was learned: p(k) as after a single change, see `transitions.set_leaving`. Several rounds after it,
-    where rewards are late or lost, the state may have changed more than once: p(k) is the share of all rounds that were spent in k
+    where rewards are late or lost, the state may have changed more than once: p(k) is the share of all rounds that were spent in k (there
+    are none before the first reward)
     """
     slot = memory.core[0].best
     best = memory.particles[slot]
     z, by_entry, by_move = best.here, best.by_entry, best.by_move
-    once = memory.core[0].asked - memory.core[0].front <= 1
+    once = memory.core[0].asked - memory.core[0].front <= 1 or memory.core[0].rounds == 0
     total = 0.0
     for k in range(best.known):
         total += memory.states[slot, k].spent

@@ -1,0 +1,215 @@
+"""The particle filter of the slow twin of StateLibrary. See `tests.naive_library`."""
+
+import math
+from collections.abc import Sequence
+
+from tests.naive_particles import (
+    BEFORE,
+    HERE,
+    OUTLIER,
+    Branch,
+    Group,
+    Particle,
+    Remembered,
+    Scale,
+    Seen,
+    Urns,
+    decay,
+    prune,
+)
+
+
+class Cloud:
+    """All particles: two at first, of which one expects a change in every other round."""
+
+    def __init__(self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, likeness: float) -> None:
+        self.arms, self.scale, self.urns = arms, scale, urns
+        self.most, self.floor, self.likeness = most, floor, likeness
+        self.turn = 0
+
+    def begin(self, front: int) -> None:
+        """Forget everything; the first round to come is the one after `front`."""
+        self.front = front  # the latest round learned
+
+        def one(weight: float) -> Particle:
+            library = [self.blank(entered=1)]
+            return Particle(self.urns, library, front, front, weight, self.urns.structure, self.urns.structure)
+
+        self.particles = [one(1 - 0.02), one(0.02)]
+        self.particles[1].changes = self.urns.stay_prior
+        self.best = self.particles[0]
+
+    def blank(self, entered: int = 0) -> Remembered:
+        return Remembered([self.scale.centre()] * self.arms, [0] * self.arms, entered)
+
+    def advance(self, seen: Seen, outliers: bool) -> None:
+        """Advance every particle by one round: branch, prune, change, add the rewards, merge."""
+        late = seen.number <= self.front
+        make = self.late_branches if late else self.branches
+        kept = prune(
+            [each for particle in self.particles for each in make(particle, seen, outliers)],
+            self.most,
+            self.floor,
+            seen.u,
+        )
+        total = 0.0
+        for _, _, chance in kept:
+            total += chance
+        changed = []
+        for child, (_, to, chance) in zip(self.children(kept), kept, strict=True):
+            child.weight = chance / total
+            if not late and to not in (child.here, OUTLIER):
+                changed.append(child)
+            k = self.settle_late(child, to, seen.number) if late else self.settle(child, to, seen.number)
+            if k is not None:
+                self.add(child.library[k], seen.groups)
+        for particle in changed:
+            if any(particle is other for other in self.particles):
+                self.merge(particle)
+        if len(self.particles) > 1:
+            self.turn += 1
+            self.merge(self.particles[self.turn % len(self.particles)])
+        self.front = max(self.front, seen.number)
+        self.best = max(self.particles, key=lambda particle: particle.weight)
+
+    def children(self, kept: Sequence[Branch]) -> list[Particle]:
+        """Return a particle for every branch: the first of a particle takes its place, the others come last."""
+        parents = {id(parent) for parent, _, _ in kept}
+        i = 0
+        while i < len(self.particles):
+            if id(self.particles[i]) in parents:
+                i += 1
+            else:
+                self.drop(self.particles[i])
+        children = []
+        for i, (parent, _, _) in enumerate(kept):
+            first = all(parent is not other for other, _, _ in kept[:i])
+            children.append(parent if first else parent.copy())
+        self.particles += [child for child, (parent, _, _) in zip(children, kept, strict=True) if child is not parent]
+        return children
+
+    def add(self, entry: Remembered, groups: Sequence[Group]) -> None:
+        for arm, mean, size in groups:
+            entry.means[arm] += (mean - entry.means[arm]) * (size / (entry.counts[arm] + size + self.scale.prior()))
+            entry.counts[arm] = min(entry.counts[arm] + size, 512)
+
+    # A round after all others
+
+    def densities(self, entry: Remembered, groups: Sequence[Group]) -> tuple[list[float], list[float]]:
+        """Return the heights of the Gaussians that a state expects of every group, and the exponents."""
+        heights, exponents = [], []
+        for arm, mean, size in groups:
+            variance = self.scale.noise * self.scale.noise * (1 / size + 1 / (entry.counts[arm] + self.scale.prior()))
+            heights.append(1 / math.sqrt(variance))
+            exponents.append((mean - entry.means[arm]) ** 2 * (0.5 / variance))
+        return heights, exponents
+
+    def fit(self, entry: Remembered, groups: Sequence[Group]) -> float:
+        heights, exponents = self.densities(entry, groups)
+        return math.prod(h * decay(min(e, 60)) for h, e in zip(heights, exponents, strict=True))
+
+    def outlying(self, particle: Particle, groups: Sequence[Group]) -> float:
+        """Return the likelihood of an outlier: anywhere in the range."""
+        even = math.sqrt(2 * math.pi) / (self.scale.high - self.scale.low)
+        return (particle.outliers + 0.01) / (particle.stays + particle.changes + 100) * even ** len(groups)
+
+    def branches(self, particle: Particle, seen: Seen, outliers: bool) -> list[Branch]:
+        """Return the ways in which a particle can go on, weighed by Bayes' rule."""
+        stay = 1 - particle.hazard(seen.number, self.front)
+        leaving = particle.leaving(particle.weight * (1 - stay))
+        made: list[Branch] = []
+        for k, entry in enumerate(particle.library):
+            heights, exponents = self.densities(entry, seen.groups)
+            like = math.prod(heights) * decay(min(sum(exponents), 60))
+            if k == particle.here:
+                made.append((particle, k, like * (particle.weight * stay)))
+            elif sum(exponents) <= 25:
+                made.append((particle, k, like * leaving[k]))
+        made.append((particle, len(particle.library), leaving[-1] * self.fit(self.blank(), seen.groups)))
+        if outliers:
+            made.append((particle, OUTLIER, particle.weight * stay * self.outlying(particle, seen.groups)))
+        return made
+
+    def settle(self, particle: Particle, to: int, number: int) -> int | None:
+        """Go where a branch leads; returns the state that the rewards belong to."""
+        rounds = number - self.front
+        changed = to not in (OUTLIER, particle.here)
+        if rounds == 1:
+            particle.weigh_ageing(number, changed)
+        particle.stays += rounds - changed
+        particle.now.spent += rounds - changed
+        if to == OUTLIER:
+            particle.outliers += 1
+            return None
+        if changed:
+            particle.change(to, self.blank(), number, self.front)
+            particle.now.spent += 1
+        return particle.here
+
+    # A round before the latest
+
+    def late_branches(self, particle: Particle, seen: Seen, outliers: bool) -> list[Branch]:
+        """Return the states that the round can have had: the present one or one before it, where the moment of the change is even."""
+        number, until, changed = seen.number, particle.until, particle.changed
+        here = 1.0 if number >= changed else 0.0
+        if until < number < changed:
+            here = (number - until) / (changed - until)
+        made: list[Branch] = []
+        if here > 0:
+            made.append((particle, HERE, particle.weight * here * self.fit(particle.now, seen.groups)))
+        if here < 1:
+            k = particle.before(number)
+            entry = self.blank() if k is None else particle.library[k]
+            made.append((particle, BEFORE, particle.weight * (1 - here) * self.fit(entry, seen.groups)))
+        if outliers:
+            made.append((particle, OUTLIER, particle.weight * self.outlying(particle, seen.groups)))
+        return made
+
+    def settle_late(self, particle: Particle, to: int, number: int) -> int | None:
+        """Note what a branch says about the moment of the change; returns the state that the rewards belong to."""
+        if to == OUTLIER:
+            particle.outliers += 1
+            return None
+        if to == HERE:
+            particle.changed = min(particle.changed, number)
+            return particle.here
+        assert to == BEFORE
+        particle.until = max(particle.until, number)
+        return particle.before(number)
+
+    # Particles that claim the same
+
+    def alike(self, one: Particle, other: Particle) -> bool:
+        if one.lineage is not other.lineage or one.here != other.here:
+            return False
+        return all(
+            abs(a - b) <= self.likeness * self.scale.deviation(max(n, m))
+            for mine, theirs in zip(one.library, other.library, strict=True)
+            for a, b, n, m in zip(mine.means, theirs.means, mine.counts, theirs.counts, strict=True)
+        )
+
+    def merge(self, particle: Particle) -> None:
+        """Merge a particle with the first that is alike; the heavier one's library stays."""
+        for other in self.particles:
+            if other is not particle and self.alike(particle, other):
+                gone, stays = (other, particle) if particle.weight > other.weight else (particle, other)
+                stays.weight += gone.weight
+                self.drop(gone)
+                return
+
+    def drop(self, particle: Particle) -> None:
+        """Take a particle out; the last one takes its place."""
+        at = next(i for i, other in enumerate(self.particles) if other is particle)
+        self.particles[at] = self.particles[-1]
+        self.particles.pop()
+
+    # Another range
+
+    def rebase(self, before: Scale) -> None:
+        """Take the old prior out of all means, and put the present one in."""
+        old, new = before.prior(), self.scale.prior()
+        for particle in self.particles:
+            for entry in particle.library:
+                for arm, n in enumerate(entry.counts):
+                    total = entry.means[arm] * (n + old) - old * before.centre()
+                    entry.means[arm] = (total + new * self.scale.centre()) / (n + new)

@@ -1,0 +1,206 @@
+"""StateLibrary: what it learns of worlds with late and lost rewards, outliers, states that last for a fixed time, and other ranges."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.agent import Agent
+from latentbandits.policies.state_library.differences import count_difference, learned_noise
+from latentbandits.policies.state_library.memory import ONE
+from latentbandits.policies.state_library.particles import add
+from latentbandits.policies.state_library.scale import rebase, set_range
+from latentbandits.policies.state_library.transitions import aged, hazard
+from latentbandits.protocols import Choice
+from tests.naive_differences import Differences
+from tests.test_state_library import play, scripted
+
+TWO = [(0.3, 0.7), (0.8, 0.1)]
+
+
+def heaviest(agent: Agent) -> Any:
+    return agent.memory.particles[agent.memory.core[0].best]
+
+
+def told_late(agent: Agent, rewards: np.ndarray, delays: np.ndarray) -> list[int]:
+    """Tell an agent rewards (rounds, units, arms) late, or never where the delay is -1, and return the arms of its first unit."""
+    decisions = []
+    for t in range(len(rewards)):
+        decisions.append(agent.ask())
+        for when in np.flatnonzero((delays[: t + 1] >= 0) & (np.arange(t + 1) + delays[: t + 1] == t)):
+            agent.tell(decisions[when], rewards[when, 0, list(decisions[when].arms)])
+    return [decision.arms[0] for decision in decisions]
+
+
+# --- noise ---
+
+
+def streams() -> dict[str, np.ndarray]:
+    """Return rewards of one arm."""
+    generator = np.random.default_rng(1)
+    noise = generator.normal(0, 0.1, 3000)
+    return {
+        "plain": noise,
+        "changing": noise + np.repeat(generator.choice([0.0, 1.0, 2.0], 100), 30),
+        "alternating": noise + np.arange(3000) % 2,
+        "two modes": noise + 1.5 * generator.integers(0, 2, 3000),
+        "louder": noise * np.where(np.arange(3000) < 2000, 1, 3),
+    }
+
+
+@pytest.mark.parametrize("name", streams())
+def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
+    """From differences that can be noise, changes or alternation; what was long ago counts less."""
+    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(units=1)
+    memory, choice = policy.init(), Choice.blank(policy)
+    memory.scale[0].high = 4.0
+    for t, reward in enumerate(rewards):
+        choice.arms[0] = int(t % 50 == 49)  # now and then another arm
+        due = count_difference(policy, memory, choice, np.array([reward]))
+        assert due == twin.count([int(choice.arms[0])], [float(reward)])
+        if due:
+            noise = learned_noise(memory)
+            assert noise == pytest.approx(twin.noise(4.0), rel=1e-9)
+    expected = {"two modes": math.hypot(0.1, 0.75), "louder": 0.16}.get(name, 0.1)
+    assert noise == pytest.approx(expected, rel=0.12)
+
+
+# --- late and lost rewards ---
+
+
+def test_values_are_known_before_the_first_reward_if_the_range_is_given() -> None:
+    agent = Agent(lb.StateLibrary(arms=3, low=0.0, high=1.0), seed=1)
+    decisions = [agent.ask() for _ in range(6)]
+    assert [decision.arm for decision in decisions] == [0, 1, 2, 0, 1, 2]  # rewards under way make an arm less unknown
+    assert [offer.value for offer in agent.explain(decisions[-1].id).options] == pytest.approx([0.5] * 3)
+
+
+def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
+    agent = Agent(lb.StateLibrary(arms=2, units=2, low=0.0, high=1.0), seed=1)
+    decisions = [agent.ask() for _ in range(5)]
+    assert agent.memory.pending.sum() == 10
+    agent.tell(decisions[2], [0.4, 0.5])  # the first two are late
+    later = [arm for decision in decisions[3:] for arm in decision.arms]
+    assert agent.memory.pending.tolist() == [later.count(0), later.count(1)]
+    agent.tell(decisions[0], [0.4, 0.5])
+    assert agent.memory.pending.sum() == 4
+    agent.tell(decisions[4], [0.4, 0.5])  # the others are late or lost: they are not awaited
+    assert agent.memory.pending.tolist() == [0, 0]
+    assert agent.memory.core[0].rounds == 3
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.5])
+def test_states_are_recognised_by_rewards_that_are_late_or_lost(lost: float) -> None:
+    """A B A B ..., 80 rounds each, with rewards up to ten rounds late: two states are remembered, and the changes are where they are."""
+    rewards = scripted(TWO * 5, 80)
+    generator = np.random.default_rng(2)
+    delays = np.where(generator.random(800) < lost, -1, generator.integers(0, 11, 800))
+    agent = Agent("state-library", seed=1, compiled=True)
+    arms = told_late(agent, rewards, delays)
+    belief = agent.belief
+    assert len(belief.states) == 2
+    assert belief.states[belief.current].means == pytest.approx((0.8, 0.1), abs=0.05)
+    assert abs(belief.changed - 721) <= 2
+    assert np.mean(arms[400:] == np.repeat([1, 0] * 5, 80)[400:]) > 0.8
+
+
+def test_a_reward_of_an_earlier_state_leaves_the_present_one_as_it_is() -> None:
+    """All of A's last 20 rewards come after the change to B, in the wrong order."""
+    rewards = scripted(TWO * 2, 60)
+    delays = np.zeros(240, int)
+    delays[160:180] = np.arange(60, 20, -2)
+    agent = Agent("state-library", seed=1)
+    told_late(agent, rewards, delays)
+    belief = agent.belief
+    assert len(belief.states) == 2
+    assert belief.current == 1
+    assert belief.changed == 181
+    assert [math.dist(known.means, TWO[k]) < 0.05 for k, known in enumerate(belief.states)] == [True, True]
+
+
+# --- ages, outliers, restlessness, range ---
+
+
+def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
+    agent = Agent("state-library", seed=1, compiled=True)
+    play(agent, scripted(TWO * 25, 20)[:-1])
+    policy, memory, best = agent.policy, agent.memory, agent.memory.core[0].best
+    ages = [aged(policy, memory, best, heaviest(agent).changed + age) for age in range(1, 21)]
+    assert ages[19] > 0.4
+    assert max(ages[:18]) < 0.1
+    assert heaviest(agent).ageing > 10
+    now = memory.core[0].asked + 1
+    assert now - heaviest(agent).changed == 19
+    assert hazard(policy, memory, best, now) < 0.1
+    play(agent, scripted(TWO * 25, 20)[-1:])
+    assert hazard(agent.policy, agent.memory, agent.memory.core[0].best, now + 1) > 0.4
+
+
+def test_states_that_end_by_chance_have_one_hazard() -> None:
+    world = lb.HiddenMarkov(stickiness=0.96, noise=0.05, states=2)
+    agent = Agent("state-library", seed=1, compiled=True)
+    play(agent, world.realise(3000, 1, seed=3, draw=0, repeat=0).rewards)
+    assert heaviest(agent).ageing < 0.05
+    assert agent.belief.dwell == pytest.approx(25, rel=0.3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_outliers_make_no_states(seed: int) -> None:
+    """One reward in fifty is anything between 0 and 1."""
+    rewards = scripted(TWO * 4, 100)
+    generator = np.random.default_rng(seed)
+    some = generator.random(len(rewards)) < 0.02
+    rewards[some] = generator.random((some.sum(), 1, 1))
+    agent = Agent("state-library", seed=1, compiled=True)
+    play(agent, rewards)
+    assert [known.visits for known in agent.belief.states] == [4, 4]
+    for known, means in zip(agent.belief.states, TWO, strict=True):
+        assert known.means == pytest.approx(means, abs=0.05)
+    assert 0.7 * some.sum() < heaviest(agent).outliers <= some.sum()
+
+
+def test_rewards_of_two_values_have_no_outliers() -> None:
+    agent = Agent("state-library", seed=1, compiled=True)
+    play(agent, lb.HiddenMarkov(rewards="bernoulli").realise(500, 1, seed=3, draw=0, repeat=0).rewards)
+    live = agent.memory.slots[: agent.memory.core[0].live]
+    assert agent.memory.particles["outliers"][live].max() <= 1  # before two rewards were equal
+
+
+def test_a_state_that_changes_all_the_time_is_that_of_the_restless_particle() -> None:
+    agent = Agent("state-library", seed=1)
+    play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 30, 2))
+    best = heaviest(agent)
+    assert best.stays + best.changes == 120 + lb.StateLibrary(arms=2).stay_prior
+    assert agent.belief.stay == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_wider_range_keeps_the_library() -> None:
+    """A and B for 300 rounds, then a third state whose rewards are far outside the range: what was learned of A and B stays."""
+    agent = Agent(lb.StateLibrary(arms=2, noise=0.02), seed=1)
+    play(agent, scripted(TWO * 3, 50))
+    width, before = agent.belief.high - agent.belief.low, agent.belief.states
+    play(agent, scripted([(2.3, 1.7)], 30))
+    assert agent.belief.high > 2.3 > agent.belief.low + width
+    assert len(agent.belief.states) == 3
+    for old, new in zip(before, agent.belief.states, strict=False):
+        assert new.counts == old.counts
+        assert new.means == pytest.approx(old.means, abs=1e-3)
+
+
+def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning() -> None:
+    rewards = np.random.default_rng(1).normal(0.4, 0.1, 20)
+    narrow, wide = (lb.StateLibrary(arms=2, noise=0.1, low=0.0, high=high) for high in (1.0, 7.0))
+    moved, straight = narrow.init(), wide.init()
+    for memory in (moved, straight):
+        for arm, reward in enumerate(rewards):
+            add(memory, slot=0, k=0, arm=arm % 2, reward=reward, group=ONE, units=1)
+    centre, spread = moved.scale[0].centre, moved.scale[0].spread
+    assert moved.means[0, 0, 0].average != pytest.approx(straight.means[0, 0, 0].average)
+    set_range(moved, 0.0, 7.0)
+    rebase(narrow, moved, centre, spread)
+    for k in range(2):
+        np.testing.assert_allclose(moved.means[k, 0]["average"], straight.means[k, 0]["average"], atol=1e-12)
+    for table in ("gaussians", "deviation"):
+        np.testing.assert_array_equal(getattr(moved, table), getattr(straight, table))
