@@ -85,6 +85,7 @@ Offer = record_type(
     value=float,  # the reward that the policy expects of it, NaN if it has no idea
     index=float,  # what the policy compares: the value plus a bonus; NaN if it compares nothing
     probability=float,  # with which it is played, given everything before; NaN if unknown. Not written by a deterministic policy
+    doubt=float,  # standard deviation of the value, NaN if unknown
 )
 
 
@@ -110,7 +111,7 @@ class Choice(NamedTuple):
         width = getattr(policy, "width", 0)
         offers = np.zeros(policy.arms, Offer)
         offers["available"] = 1
-        for field in ("value", "index", "probability"):
+        for field in ("value", "index", "probability", "doubt"):
             offers[field] = np.nan
         return cls(np.zeros(policy.units, np.int64), np.zeros(width), np.zeros(NOTES, np.int64), offers)
 

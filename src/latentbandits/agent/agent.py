@@ -173,10 +173,7 @@ class Agent:
     def belief(self) -> Any:
         """What the policy believes about the hidden state, if it has beliefs: see ``StateLibrary.belief``."""
         with self._lock:
-            policy, memory = self._player.policy, copied(self._player.memory)
-        if not hasattr(policy, "belief"):
-            raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
-        return policy.belief(memory)
+            return self._player.belief()
 
     @property
     def arms(self) -> tuple[Name, ...]:
@@ -299,6 +296,28 @@ class Agent:
             journal({"event": "retire", "arm": self._player.names[arm]})
         self._player.retire(arm)
 
+    def name(self, regime: int, name: str) -> None:
+        """Give a remembered state a name, by its number in the `belief`; it has it for as long as it is remembered.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> agent = lb.Agent("state-library")
+        >>> for reward in (0.2, 0.9, 0.9):
+        ...     agent.tell(agent.ask(), reward)
+        >>> agent.name(agent.belief.states[0].number, "rain")
+        >>> agent.belief.states[0].name
+        'rain'
+        """
+        with self._lock:
+            self._name(regime, name, self._journal)
+
+    def _name(self, regime: Any, name: Any, journal: Journal | None) -> None:
+        self._player.nameable(regime, name)
+        if journal is not None:
+            journal({"event": "name", "regime": int(regime), "name": name})
+        self._player.regimes[int(regime)] = name
+
     def apply(self, record: Mapping[str, Any]) -> Decision | None:
         """Repeat what a journal received, to the same bits; return the decision if it was asked for one.
 
@@ -326,8 +345,10 @@ class Agent:
                 self._forget(field(record, "id"), None)
             elif event in ("add", "retire"):
                 (self._add if event == "add" else self._retire)(field(record, "arm"), None)
+            elif event == "name":
+                self._name(field(record, "regime"), field(record, "name"), None)
             else:
-                raise Refusal("Agent", "record's event", event, "ask, tell, forget, add or retire")
+                raise Refusal("Agent", "record's event", event, "ask, tell, forget, add, retire or name")
         return None
 
     def _ask_again(self, record: Mapping[str, Any]) -> Decision:
@@ -338,7 +359,7 @@ class Agent:
         return self._ask(int(known[:TIME_DIGITS], 16), known, seen, record.get("available"), record.get("unit"), None)
 
     def explain(self, decision: Decision | str | int) -> Explanation:
-        """Return why an open decision was made: every arm's value, bonus, index and probability. ``print`` shows a table.
+        """Return why an open decision was made: every arm's value, doubt, bonus, index and probability. ``print`` shows a table.
 
         Examples
         --------
@@ -348,9 +369,9 @@ class Agent:
         ...     agent.tell(agent.ask(), reward)
         >>> print(agent.explain(agent.ask()))
         decision ...: red, the arm with the highest index
-        arm   value  bonus  index  probability
-        red   0.500  1.665  2.165        1.000  played
-        blue  0.250  1.665  1.915        0.000
+        arm   value  doubt  bonus  index  probability
+        red   0.500      -  1.665  2.165        1.000  played
+        blue  0.250      -  1.665  1.915        0.000
         """
         with self._lock:
             known, slot = self._player.find(decision, self._session)

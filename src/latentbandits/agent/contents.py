@@ -23,6 +23,7 @@ class Contents(NamedTuple):
     retired : the numbers of those that are retired
     mixing : floor and holdback
     max_open : how many decisions may wait
+    regimes : names that were given to states, by their number
     counts : the counts of `Stats` that do not follow from others
     newest : id of the newest decision, empty if there is none
     open : id of every open decision, oldest first, and who decided
@@ -36,6 +37,7 @@ class Contents(NamedTuple):
     retired: list[int]
     mixing: Mixing
     max_open: int
+    regimes: Mapping[int, str]
     counts: Mapping[str, int]
     newest: str
     open: Mapping[str, str]
@@ -46,4 +48,4 @@ class Contents(NamedTuple):
         """Return what there is of a new agent."""
         counts = dict.fromkeys(COUNTS, 0)
         choices = Choice(*(np.empty((0, len(part)), part.dtype) for part in Choice.blank(policy)))
-        return cls(policy, policy.init(), random, names, [], mixing, max_open, counts, "", {}, choices)
+        return cls(policy, policy.init(), random, names, [], mixing, max_open, {}, counts, "", {}, choices)

@@ -36,6 +36,7 @@ class Option:
     played : bool, whether a unit plays it
     available : bool, whether it could be played
     value : float, the reward that the policy expected of it; None if it had no expectation
+    doubt : float, the standard deviation of the value; None if unknown
     bonus : float, what the policy added for the sake of exploration; None if unknown
     index : float, the sum of both, which the policy compares; infinite for an arm that goes before or after all others
     probability : float, with which it was played; None if unknown
@@ -45,6 +46,7 @@ class Option:
     played: bool
     available: bool
     value: float | None
+    doubt: float | None
     bonus: float | None
     index: float | None
     probability: float | None
@@ -73,11 +75,11 @@ class Explanation(NamedTuple):
     options: tuple[Option, ...]
 
     def __str__(self) -> str:
-        head = ["arm", "value", "bonus", "index", "probability", ""]
+        head = ["arm", "value", "doubt", "bonus", "index", "probability", ""]
         rows = [
             [
                 str(option.name),
-                *map(_shown, (option.value, option.bonus, option.index, option.probability)),
+                *map(_shown, (option.value, option.doubt, option.bonus, option.index, option.probability)),
                 "played" if option.played else "" if option.available else "not available",
             ]
             for option in self.options
@@ -106,7 +108,9 @@ def explanation(known: str, slot: Slot, player: Player) -> Explanation:
             index = math.copysign(math.inf, index)
         bonus = None if value is None or index is None else index - value
         chance = float(arm in played) if certain else _known(offer.probability) if offer.available else 0.0
-        options.append(Option(name, arm in played, bool(offer.available), value, bonus, index, chance))
+        options.append(
+            Option(name, arm in played, bool(offer.available), value, _known(offer.doubt), bonus, index, chance)
+        )
     why = WORDS[choice.note.item(WHY)]
     reason = _reason(slot, why, options, mixing)
     return Explanation(known, time_of(known), slot.arms, slot.by, why, reason, tuple(options))

@@ -18,6 +18,8 @@ from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.protocols import WHY, Choice
 from latentbandits.settings import Refusal
 
+_LONGEST = 100  # characters of the name of a state
+
 _tuple = tuple.__new__  # takes half the time of Decision(...)
 
 
@@ -26,7 +28,7 @@ class Player:
 
     Attributes
     ----------
-    policy, memory, random, names, mixing, max_open, newest : see `Contents`
+    policy, memory, random, names, mixing, max_open, regimes, newest : see `Contents`
     retired : set of the numbers of retired arms
     numbers : the number of every name
     open : slot of every open decision, oldest first
@@ -38,6 +40,7 @@ class Player:
     def __init__(self, contents: Contents) -> None:
         self.policy, self.memory, self.random = contents.policy, contents.memory, contents.random
         self.mixing, self.max_open, self.newest = contents.mixing, contents.max_open, contents.newest
+        self.regimes = dict(contents.regimes)
         self.told, self.late, self.forgotten, self.dropped = (contents.counts[name] for name in COUNTS)
         self.choose, self.learn = plain(choose), plain(learn)
         self._deterministic = bool(getattr(self.policy, "deterministic", False))
@@ -70,11 +73,30 @@ class Player:
             sorted(self.retired),
             self.mixing._replace(random=self.mixing.random.copy()),
             self.max_open,
+            dict(self.regimes),
             counts,
             self.newest,
             {known: slot.by for known, slot in self.open.items()},
             self._slots.stacked(self.open.values()),
         )
+
+    def belief(self) -> Any:
+        """Return what the policy believes, with the names that states were given."""
+        if not hasattr(self.policy, "belief"):
+            raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
+        found = self.policy.belief(self.memory)
+        if not self.regimes:
+            return found
+        named = (state._replace(name=self.regimes.get(state.number, "")) for state in found.states)
+        return found._replace(states=tuple(named))
+
+    def nameable(self, regime: Any, name: Any) -> None:
+        """Refuse to name a state that is not remembered, or a name that is none."""
+        known = [getattr(state, "number", None) for state in self.belief().states]
+        if isinstance(regime, bool) or regime not in known:
+            raise Refusal("Agent", "regime", regime, f"the number of a remembered state, one of {known}")
+        if not isinstance(name, str) or not 0 < len(name.strip()) <= _LONGEST:
+            raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters")
 
     def stats(self, now: float) -> Stats:
         """Return what happened to the decisions so far."""

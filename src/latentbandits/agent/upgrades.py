@@ -51,7 +51,11 @@ def _end_probes(settings: dict[str, Any], arrays: dict[str, np.ndarray]) -> None
 
 
 def from_4(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Give the rounds of StateLibrary numbers, also within another policy; what it did not count before begins here."""
+    """Add names of states and the doubt of offers; StateLibrary's rounds and states get numbers, also within another policy."""
+    description["regimes"] = {}
+    arrays["open/offers"] = _with(
+        arrays["open/offers"], "available value index probability doubt", doubt=np.float64(np.nan)
+    )
     policy, prefix, features = description["policy"], "memory/", arrays["open/features"]
     own, stamp = np.ones(len(features), bool), features.shape[1]  # which open decisions are its own
     while "inner" in policy["settings"]:
@@ -71,13 +75,18 @@ def from_4(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
 
 def _number(library: dict[str, np.ndarray], settings: dict[str, Any], rounds: int, asked: int) -> None:
     """Give the rounds learned the numbers of their order, and make room for what was not counted."""
-    count, particles = np.int64, len(library["particles"])
+    count, particles, states = np.int64, len(library["particles"]), library["states"]
+    ids = np.tile(
+        np.arange(1, states.shape[1] + 1), (particles, 1)
+    )  # the same place in two libraries is the same state
     library["core"] = _with(
         library["core"],
-        "asked rounds told now front forced live best lineages turn",
+        "asked rounds told now front forced live best numbered retold lineages turn",
         asked=count(asked),
         told=count(rounds),
         front=count(rounds),
+        numbered=count(states.size),
+        retold=count(0),
     )
     library["particles"] = _with(
         library["particles"],
@@ -88,7 +97,10 @@ def _number(library: dict[str, np.ndarray], settings: dict[str, Any], rounds: in
     )
     # The rounds spent in a state are not known, but the rewards behind its means are
     spent = library["means"]["count"].sum(axis=-1) / settings["units"]
-    library["states"] = _with(library["states"], "entered left spent", spent=spent)
+    library["states"] = _with(states, "id entered left spent seen", id=ids, spent=spent, seen=count(0))
+    library["scale"] = _with(
+        library["scale"], "pairs ties noise_at_start low high centre spread", pairs=count(0), ties=count(0)
+    )
     size = len(library["history"])
     numbers = rounds - (rounds - 1 - np.arange(size)) % size  # the latest round at each place
     library["history"] = _with(
@@ -101,6 +113,27 @@ def _number(library: dict[str, np.ndarray], settings: dict[str, Any], rounds: in
     library["visits"]["state"] = -1
     for name in ("ended", "reached"):
         library[name] = np.zeros((particles, 64), np.int32)
+    settings["covariates"] = 0
+    _without_features(library, len(library["played"]), settings["states"])
+
+
+def _without_features(library: dict[str, np.ndarray], arms: int, states: int) -> None:
+    """Make room for the slopes of no features."""
+    counts = [("count", np.int64), ("average", np.float64), ("squares", np.float64), ("prior", np.float64)]
+    library["features"] = np.zeros(0, counts)
+    library["regressed"] = np.zeros(arms)
+    library["cells"] = np.zeros((states, arms), [("id", np.int64), ("count", np.float64), ("average", np.float64)])
+    empty = {
+        "slopes": (arms, 0),
+        "told_slopes": (arms, 0),
+        "moments": (arms, 0, 0),
+        "products": (arms, 0),
+        "inverse": (arms, 0, 0),
+        "cell_features": (states, arms, 0),
+        "history_features": (len(library["history"]), 0),
+        "last_features": (2, 0),
+    }
+    library |= {name: np.zeros(shape) for name, shape in empty.items()}
 
 
 def _await(library: dict[str, np.ndarray], units: int, numbers: np.ndarray, arms: np.ndarray) -> dict[str, np.ndarray]:

@@ -14,16 +14,24 @@ class Remembered(NamedTuple):
 
     Attributes
     ----------
+    number : its own for as long as it is remembered; no other state ever has it
+    name : the one that `Agent.name` gave it, else empty
     probability : that this is the present state
     means : mean reward of every arm; NaN where it was never tried in this state
     counts : rewards behind each mean, at most 512
     visits : how often the state was entered
+    seen : the last round in it, of an earlier visit if it is the present state; 0 if there was none
+    dwell : rounds that a visit has lasted on average
     """
 
+    number: int
+    name: str
     probability: float
     means: tuple[float, ...]
     counts: tuple[int, ...]
     visits: int
+    seen: int
+    dwell: float
 
 
 class Belief(NamedTuple):
@@ -34,6 +42,7 @@ class Belief(NamedTuple):
     states : the remembered states
     current : the most probable one, a position in `states`
     elsewhere : probability that the present state is none of them
+    next : what follows the present state: number and probability of every other, the most probable first, and 0 for a new one
     stay, dwell : probability that the state stays for another round, and the mean number of rounds between two changes
     noise : standard deviation of one unit's reward
     low, high : range in which means are expected
@@ -45,6 +54,7 @@ class Belief(NamedTuple):
     states: tuple[Remembered, ...]
     current: int
     elsewhere: float
+    next: tuple[tuple[int, float], ...]
     stay: float
     dwell: float
     noise: float
@@ -77,12 +87,24 @@ def probabilities(memory: Memory) -> np.ndarray:
     return made
 
 
+def following(memory: Memory) -> tuple[tuple[int, float], ...]:
+    """Return the number and the probability of every state that may follow the present one, by the heaviest particle; 0 is a new one."""
+    slot = memory.core[0].best
+    best = memory.particles[slot]
+    found = [(0, float(best.novel))]
+    for k in range(best.known):
+        if k != best.here:
+            chance = best.by_entry * memory.states[slot, k].entered + best.by_move * memory.moves[slot, best.here, k]
+            found.append((int(memory.states[slot, k].id), float(chance)))
+    return tuple(sorted(found, key=lambda pair: -pair[1]))
+
+
 def belief(policy: Any, memory: Memory) -> Belief:
     """Return what the policy believes."""
     core, scale = memory.core[0], memory.scale[0]
     low, high = float(scale.low), float(scale.high)
     if core.live == 0:
-        return Belief((), 0, 1.0, 1.0, math.inf, 0.0, low, high, 0, 0.0, 0)
+        return Belief((), 0, 1.0, (), 1.0, math.inf, 0.0, low, high, 0, 0.0, 0)
     best = memory.particles[core.best]
     probability = probabilities(memory)
     live = memory.particles[memory.slots[: core.live]]
@@ -91,12 +113,16 @@ def belief(policy: Any, memory: Memory) -> Belief:
         rows = memory.means[core.best, k]
         means = tuple(float(row.average) if row.count else math.nan for row in rows)
         counts = tuple(int(row.count) for row in rows)
-        states.append(Remembered(float(probability[k]), means, counts, int(memory.states[core.best, k].entered)))
+        state = memory.states[core.best, k]
+        dwell = float(state.spent / max(state.entered, 1.0))
+        visits, seen = int(state.entered), int(state.seen)
+        states.append(Remembered(int(state.id), "", float(probability[k]), means, counts, visits, seen, dwell))
     stay = float(staying(policy, memory, core.best))
     return Belief(
         states=tuple(states),
         current=int(np.argmax(probability)),
         elsewhere=max(0.0, 1.0 - float(probability.sum())),
+        next=following(memory),
         stay=stay,
         dwell=1.0 / (1.0 - stay),
         noise=float(memory.noise[0].sd),

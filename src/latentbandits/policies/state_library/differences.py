@@ -19,9 +19,8 @@ from latentbandits.protocols import Choice
 
 # Before any pair of rewards the noise is this share of the range, and counts as 4 pairs; it is at least a tiny share of the range
 _SHARE, _PAIRS, _LEAST = 0.1, 4.0, 1e-12
-_CAUTION = (
-    0.5  # standard errors that the noise is taken to be higher than it seems: too low a noise makes states of nothing
-)
+# Standard errors that the noise is taken to be higher than it seems: too low a noise makes states of nothing
+_CAUTION = 0.5
 _PROOF = 3.0  # log likelihood by which the mixture must be better than noise alone
 # With so many pairs that are two rounds apart, noise below this share of what it is one round apart shows that the state alternates
 _FEW, _LESS = 32, 0.6

@@ -47,7 +47,8 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
 
     value(arm) = effect of the features + stay * sum over particles of weight * mean in its present state
                + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        see `add_others`
-    index(arm) = value(arm) + optimism * stay * sum over particles of weight * deviation
+    index(arm) = value(arm) + optimism * doubt(arm)
+    doubt(arm) = stay * sum over particles of weight * deviation, and that of the effect of the features
     """
     offers = choice.offers
     if 1.0 - stay < _RARE:
@@ -66,13 +67,12 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     if stay < 1.0:
         add_others(policy, memory, stay, choice)
     for arm in range(policy.arms):
-        offers[arm].index *= policy.optimism
         if policy.covariates > 0:
-            bonus, sd = offers[arm].index, policy.optimism * memory.noise[0].sd
-            offers[arm].index = math.sqrt(
-                bonus * bonus + sd * sd * doubt(policy, memory, arm, choice.features, FEATURES)
-            )
-        offers[arm].index += offers[arm].value
+            deviation, sd = offers[arm].index, memory.noise[0].sd
+            more = sd * sd * doubt(policy, memory, arm, choice.features, FEATURES)
+            offers[arm].index = math.sqrt(deviation * deviation + more)
+        offers[arm].doubt = offers[arm].index
+        offers[arm].index = offers[arm].value + policy.optimism * offers[arm].doubt
 
 
 @kernel

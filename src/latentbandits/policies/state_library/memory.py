@@ -8,9 +8,8 @@ from latentbandits.protocols import record_type
 
 CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
 HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
-FEATURES = (
-    2  # where observed features begin among those of a choice, behind a random number and the number of the round
-)
+# Where observed features begin among those of a choice, behind a random number and the number of the round
+FEATURES = 2
 # Rewards come from one unit, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
@@ -59,8 +58,8 @@ Particle = record_type(
     by_move=float,
     novel=float,
 )
-# A number of its own, how often it was entered and left, and the rounds spent there
-State = record_type(id=int, entered=float, left=float, spent=float)
+# A number of its own, how often it was entered and left, the rounds spent there, and the latest of them before the present visit
+State = record_type(id=int, entered=float, left=float, spent=float, seen=int)
 Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
 Mean = record_type(average=float, count=int)  # of rewards
 Gaussian = record_type(

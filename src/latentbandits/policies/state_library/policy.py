@@ -251,7 +251,7 @@ class StateLibrary(NamedTuple):
             choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
             for arm in range(self.arms):
                 choice.features[values + arm] = np.nan
-                choice.offers[arm].value = choice.offers[arm].index = np.nan
+                choice.offers[arm].value = choice.offers[arm].index = choice.offers[arm].doubt = np.nan
         else:
             stay = staying(self, memory, core.best)
             expect(self, memory, 1.0 - hazard(self, memory, core.best, core.asked), choice)

@@ -101,6 +101,7 @@ def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
     memory.states[slot, k].entered = 0.0
     memory.states[slot, k].left = 0.0
     memory.states[slot, k].spent = 0.0
+    memory.states[slot, k].seen = 0
     for other in range(memory.particles[slot].known):
         memory.moves[slot, k, other] = 0
         memory.moves[slot, other, k] = 0
@@ -166,6 +167,7 @@ def end_visit(memory: Memory, slot: int) -> None:
         memory.visits[slot, i] = memory.visits[slot, i - 1]
     memory.visits[slot, 0].state = particle.here
     memory.visits[slot, 0].began = particle.changed
+    memory.states[slot, particle.here].seen = memory.core[0].front
 
 
 @kernel
