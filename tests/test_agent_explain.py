@@ -32,10 +32,10 @@ def test_an_explanation_is_what_the_policy_compared() -> None:
         assert option.played == (name == "c")
         assert option.probability == (name == "c")
     assert str(why).splitlines()[1:] == [
-        "arm  value  bonus  index  probability",
-        "a    0.900  2.096  2.996        0.000  not available",
-        "b    0.200  2.096  2.296        0.000",
-        "c    0.400  2.096  2.496        1.000         played",
+        "arm  value  doubt  bonus  index  probability",
+        "a    0.900      -  2.096  2.996        0.000  not available",
+        "b    0.200      -  2.096  2.296        0.000",
+        "c    0.400      -  2.096  2.496        1.000         played",
     ]
 
 

@@ -170,7 +170,7 @@ def test_a_refused_call_writes_no_record() -> None:
     [
         ("ask", "record is 'ask' but must be a dict with event, as a journal receives it"),
         ({}, r"record is \{\} but must be a dict with event"),
-        ({"event": "sing"}, "record's event is 'sing' but must be ask, tell, forget, add or retire"),
+        ({"event": "sing"}, "record's event is 'sing' but must be ask, tell, forget, add, retire or name"),
         ({"event": "tell", "id": "x"}, "must be a dict with rewards"),
         ({"event": "tell", "id": "x", "rewards": [1]}, "decision is 'x' but must be an open one"),
         ({"event": "ask"}, "must be a dict with id"),

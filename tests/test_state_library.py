@@ -288,7 +288,7 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], unit
 
 
 def test_belief_before_the_first_round() -> None:
-    assert Agent("state-library").belief[:5] == ((), 0, 1.0, 1.0, math.inf)
+    assert Agent("state-library").belief[:6] == ((), 0, 1.0, (), 1.0, math.inf)
     ranged = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief
     assert (len(ranged.states), ranged.low, ranged.high, ranged.noise, ranged.particles) == (1, 0.0, 1.0, 0.1, 2)
     assert ranged.states[0].counts == (0, 0)
