@@ -90,9 +90,10 @@ def _number(library: dict[str, np.ndarray], settings: dict[str, Any], rounds: in
     )
     library["particles"] = _with(
         library["particles"],
-        "weight here known lineage stays changes changed until outliers ageing entries singles odds by_entry by_move novel",
+        "weight here known lineage stays changes changed until outliers by_age ageing entries singles odds by_entry by_move novel",
         until=np.maximum(library["particles"]["changed"] - 1, 0),
         outliers=np.float64(0),
+        by_age=np.float64(0),
         ageing=np.float64(settings["structure"]),
     )
     # The rounds spent in a state are not known, but the rewards behind its means are

@@ -254,16 +254,16 @@ class Player:
     ) -> None:
         """Play one realisation and write what it cost."""
         args = self.arguments(realisation, random, regret, optimal, counts)
-        late = type(args[6])
+        late = type(args[7])
         if late not in self._runs:
             self._runs[late] = plain(play) if self._interpreted else machine_code(play, *args)
-        _refuse_wrong(args[0], args[1], self._runs[late](*args))
+        _refuse_wrong(args[0], args[2], self._runs[late](*args))
 
     def arguments(self, realisation: Realisation, random: np.ndarray, *results: np.ndarray) -> tuple[Any, ...]:
         """Return the arguments of the loop."""
         chosen, context, available = prepare(self.contestant, realisation)
         means, rewards, late = realisation.offered, realisation.rewards, Late.of(chosen, realisation.delays)
-        return chosen, Choice.blank(chosen), means, rewards, context, available, late, random, *results
+        return chosen, chosen.init(), Choice.blank(chosen), means, rewards, context, available, late, random, *results
 
     def example(self, world: World) -> tuple[Any, ...]:
         """Return arguments of the types that the loop is compiled for."""

@@ -18,6 +18,7 @@ COUNTS = ("probes", "probe_rounds", *(f"{REASONS[gate]}_gate" for gate in GATES)
 
 def play(
     policy: Any,
+    memory: Any,
     choice: Choice,
     means: np.ndarray,
     rewards: np.ndarray,
@@ -29,14 +30,13 @@ def play(
     optimal: np.ndarray,
     counts: np.ndarray,
 ) -> int:
-    """Play a whole realisation and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
+    """Play a whole realisation with a fresh memory and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
 
     The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no columns
     where all arms always are. A choice costs its regret when it is made, whenever its rewards arrive. A probe that takes several rounds
     counts once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose an arm that
     does not exist or is not available.
     """
-    memory = policy.init()
     observed = np.zeros(context.shape[1])
     received = np.zeros(len(choice.arms))
     horizon, arms = means.shape

@@ -50,6 +50,7 @@ Particle = record_type(
     changed=int,  # round of the last change, and the latest one known to be before it
     until=int,
     outliers=float,  # rewards that were taken for outliers
+    by_age=float,  # probability that its state changes in this round, if that depends on the age
     ageing=float,  # odds of a hazard that depends on the age of the state, against one that does not
     entries=float,  # into all states
     singles=float,  # states entered once

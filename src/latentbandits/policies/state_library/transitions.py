@@ -31,12 +31,11 @@ def staying(policy: Any, memory: Memory, slot: int) -> float:
 
 
 @kernel
-def aged(policy: Any, memory: Memory, slot: int, now: int) -> float:
+def aged(memory: Memory, slot: int, now: int, constant: float) -> float:
     """Return the probability that a particle's state changes at its present age, as states of that age did.
 
     (ended[age] + prior) / (reached[age] + 1) / rounds of that age, with the same prior at every age
     """
-    constant = 1.0 - staying(policy, memory, slot)
     age = min(now - memory.particles[slot].changed, _OLDEST)
     at = _AGE[age]
     if at == AGES - 1:
@@ -56,8 +55,9 @@ def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
     rounds = now - memory.core[0].front
     if rounds > 1:
         return float(1.0 - stay**rounds)
-    odds = memory.particles[slot].ageing
-    return float((1.0 - stay + odds * aged(policy, memory, slot, now)) / (1.0 + odds))
+    particle = memory.particles[slot]
+    particle.by_age = aged(memory, slot, now, 1.0 - stay)
+    return float((1.0 - stay + particle.ageing * particle.by_age) / (1.0 + particle.ageing))
 
 
 @kernel
@@ -65,8 +65,7 @@ def update_ageing(policy: Any, memory: Memory, slot: int, changed: bool) -> None
     """Update the odds of the hazard that depends on age by how well it predicted whether the state changes."""
     particle = memory.particles[slot]
     constant = 1.0 - staying(policy, memory, slot)
-    by_age = aged(policy, memory, slot, memory.core[0].now)
-    odds = particle.ageing * (by_age / constant if changed else (1.0 - by_age) / (1.0 - constant))
+    odds = particle.ageing * (particle.by_age / constant if changed else (1.0 - particle.by_age) / (1.0 - constant))
     particle.ageing = min(max(odds, policy.structure / _MOST_ODDS), _MOST_ODDS)
 
 
