@@ -30,7 +30,7 @@ def play(
     optimal: np.ndarray,
     counts: np.ndarray,
 ) -> int:
-    """Play a whole realisation with a fresh memory and write, per bin of rounds, the regret per unit and the share of optimal arms; and the probes.
+    """Play a whole realisation with a fresh memory and write, per bin of rounds, regret per unit and share of optimal arms; and the probes.
 
     The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no columns
     where all arms always are. A choice costs its regret when it is made, whenever its rewards arrive. A probe that takes several rounds
