@@ -14,6 +14,7 @@ from latentbandits.policies.state_library.particles import add
 from latentbandits.policies.state_library.scale import rebase, set_range
 from latentbandits.policies.state_library.transitions import aged, hazard
 from latentbandits.protocols import Choice
+from latentbandits.random import stream
 from tests.naive_differences import Differences
 from tests.test_state_library import play, scripted
 
@@ -89,6 +90,20 @@ def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
     agent.tell(decisions[4], [0.4, 0.5])  # the others are late or lost: they are not awaited
     assert agent.memory.pending.tolist() == [0, 0]
     assert agent.memory.core[0].rounds == 3
+
+
+def test_at_most_1024_rewards_are_awaited() -> None:
+    policy = lb.StateLibrary(arms=2, low=0.0, high=1.0)
+    memory, random = policy.init(), stream(1)
+    choices = [Choice.blank(policy) for _ in range(1300)]
+    with np.errstate(over="ignore"):
+        for t, choice in enumerate(choices):
+            policy.choose(memory, np.zeros(0), random, choice)
+            assert memory.pending.sum() == min(t + 1, 1024)
+    for told, awaited in ((100, 1024), (400, 900), (1299, 1), (1300, 0), (5, 0)):
+        policy.learn(memory, choices[told - 1], np.array([0.5]))
+        expected = [sum(choice.arms[0] == arm for choice in choices[1300 - awaited :]) for arm in range(2)]
+        assert memory.pending.tolist() == expected
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.5])
