@@ -12,10 +12,11 @@ from latentbandits.policies.state_library.differences import count_difference, l
 from latentbandits.policies.state_library.memory import ONE
 from latentbandits.policies.state_library.particles import add
 from latentbandits.policies.state_library.scale import rebase, set_range
-from latentbandits.policies.state_library.transitions import aged, hazard
+from latentbandits.policies.state_library.transitions import aged, end_visit, hazard
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from tests.naive_differences import Differences
+from tests.naive_particles import Particle, Urns, age_class
 from tests.test_state_library import play, scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.1)]
@@ -151,6 +152,18 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     assert hazard(policy, memory, best, now) < 0.1
     play(agent, scripted(TWO * 25, 20)[-1:])
     assert hazard(agent.policy, agent.memory, agent.memory.core[0].best, now + 1) > 0.4
+
+
+def test_hazards_by_age_are_those_of_the_twin() -> None:
+    policy = lb.StateLibrary(arms=2, low=0.0, high=1.0)
+    memory, urns = policy.init(), Urns(64, 1.0, policy.stay_prior, policy.change_prior, policy.structure)
+    twin = Particle(urns, [], changed=0, until=0, weight=1.0, odds=1.0, ageing=1.0)
+    for age in [1, 1, 2, 5, 19, 20, 20, 21, 22, 23, 24, 150, 150, 151, 1200, 1324, 1325, 5000]:
+        memory.core[0].now = age
+        end_visit(memory, 0)
+        twin.ended[age_class(age)] += 1
+    for age in [*range(1, 200), *range(200, 3000, 7)]:
+        assert aged(policy, memory, 0, age) == pytest.approx(twin.aged(age), rel=1e-12)
 
 
 def test_states_that_end_by_chance_have_one_hazard() -> None:
