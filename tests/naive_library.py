@@ -48,7 +48,9 @@ class NaiveLibrary:
         structure: float,
         levels: int,
         patience: int,
+        covariates: int = 0,
     ) -> None:
+        assert covariates == 0, "the twin knows no features"
         self.draws, self.arms, self.units, self.given_noise = draws, arms, units, noise
         self.optimism, self.testing, self.levels, self.patience = optimism, testing, levels, patience
         self.fixed_range = high > low

@@ -37,3 +37,16 @@ def test_decisions_of_version_3_are_found_by_their_numbers() -> None:
         agent.tell(known, 0.5)
         assert agent.stats.open == 0
         assert len(agent.ask().id) == 25
+
+
+def test_open_decisions_of_version_4_are_numbered_after_the_rounds_that_state_library_has_learned() -> None:
+    """Of four open decisions the last was made by the policy around it, which has restarted it; two units play the same arm."""
+    agent = lb.Agent.load(AGENTS / "4" / "dal-state-library.agent")
+    contents = agent._player.contents()
+    assert contents.choices.features[:, 1].tolist() == [7, 8, 9, 0]
+    memory = contents.memory.inner
+    assert (memory.core[0].asked, memory.core[0].told, memory.core[0].rounds, memory.core[0].front) == (9, 6, 6, 6)
+    assert memory.pending.sum() == 2 * 3
+    assert sorted(memory.history["number"])[-7:] == [0, 1, 2, 3, 4, 5, 6]
+    agent.tell(agent.open[2], [0.5, 0.5])
+    assert not agent._player.contents().memory.inner.pending.any()

@@ -12,9 +12,11 @@ from latentbandits.policies.state_library.differences import count_difference, l
 from latentbandits.policies.state_library.memory import ONE
 from latentbandits.policies.state_library.particles import add
 from latentbandits.policies.state_library.scale import rebase, set_range
-from latentbandits.policies.state_library.transitions import aged, hazard
+from latentbandits.policies.state_library.transitions import aged, end_visit, hazard
 from latentbandits.protocols import Choice
+from latentbandits.random import stream
 from tests.naive_differences import Differences
+from tests.naive_particles import Particle, Urns, age_class
 from tests.test_state_library import play, scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.1)]
@@ -91,6 +93,20 @@ def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
     assert agent.memory.core[0].rounds == 3
 
 
+def test_at_most_1024_rewards_are_awaited() -> None:
+    policy = lb.StateLibrary(arms=2, low=0.0, high=1.0)
+    memory, random = policy.init(), stream(1)
+    choices = [Choice.blank(policy) for _ in range(1300)]
+    with np.errstate(over="ignore"):
+        for t, choice in enumerate(choices):
+            policy.choose(memory, np.zeros(0), random, choice)
+            assert memory.pending.sum() == min(t + 1, 1024)
+    for told, awaited in ((100, 1024), (400, 900), (1299, 1), (1300, 0), (5, 0)):
+        policy.learn(memory, choices[told - 1], np.array([0.5]))
+        expected = [sum(choice.arms[0] == arm for choice in choices[1300 - awaited :]) for arm in range(2)]
+        assert memory.pending.tolist() == expected
+
+
 @pytest.mark.parametrize("lost", [0.0, 0.5])
 def test_states_are_recognised_by_rewards_that_are_late_or_lost(lost: float) -> None:
     """A B A B ..., 80 rounds each, with rewards up to ten rounds late: two states are remembered, and the changes are where they are."""
@@ -136,6 +152,18 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     assert hazard(policy, memory, best, now) < 0.1
     play(agent, scripted(TWO * 25, 20)[-1:])
     assert hazard(agent.policy, agent.memory, agent.memory.core[0].best, now + 1) > 0.4
+
+
+def test_hazards_by_age_are_those_of_the_twin() -> None:
+    policy = lb.StateLibrary(arms=2, low=0.0, high=1.0)
+    memory, urns = policy.init(), Urns(64, 1.0, policy.stay_prior, policy.change_prior, policy.structure)
+    twin = Particle(urns, [], changed=0, until=0, weight=1.0, odds=1.0, ageing=1.0)
+    for age in [1, 1, 2, 5, 19, 20, 20, 21, 22, 23, 24, 150, 150, 151, 1200, 1324, 1325, 5000]:
+        memory.core[0].now = age
+        end_visit(memory, 0)
+        twin.ended[age_class(age)] += 1
+    for age in [*range(1, 200), *range(200, 3000, 7)]:
+        assert aged(policy, memory, 0, age) == pytest.approx(twin.aged(age), rel=1e-12)
 
 
 def test_states_that_end_by_chance_have_one_hazard() -> None:

@@ -223,15 +223,6 @@ def test_library_with_late_rewards_plays_like_its_twin(case: int, rounds: int) -
     assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds // 2, table=table)
 
 
-def test_library_gives_up_on_rewards_after_1024_rounds() -> None:
-    policy = lb.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0)
-    realisation = realise(policy, {}, rounds=1300, seed=1)
-    lost = np.where(np.arange(1300) < 20, 0, -1)
-    lost[1200] = 0
-    realisation = realisation._replace(delays=lost)
-    assert_same(record_one(policy, realisation, stream(1)), play(twin_of(policy, realisation, 1), realisation))
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1e6])
 def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
     """Rewards that wander off make the range grow, and all is learned again."""

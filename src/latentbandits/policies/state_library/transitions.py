@@ -54,7 +54,7 @@ def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
     stay = staying(policy, memory, slot)
     rounds = now - memory.core[0].front
     if rounds > 1:
-        return float(1.0 - stay**rounds)
+        return 1.0 - math.exp(rounds * math.log(stay))  # a power would be rounded otherwise by machine code
     particle = memory.particles[slot]
     particle.by_age = aged(memory, slot, now, 1.0 - stay)
     return float((1.0 - stay + particle.ageing * particle.by_age) / (1.0 + particle.ageing))
