@@ -32,6 +32,7 @@ class Slopes:
     def __init__(self, arms: int, covariates: int, scale: Scale) -> None:
         self.arms, self.covariates, self.scale = arms, covariates, scale
         self.seen: list[Floats] = []
+        self.average, self.variance = np.zeros(covariates), np.ones(covariates)
         self.priors = [0.02] * covariates
         self.slopes = self.told = np.zeros((arms, covariates))
         self.variances = np.zeros((arms, covariates, covariates))  # of the slopes, in squared noise
@@ -39,19 +40,18 @@ class Slopes:
         self.latest: dict[tuple[int, int], Visits] = {}  # by the place of a state and the arm
         self.pairs = self.ties = self.retold = 0
 
-    def average(self) -> Floats:
-        return np.mean(self.seen, axis=0) if self.seen else np.zeros(self.covariates)
-
-    def variance(self, feature: int) -> float:
-        """Return the variance of a feature so far; 1 if it has not varied."""
-        values = [x[feature] for x in self.seen]
-        return float(np.var(values)) if values and min(values) < max(values) else 1.0
+    def see(self, x: Floats) -> None:
+        """Average the features of all rounds, with their variances; 1 for a feature that has not varied."""
+        self.seen.append(x)
+        seen = np.array(self.seen)
+        self.average = seen.mean(axis=0)
+        self.variance = np.where(seen.min(axis=0) < seen.max(axis=0), seen.var(axis=0), 1.0)
 
     def effects(self, x: Floats) -> list[float]:
         """Return what features add to the reward of every arm."""
         if self.covariates == 0:
             return [0.0] * self.arms
-        return [float(slopes @ (x - self.average())) for slopes in self.slopes]
+        return [float(slopes @ (x - self.average)) for slopes in self.slopes]
 
     def without(self, seen: Seen) -> Seen:
         """Return a round as it would have been with average features."""
@@ -66,7 +66,7 @@ class Slopes:
             return 0.0
         here = self.latest.get((best.here, arm))
         known = here is not None and here.mark is best.now.mark
-        far = x - (np.mean(here.rows, axis=0) if known and here is not None else self.average())
+        far = x - (np.mean(here.rows, axis=0) if known and here is not None else self.average)
         return max(float(far @ self.variances[arm] @ far), 0.0)
 
     def difference(self, arm: int, difference: float, far: Floats, once: bool) -> float:
@@ -109,7 +109,7 @@ class Slopes:
         d = self.covariates
         moments = sum((visits.moments for visits in self.visits[arm]), np.zeros((d, d)))
         products = sum((visits.products for visits in self.visits[arm]), np.zeros(d))
-        ridge = np.diag([self.variance(j) / self.priors[j] for j in range(d)])
+        ridge = np.diag([self.variance[j] / self.priors[j] for j in range(d)])
         self.variances[arm] = np.linalg.inv(moments + ridge)
         self.slopes = self.slopes.copy()
         self.slopes[arm] = np.linalg.solve(moments + ridge, products)
@@ -120,7 +120,7 @@ class Slopes:
         expected = 0.0325 * (self.scale.high - self.scale.low) / noise
         for j in range(self.covariates):
             squares = [(self.slopes[arm, j] / noise) ** 2 + self.variances[arm, j, j] for arm in range(self.arms)]
-            self.priors[j] = (0.3 * expected**2 + self.variance(j) * sum(squares)) / (0.3 + self.arms)
+            self.priors[j] = (0.3 * expected**2 + self.variance[j] * sum(squares)) / (0.3 + self.arms)
         for arm in range(self.arms):
             self.solve(arm)
 
@@ -133,7 +133,7 @@ class Slopes:
             number = sum(len(visits.rows) for visits in self.visits[arm])
             rewards += number
             for j in range(self.covariates):
-                total += number * self.variance(j) * (self.slopes[arm, j] - self.told[arm, j]) ** 2
+                total += number * self.variance[j] * (self.slopes[arm, j] - self.told[arm, j]) ** 2
         if total <= rewards * (0.5 * self.scale.noise) ** 2:
             return False
         self.told, self.retold = self.slopes, rounds

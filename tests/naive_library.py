@@ -227,7 +227,7 @@ class NaiveLibrary:
         for arm in arms:
             self.played[arm] = len(self.history)
         due = not self.given_noise and self.differences.count(arms, rewards, asked.x)
-        self.slopes.seen.append(asked.x)
+        self.slopes.see(asked.x)
         alike = self.slopes.without(seen).groups
         again = self.news(alike, asked.available, due)
         if again or (self.scale.noise > 0 and self.slopes.outdated(len(self.history))):
