@@ -76,6 +76,13 @@ def test_library_with_features_interpreted(case: int, rounds: int) -> None:
     assert_same(*played)
 
 
+def test_rewards_of_which_one_in_twenty_is_like_the_last_play_like_the_twin() -> None:
+    """Rounded rewards: whether they have a few values only, so that features are not taken out of differences, changes all the time."""
+    realisation = featured(1, (1, 1), {"noise": 0.45}, rounds=400, seed=1, table="")
+    realisation = realisation._replace(rewards=np.round(realisation.rewards, 1))
+    assert_like_twin(lb.StateLibrary(arms=3, covariates=2), realisation, seed=1)
+
+
 @pytest.mark.parametrize("world", [{"noise": 0.2}, {"noise": 0.5, "delay": 3}])
 @LENGTHS
 def test_library_with_the_features_of_a_world_plays_like_its_twin(world: Settings, rounds: int) -> None:
