@@ -20,11 +20,13 @@ from tests.naive_particles import (
 
 
 class Cloud:
-    """All particles: two at first, of which one expects a change in every other round."""
+    """All particles: two at first, of which one expects a change in every other round, unless there are observed features."""
 
-    def __init__(self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, likeness: float) -> None:
+    def __init__(
+        self, arms: int, scale: Scale, urns: Urns, most: int, floor: float, likeness: float, restless: bool
+    ) -> None:
         self.arms, self.scale, self.urns = arms, scale, urns
-        self.most, self.floor, self.likeness = most, floor, likeness
+        self.most, self.floor, self.likeness, self.restless = most, floor, likeness, restless
         self.turn = 0
 
     def begin(self, front: int) -> None:
@@ -35,8 +37,9 @@ class Cloud:
             library = [self.blank(entered=1)]
             return Particle(self.urns, library, front, front, weight, self.urns.structure, self.urns.structure)
 
-        self.particles = [one(1 - 0.02), one(0.02)]
-        self.particles[1].changes = self.urns.stay_prior
+        self.particles = [one(1 - 0.02), one(0.02)] if self.restless else [one(1.0)]
+        if self.restless:
+            self.particles[1].changes = self.urns.stay_prior
         self.best = self.particles[0]
 
     def blank(self, entered: int = 0) -> Remembered:

@@ -3,30 +3,37 @@
 import math
 from collections.abc import Sequence
 
+from tests.naive import Floats
+from tests.naive_features import Slopes
 from tests.naive_noise import NaiveNoise
 
 
 class Differences:
     """Differences of rewards of one arm: of two units, or of one unit in rounds that follow each other, and two rounds apart."""
 
-    def __init__(self, units: int) -> None:
-        self.units = units
+    def __init__(self, units: int, slopes: Slopes) -> None:
+        self.units, self.slopes = units, slopes
         self.once, self.twice = NaiveNoise(0.0, units, 0.0), NaiveNoise(0.0, units, 0.0)
-        self.row: list[tuple[int, float]] = []  # the last two rounds, as they were told
+        self.row: list[tuple[int, float, Floats]] = []  # the last two rounds, as they were told
 
-    def count(self, arms: Sequence[int], rewards: Sequence[float]) -> bool:
+    def count(self, arms: Sequence[int], rewards: Sequence[float], x: Floats) -> bool:
         """Count the differences of a round; returns whether the noise is to be estimated."""
         due = False
         if self.units > 1:
             if arms[0] == arms[1]:
                 due = self.once.count(abs(rewards[0] - rewards[1]))
         else:
-            before = [reward for arm, reward in self.row if arm == arms[0]]
-            if self.row and self.row[-1][0] == arms[0]:
-                due = self.once.count(abs(rewards[0] - self.row[-1][1]))
-                if len(before) == 2:
-                    self.twice.count(abs(rewards[0] - before[0]))
-            self.row = [*self.row, (arms[0], rewards[0])][-2:]
+            arm = arms[0]
+            sizes = [
+                abs(self.slopes.difference(arm, rewards[0] - reward, x - then, apart == 0))
+                for apart, (other, reward, then) in enumerate(reversed(self.row))
+                if other == arm == self.row[-1][0]
+            ]
+            if sizes:
+                due = self.once.count(sizes[0])
+            if len(sizes) == 2:
+                self.twice.count(sizes[1])
+            self.row = [*self.row, (arm, rewards[0], x)][-2:]
         self.once.fade()
         self.twice.fade()
         return due

@@ -1,7 +1,7 @@
 """Slow twin of the library of states: every particle is an object with its own library, and nothing is kept that can be counted again.
 
 See `tests.naive` for what a twin is. It shares no code with the package. `naive_cloud` and `naive_particles` are its particle filter,
-`naive_differences` its noise and `naive_lag` its lag model.
+`naive_differences` its noise, `naive_lag` its lag model and `naive_features` what observed features add.
 """
 
 import math
@@ -9,20 +9,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+
 from tests.naive import Draws, Floats, first_best
 from tests.naive_cloud import Cloud
 from tests.naive_differences import Differences
+from tests.naive_features import Slopes
 from tests.naive_lag import LagModel
 from tests.naive_particles import Group, Particle, Scale, Seen, Urns
 
 
 class Asked(NamedTuple):
-    """A decision: the arms that were available and those played, what the library expected, and the random number."""
+    """A decision: the arms that were available and those played, what the library expected, the random number, and the features."""
 
     available: int
     arms: list[int]
     values: list[float] | None
     u: float
+    x: Floats
 
 
 class NaiveLibrary:
@@ -33,6 +37,7 @@ class NaiveLibrary:
         draws: Draws,
         arms: int,
         units: int,
+        covariates: int,
         noise: float,
         low: float,
         high: float,
@@ -56,8 +61,10 @@ class NaiveLibrary:
         self.fixed_range = high > low
         self.scale = Scale()
         urns = Urns(states, novelty, stay_prior, change_prior, structure)
-        self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness)
-        self.differences = Differences(units)
+        self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness, restless=covariates == 0)
+        self.slopes = Slopes(arms, covariates, self.scale)
+        self.differences = Differences(units, self.slopes)
+        self.context: Floats = np.zeros(covariates)
         self.asked: list[Asked] = []
         self.number = self.told = (
             0  # the decision that the next rewards belong to, and the latest whose rewards have come
@@ -80,6 +87,7 @@ class NaiveLibrary:
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         u = self.draws.uniform()
+        self.context = np.array(context)
         values = None
         self.number = len(self.asked) + 1
         if self.scale.noise == 0:
@@ -89,18 +97,20 @@ class NaiveLibrary:
             values = self.values()
             greedy, pick = self.pick(values, available)
         arms = [pick] + [greedy] * (self.units - 1)
-        self.asked.append(Asked(len(available), arms, values, u))
+        self.asked.append(Asked(len(available), arms, values, u, self.context))
         return arms
 
     def pick(self, values: list[float], available: Sequence[int]) -> tuple[int, int]:
-        """Return the best arm and the one to play, with the reason."""
+        """Return the best arm and the one to play, with the reason; `values` are without the effects of features."""
+        effects = self.slopes.effects(self.context)
+        values = [value + effect for value, effect in zip(values, effects, strict=True)]
         indices = [value + self.optimism * extra for value, extra in zip(values, self.hope(), strict=True)]
         hopeful = first_best(available, indices)
         if len(self.cloud.particles) > 1:
-            self.add_tests(indices, values, first_best(available, values), available)
+            self.add_tests(indices, values, effects, available)
         blend = self.lag.blend
         if blend < 1 and self.number == self.told + 1:
-            lagged = [self.lag.expected(arm) for arm in range(self.arms)]
+            lagged = [self.lag.expected(arm) + effect for arm, effect in enumerate(effects)]
             values = [blend * value + (1 - blend) * lag for value, lag in zip(values, lagged, strict=True)]
             indices = [
                 blend * index + (1 - blend) * (lag + self.lag.doubt(arm))
@@ -170,20 +180,24 @@ class NaiveLibrary:
             for particle in self.cloud.particles:
                 n = min(particle.now.counts[arm] + pending, 512)
                 extra += particle.weight * stay * self.scale.deviation(n)
-            hope.append(extra)
+            more = self.scale.noise**2 * self.slopes.doubt(arm, self.context, self.cloud.best)
+            hope.append(math.sqrt(extra**2 + more) if more > 0 else extra)
         return hope
 
-    def add_tests(self, indices: list[float], values: list[float], greedy: int, available: Sequence[int]) -> None:
+    def add_tests(
+        self, indices: list[float], values: list[float], effects: list[float], available: Sequence[int]
+    ) -> None:
         """Add to every index how well the arm tells the particles that promise more than the greedy arm from the heaviest.
 
         The heaviest particle's state ends once in 1 / leaving rounds: where that is more often than other states, rivals count for more.
         A remembered state may also be tested at a price that pays over the time that is left until then.
         """
-        best = self.cloud.best
+        best, greedy = self.cloud.best, first_best(available, values)
         hazard = 1 - best.stay()
         leaving = (best.left() + 2) / (best.now.spent + 2 / hazard)
         for particle in self.cloud.particles:
-            gain = max(particle.now.means[arm] for arm in available) - particle.now.means[greedy]
+            means = [mean + effect for mean, effect in zip(particle.now.means, effects, strict=True)]
+            gain = max(means[arm] for arm in available) - means[greedy]
             if gain > 0:
                 weight = min(max(leaving / hazard, 1) * particle.weight, 1)
                 for arm in range(self.arms):
@@ -210,20 +224,25 @@ class NaiveLibrary:
         asked = self.asked[self.number - 1]
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
-        seen = Seen(self.number, self.groups(arms, rewards), asked.u)
+        seen = Seen(self.number, self.groups(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         for arm in arms:
             self.played[arm] = len(self.history)
-        due = not self.given_noise and self.differences.count(arms, rewards)
-        if self.news(seen.groups, asked.available, due):
+        due = not self.given_noise and self.differences.count(arms, rewards, asked.x)
+        self.slopes.see(asked.x)
+        alike = self.slopes.without(seen).groups
+        again = self.news(alike, asked.available, due)
+        if again or (self.scale.noise > 0 and self.slopes.outdated(len(self.history))):
             again = self.history[-256:]
             self.begin(again[0].number - 1)
             for past in again:
                 self.advance(past)
         elif self.scale.noise > 0:
             if self.levels > 0 and in_turn and asked.values is not None:
-                self.lag.weigh(arms[0], seen.groups[0].mean, asked.values[arms[0]])
+                self.lag.weigh(arms[0], alike[0].mean, asked.values[arms[0]])
             self.advance(seen)
+        if self.scale.noise > 0:
+            self.slopes.learn(self.history, self.cloud.best)
 
     def groups(self, arms: Sequence[int], rewards: Sequence[float]) -> list[Group]:
         """Return the mean reward of all units, or those of the first and of the others; absurd ones as far as they count."""
@@ -241,6 +260,7 @@ class NaiveLibrary:
         return [group._replace(mean=min(max(group.mean, low), high)) for group in groups]
 
     def advance(self, seen: Seen) -> None:
+        seen = self.slopes.without(seen)
         self.cloud.advance(seen, outliers=not self.differences.once.few_values())
         if self.levels > 0:
             self.lag.learn(seen.groups)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tests.naive import Floats
+
 
 class Group(NamedTuple):
     """Some rewards of one arm in one round."""
@@ -19,11 +21,12 @@ class Group(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A round that was learned: its number, its rewards, and the random number of the pruning."""
+    """A round that was learned: its number, its rewards, the random number of the pruning, and the observed features."""
 
     number: int
     groups: list[Group]
     u: float
+    x: Floats
 
 
 @dataclass
@@ -75,9 +78,10 @@ class Remembered:
     counts: list[int]
     entered: int = 0
     spent: int = 0
+    mark: object = field(default_factory=object)  # of its own, the same in copies of the library
 
     def copy(self) -> "Remembered":
-        return Remembered([*self.means], [*self.counts], self.entered, self.spent)
+        return replace(self, means=[*self.means], counts=[*self.counts])
 
 
 @dataclass

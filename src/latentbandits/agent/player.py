@@ -92,6 +92,9 @@ class Player:
 
     def nameable(self, regime: Any, name: Any) -> None:
         """Refuse to name a state that is not remembered, or a name that is none."""
+        if not hasattr(self.policy, "belief"):
+            owner = type(self.policy).__name__
+            raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
         known = [getattr(state, "number", None) for state in self.belief().states]
         if isinstance(regime, bool) or regime not in known:
             raise Refusal("Agent", "regime", regime, f"the number of a remembered state, one of {known}")

@@ -1,0 +1,217 @@
+"""The mind of StateLibrary, to read: numbers and names of regimes, what follows, when they were seen, and the doubt of every arm."""
+
+import itertools
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.agent import Agent
+from tests.test_state_library import scripted
+
+TWO = [(0.3, 0.7), (0.8, 0.2)]
+
+
+def tell(agent: Agent, rewards: np.ndarray) -> None:
+    """Tell an agent the rewards (rounds, 1, arms) of what it plays."""
+    for row in rewards:
+        decision = agent.ask()
+        agent.tell(decision, float(row[0, int(decision.arm)]))
+
+
+def now(agent: Agent) -> Any:
+    return agent.belief.states[agent.belief.current]
+
+
+def test_a_number_stays_with_its_regime() -> None:
+    """Twenty visits to each of two regimes, 50 rounds each."""
+    agent = Agent("state-library", seed=1, compiled=True)
+    rewards = scripted(TWO * 20, 50, noise=0.05)
+    found: list[tuple[int, int]] = []
+    for t in range(0, 2000, 10):
+        tell(agent, rewards[t : t + 10])
+        if t > 200 and t % 50 == 40:  # at the end of a visit
+            found.append((t // 50 % 2, now(agent).number))
+            assert now(agent).means == pytest.approx(TWO[t // 50 % 2], abs=0.06)
+    assert len(set(found)) == 2  # two pairs of a regime and its number
+    assert len({number for _, number in found}) == 2
+    numbers = [state.number for state in agent.belief.states]
+    assert len(numbers) == len(set(numbers))
+    assert min(numbers) > 0
+
+
+def test_when_regimes_were_seen_and_how_long_they_last() -> None:
+    """A for 60 rounds, B for 30, and so on; rounds are counted from 1."""
+    agent = Agent("state-library", seed=2, compiled=True)
+    blocks = [
+        scripted([mean], length, noise=0.02) for _ in range(4) for mean, length in zip(TWO, (60, 30), strict=True)
+    ]
+    for block in blocks[:1]:
+        tell(agent, block)
+    assert (now(agent).seen, now(agent).visits) == (0, 1)
+    for block in blocks[1:7]:
+        tell(agent, block)
+    # the present one, A, is in its fourth visit; its third ended in round 240, B's third in round 270
+    belief = agent.belief
+    here, there = now(agent), belief.states[1 - belief.current]
+    assert len(belief.states) == 2
+    assert abs(here.seen - 240) <= 1
+    assert abs(there.seen - 270) <= 1
+    assert (here.visits, there.visits) == (4, 3)
+    assert here.dwell == pytest.approx(60, abs=1)
+    assert there.dwell == pytest.approx(30, abs=1)
+
+
+def test_what_follows_is_a_distribution_and_names_the_successor() -> None:
+    """Four regimes in a circle: after some turns the next one is known."""
+    means = [(0.1, 0.4, 0.9), (0.9, 0.2, 0.5), (0.5, 0.9, 0.2), (0.3, 0.6, 0.1)]
+    agent = Agent("state-library", arms=3, seed=3, compiled=True)
+    generator = np.random.default_rng(3)
+    rows = np.repeat(np.array(means * 12), 40, axis=0)[:, None, :]
+    rewards = rows + generator.normal(0, 0.03, rows.shape)
+    seen: list[int] = []
+    for t in range(0, len(rewards), 40):
+        tell(agent, rewards[t : t + 35])
+        belief, number = agent.belief, now(agent).number
+        assert sum(chance for _, chance in belief.next) == pytest.approx(1.0)
+        assert [number for number, _ in belief.next].count(0) == 1
+        assert {number for number, _ in belief.next} == {0, *(state.number for state in belief.states)} - {number}
+        chances = [chance for _, chance in belief.next]
+        assert chances == sorted(chances, reverse=True)
+        if t > 1000:
+            expected = Counter(b for a, b in itertools.pairwise(seen) if a == number).most_common(1)[0][0]
+            assert belief.next[0][0] == expected
+            assert belief.next[0][1] > 0.6
+        seen.append(number)
+        tell(agent, rewards[t + 35 : t + 40])
+    assert len(set(seen[-8:])) == 4
+
+
+def test_nothing_follows_before_the_first_round_but_something_new() -> None:
+    assert Agent("state-library").belief.next == ()
+    assert Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief.next == ((0, 1.0),)
+
+
+# --- names ---
+
+
+def named(**options: Any) -> Agent:
+    """Return an agent that has seen two regimes, and whose owner has named both."""
+    agent = Agent("state-library", seed=4, compiled=True, **options)
+    rewards = scripted(TWO * 2, 60)
+    tell(agent, rewards[:60])
+    agent.name(now(agent).number, "rain")
+    tell(agent, rewards[60:120])
+    assert now(agent).name == ""
+    agent.name(now(agent).number, "fair")
+    tell(agent, rewards[120:])
+    return agent
+
+
+def test_a_name_stays_with_its_regime_and_may_change(tmp_path: Path) -> None:
+    agent = named()
+    assert sorted(state.name for state in agent.belief.states) == ["fair", "rain"]
+    assert now(agent).name == "fair"
+    tell(agent, scripted(TWO[:1], 40))
+    assert now(agent).name == "rain"
+    agent.name(now(agent).number, "drizzle")
+    assert now(agent).name == "drizzle"
+    agent.save(tmp_path / "agent")
+    restored = Agent.load(tmp_path / "agent")
+    assert restored.belief == agent.belief
+    tell(restored, scripted(TWO[1:], 40))
+    assert now(restored).name == "fair"
+
+
+def test_names_are_in_the_journal(tmp_path: Path) -> None:
+    lines: list[str] = []
+    agent = named(journal=lambda record: lines.append(json.dumps(record)))
+    assert sum(json.loads(line)["event"] == "name" for line in lines) == 2
+    twin = Agent("state-library", seed=4)
+    for number, line in enumerate(lines):
+        if number == len(lines) // 2:
+            twin.save(tmp_path / "twin")
+            twin = Agent.load(tmp_path / "twin")
+        twin.apply(json.loads(line))
+    assert twin.belief == agent.belief
+    assert now(twin).name == "fair"
+
+
+def test_naming_changes_no_choice() -> None:
+    plain = Agent("state-library", seed=4, compiled=True)
+    tell(plain, scripted(TWO * 2, 60))
+    for one, other in zip(plain.memory, named().memory, strict=True):
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("regime", [0, -1, 99, True, None, "1", 1.5, [1]])
+def test_an_unknown_number_is_refused(regime: Any) -> None:
+    records: list[Any] = []
+    agent = named(journal=records.append)
+    before, written = agent.belief, len(records)
+    with pytest.raises(
+        lb.Refusal, match=r"Agent: regime is .* but must be the number of a remembered state, one of \["
+    ):
+        agent.name(regime, "snow")
+    assert agent.belief == before
+    assert len(records) == written
+
+
+@pytest.mark.parametrize("name", ["", "  ", None, 7, b"rain", ["rain"], "x" * 10_000])
+def test_a_name_that_is_none_is_refused(name: Any) -> None:
+    agent = named()
+    before = agent.belief
+    with pytest.raises(lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to"):
+        agent.name(now(agent).number, name)
+    assert agent.belief == before
+
+
+def test_nothing_can_be_named_before_there_is_anything_or_without_a_belief() -> None:
+    with pytest.raises(lb.Refusal, match=r"must be the number of a remembered state, one of \[\]"):
+        Agent("state-library").name(1, "rain")
+    with pytest.raises(
+        lb.Refusal, match=r"Agent: policy is .UCB1. but must be one that has a belief, such as StateLibrary"
+    ):
+        Agent("ucb1").name(1, "rain")
+    with pytest.raises(lb.Refusal, match="must be one that has a belief"):
+        Agent("ucb1").apply({"event": "name", "regime": 1, "name": "rain"})
+
+
+# --- doubt ---
+
+
+@pytest.mark.parametrize("covariates", [0, 2])
+def test_explanations_show_the_doubt_of_every_arm(covariates: int) -> None:
+    agent = Agent(lb.StateLibrary(arms=3, covariates=covariates), seed=5, compiled=True)
+    generator = np.random.default_rng(5)
+    for _ in range(200):
+        decision = agent.ask(generator.normal(size=covariates))
+        agent.tell(decision, float(generator.normal((0.2, 0.5, 0.8)[int(decision.arm)], 0.1)))
+    why = agent.explain(agent.ask(np.full(covariates, 0.1)))
+    doubts = {option.name: option.doubt or math.nan for option in why.options}
+    assert all(doubt > 0 for doubt in doubts.values())
+    assert doubts[2] < 0.03  # played 190 times
+    assert doubts[0] > 2 * doubts[2]  # tried a few times
+    assert "doubt" in str(why).splitlines()[1]
+    assert f"{doubts[2]:.3f}" in str(why)
+
+
+def test_features_that_are_far_from_those_seen_raise_the_doubt() -> None:
+    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=6, compiled=True)
+    generator = np.random.default_rng(6)
+    for _ in range(150):
+        x = generator.normal()
+        decision = agent.ask([x])
+        agent.tell(decision, float(generator.normal((0.3, 0.6)[int(decision.arm)] + 0.1 * x, 0.1)))
+    near, far = (agent.explain(agent.ask([x])).options[1].doubt or math.nan for x in (0.0, 50.0))
+    assert far > 10 * near > 0
+
+
+def test_before_the_scale_is_known_there_is_no_doubt() -> None:
+    agent = Agent("state-library")
+    assert all(option.doubt is None for option in agent.explain(agent.ask()).options)

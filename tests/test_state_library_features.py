@@ -1,0 +1,172 @@
+"""StateLibrary with observed features: what its slopes are, and what they depend on."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.agent import Agent
+from latentbandits.policies.state_library import features
+from latentbandits.random import stream
+from latentbandits.simulation.batch import record_one
+from tests.test_feature_twins import QUICK, featured
+from tests.twins import assert_same
+
+SLOPES = np.array([[0.2, -0.1], [-0.15, 0.1], [0.05, 0.25]])  # of three arms
+
+
+def recordings(rounds: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return features, the second of which is higher in the second of two regimes, and the reward of every arm (noise 0.1)."""
+    generator = np.random.default_rng(seed)
+    regime = np.arange(rounds) // 100 % 2
+    x = generator.normal(size=(rounds, 2)) + np.stack([0 * regime, regime], axis=1)
+    means = np.array([[0.8, 0.3, 0.5], [0.2, 0.7, 0.6]])[regime]
+    return x, means + x @ SLOPES.T + generator.normal(0, 0.1, (rounds, 3))
+
+
+def play(agent: Agent, x: np.ndarray, rewards: np.ndarray) -> list[int]:
+    played = []
+    for context, row in zip(x, rewards, strict=True):
+        decision = agent.ask(context)
+        agent.tell(decision, float(row[int(decision.arm)]))
+        played.append(int(decision.arm))
+    return played
+
+
+def test_slopes_are_found() -> None:
+    """Also that of a feature which is related to the regime: without states it would be 0.15 off."""
+    agent = Agent(lb.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
+    x, rewards = recordings(2000)
+    played = play(agent, x, rewards)
+    memory = agent.memory
+    assert (memory.regressed > 300).all()
+    assert memory.slopes == pytest.approx(SLOPES, abs=0.04)
+    assert agent.belief.noise == pytest.approx(0.1, rel=0.15)
+    assert len([state for state in agent.belief.states if sum(state.counts) > 200]) == 2
+    gains = rewards[np.arange(500, 2000), played[500:]] - rewards[500:].mean(axis=1)
+    assert gains.mean() > 0.2  # features and regimes together decide which arm is best
+
+
+def test_slopes_are_least_squares_with_a_constant_for_every_state() -> None:
+    """States are known, and the prior is as good as none."""
+    policy = lb.StateLibrary(arms=2, covariates=3, noise=0.1, low=0.0, high=1.0)
+    memory = policy.init()
+    memory.states["id"][memory.core[0].best, :4] = [11, 12, 13, 14]
+    memory.features["prior"] = 1e15
+    generator = np.random.default_rng(3)
+    state, arm = generator.integers(4, size=200), generator.integers(2, size=200)
+    x = generator.normal(size=(200, 3)) + state[:, None]
+    rewards = generator.normal(size=200) + 3 * state
+    for row in zip(arm, rewards, state, x, strict=True):
+        features.regress(policy, memory, *row)
+    for one in range(2):
+        mine = arm == one
+        columns = np.hstack([x[mine], np.eye(4)[state[mine]]])
+        found = np.linalg.lstsq(columns, rewards[mine], rcond=None)[0]
+        assert memory.slopes[one] == pytest.approx(found[:3], abs=1e-9)
+        assert memory.inverse[one] == pytest.approx(np.linalg.inv(columns.T @ columns)[:3, :3], rel=1e-9)
+        assert memory.regressed[one] == mine.sum()
+
+
+def test_a_state_that_takes_the_place_of_another_has_a_constant_of_its_own() -> None:
+    policy = lb.StateLibrary(arms=2, covariates=1, noise=0.1, low=0.0, high=1.0)
+    memory = policy.init()
+    memory.features["prior"] = 1e15
+    best, generator = memory.core[0].best, np.random.default_rng(4)
+    x = generator.normal(size=(60, 1))
+    for t in range(60):
+        memory.states[best, 0].id = 1 + t // 20
+        features.regress(policy, memory, 0, 5.0 * (t // 20) + 0.5 * x[t, 0], 0, x[t])
+    assert memory.slopes[0, 0] == pytest.approx(0.5, abs=1e-9)
+    assert memory.cells[0, 0].count == 20
+
+
+def test_useless_features_are_shrunk() -> None:
+    agent = Agent(lb.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
+    x, rewards = recordings(1500)
+    useless = np.random.default_rng(9).normal(size=(1500, 1))
+    play(agent, np.hstack([x, useless]), rewards)
+    memory = agent.memory
+    assert np.abs(memory.slopes[:, 2]).max() < 0.015  # of noise 0.1
+    assert memory.features["prior"][2] < 0.2 * memory.features["prior"][:2].min()
+
+
+def test_a_feature_that_never_varies_has_no_slope() -> None:
+    agent = Agent(lb.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
+    x, rewards = recordings(300)
+    play(agent, np.hstack([x, np.full((300, 1), 0.1)]), rewards)
+    assert (agent.memory.slopes[:, 2] == 0).all()
+    assert (agent.memory.slopes[:, :2] != 0).all()
+
+
+@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("factor", [1000.0, 2.0**-20])
+def test_the_unit_of_a_feature_changes_no_choice(factor: float, units: int) -> None:
+    policy = lb.StateLibrary(arms=3, covariates=2, units=units)
+    realisation = featured(units, (1, 1), QUICK, rounds=1000, seed=5, table="")
+    scaled = realisation._replace(context=realisation.context * [factor, 1.0])
+    assert_same(record_one(policy, realisation, stream(5)), record_one(policy, scaled, stream(5)))
+
+
+@pytest.mark.parametrize("power", [-60, 1, 40])
+def test_powers_of_two_of_rewards_change_no_choice(power: int) -> None:
+    policy = lb.StateLibrary(arms=3, covariates=2)
+    realisation = featured(1, (1, 1), QUICK, rounds=1000, seed=6, table="")
+    scaled = realisation._replace(rewards=realisation.rewards * 2.0**power)
+    assert_same(record_one(policy, realisation, stream(6)), record_one(policy, scaled, stream(6)))
+
+
+def test_a_new_arm_begins_without_slopes_and_finds_them() -> None:
+    agent = Agent(lb.StateLibrary(arms=2, covariates=2), seed=2, compiled=True)
+    x, rewards = recordings(1200)
+    play(agent, x[:400], rewards[:400])
+    before = agent.memory
+    agent.add(2)
+    grown = agent.memory
+    assert (grown.slopes[:2] == before.slopes).all()
+    assert (grown.inverse[:2] == before.inverse).all()
+    assert (grown.cells[:, :2] == before.cells).all()
+    assert (grown.slopes[2] == 0).all()
+    assert (np.diag(grown.inverse[2]) > 0).all()
+    play(agent, x[400:], rewards[400:])
+    assert agent.memory.regressed[2] > 100
+    assert agent.memory.slopes[2] == pytest.approx(SLOPES[2], abs=0.06)
+
+
+def test_a_saved_agent_goes_on_exactly(tmp_path: Path) -> None:
+    agent = Agent(lb.StateLibrary(arms=3, covariates=2), seed=3, compiled=True)
+    x, rewards = recordings(600)
+    play(agent, x[:300], rewards[:300])
+    waiting = agent.ask(x[0])
+    agent.save(tmp_path / "agent")
+    restored = Agent.load(tmp_path / "agent", compiled=True)
+    for each in (agent, restored):
+        each.tell(waiting.id, 0.4)
+    assert play(restored, x[300:], rewards[300:]) == play(agent, x[300:], rewards[300:])
+    one, other = agent.memory, restored.memory
+    for name in set(one._fields) - {*lb.StateLibrary(arms=3).scratch}:
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+    assert restored.belief == agent.belief
+
+
+def test_an_agent_plays_alike_compiled_and_interpreted() -> None:
+    x, rewards = recordings(200)
+    one, other = (Agent(lb.StateLibrary(arms=3, covariates=2), seed=4, compiled=way) for way in (True, False))
+    assert play(one, x, rewards) == play(other, x, rewards)
+    assert one.memory.slopes.tobytes() == other.memory.slopes.tobytes()
+
+
+@pytest.mark.parametrize("context", [None, [], [1.0], [1.0, 2.0, 3.0], [1.0, np.nan], [[1.0, 2.0]], "ab"])
+def test_a_context_of_the_wrong_length_is_refused(context: object) -> None:
+    agent = Agent(lb.StateLibrary(arms=2, covariates=2))
+    with pytest.raises(lb.Refusal, match="must be 2 finite numbers, the policy's covariates"):
+        agent.ask(context)  # type: ignore[arg-type]
+    assert agent.stats.asked == 0
+
+
+def test_features_where_none_are_expected_are_refused() -> None:
+    with pytest.raises(lb.Refusal, match="must be 0 finite numbers"):
+        Agent("state-library").ask([1.0])
+    with pytest.raises(lb.Refusal, match="covariates is -1"):
+        lb.StateLibrary(arms=2, covariates=-1)
