@@ -82,10 +82,13 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
     If a particle is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest particle by much more than
     the noise decides at once. The greedy arm is such a test too, and it is free: where it distinguishes them, no other is needed::
 
-        index(arm) += sum over particles of weight * worth * gain * d^2 / (d^2 + 4 noise^2)
-        worth = testing * sqrt(known states / (1 - stay))
-        gain  = highest mean of the particle, of available arms - its mean of the greedy arm
-        d^2   = (its mean of the arm - the heaviest particle's)^2 + deviation^2
+        index(arm) += sum over particles of weight * times * worth * gain * d^2 / (d^2 + 4 noise^2) / (1 + rewards of the arm under way)
+        worth   = testing * sqrt(known states / (1 - stay)), or sqrt(price / (2 gain leaving)) if that is more, for states entered before
+        gain    = highest mean of the particle, of available arms - its mean of the greedy arm
+        d^2     = (its mean of the arm - the heaviest particle's)^2 + deviation^2
+        price   = value of the greedy arm - value of the arm
+        leaving = (left + 2) / (spent + 2 / (1 - stay))      hazard of the heaviest particle's state
+        times   = leaving / (1 - stay), at least 1
     """
     best = memory.core[0].best
     z = memory.particles[best].here

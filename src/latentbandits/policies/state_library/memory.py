@@ -100,9 +100,9 @@ class Memory(NamedTuple):
     ----------
     core : the particle filter's counters, one record
     scale : range of the means, one record
-    noise : one record, see `latentbandits.noise`; its `sd` is 0 until the range is known
+    noise : differences of rewards one round apart and two, see `latentbandits.noise`; the first `sd` is 0 until the range is known
     particles : one record per particle
-    states : per particle and state, entered and left
+    states : per particle and state, its number and how often it was entered and left
     means : per particle, state and arm, the posterior mean and the number of rewards behind it
     moves : per particle, how often one state followed another
     slots : rows of particles; the first ``core.live`` of them are in use

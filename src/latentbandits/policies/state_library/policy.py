@@ -80,13 +80,14 @@ class StateLibrary(NamedTuple):
     hypotheses are kept, each with a library of its own, weighed by Bayes' rule: a Rao-Blackwellised particle filter for a sticky hidden
     Markov chain with any number of states. The arm with the highest index is played: its expected reward, plus a bonus where it is untried
     in the believed state, plus its worth as a test between particles that disagree on what to do. A lag model, from the last reward to
-    the next, is blended in where it predicts rewards better. Noise, range of the means, stay probability, number of states and
-    transitions are all learned, and decisions do not depend on the unit or the zero of rewards.
+    the next, is blended in where it predicts rewards better. Noise, range of the means, how long states last, their number and
+    transitions are all learned, and decisions do not depend on the unit or the zero of rewards. A late reward belongs to the round of its
+    decision. Observed features shift the mean of every arm linearly, beside the state.
 
     With several units the first plays the arm with the highest index and the others the arm with the highest expected reward.
 
     Only available arms are compared, worth a test or tried once more, and `patience` counts them. Until the scale of rewards is known the
-    available arms take turns by the number of rounds learned. It is known after as many rounds as arms are available, two at least, and
+    available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at least, and
     once two rewards differ. A new arm is untried in every remembered state.
 
     Parameters
