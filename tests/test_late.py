@@ -72,7 +72,8 @@ def asked_and_told(policy: Any, realisation: Realisation, seed: int) -> np.ndarr
 @pytest.mark.parametrize(
     ("name", "interpreted"),
     [
-        ("state-library", False),
+        pytest.param("state-library", False, marks=pytest.mark.slow),  # most of it is compilation
+        ("state-library", True),
         ("adasp-ucb", False),
         ("adarp-ucb:units=2", True),
         ("exp3-s", True),
