@@ -72,8 +72,7 @@ def asked_and_told(policy: Any, realisation: Realisation, seed: int) -> np.ndarr
 @pytest.mark.parametrize(
     ("name", "interpreted"),
     [
-        pytest.param("state-library", False, marks=pytest.mark.slow),  # most of it is compilation
-        ("state-library", True),
+        ("state-library", False),
         ("adasp-ucb", False),
         ("adarp-ucb:units=2", True),
         ("exp3-s", True),

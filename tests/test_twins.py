@@ -96,7 +96,7 @@ def test_named_policy_with_arms_that_come_and_go_interpreted(name: str, table: s
     assert_compiles_alike(lb.policy(name, arms=3, units=2), {"noise": 0.1}, seed=5, rounds=rounds, table=table)
 
 
-# Baselines and oracles: settings off the preset, and several units.
+# Baselines and oracles: settings off the preset, and several units; of the sizes every second, in turn, unless it is slow.
 BASELINES: Sequence[tuple[str, Settings]] = [
     ("d-ucb", {"discount": 0.8, "exploration": 2.0}),
     ("d-ucb", {"discount": 0.5, "exploration": 0.1}),
