@@ -25,6 +25,7 @@ from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, S
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
 
+pytestmark = pytest.mark.usefixtures("hasty_limit")
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
 # regime -> what differs from the default, row of the paper's main table, and who may play
 REGIMES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {

@@ -18,6 +18,7 @@ from latentbandits.advice.compare import DEFAULT, REFERENCES, Comparison, share
 from latentbandits.advice.worth import SINGLE
 from latentbandits.policies.groups import LIMIT
 
+pytestmark = pytest.mark.usefixtures("hasty_limit")
 SMALL = lb.Problem(states=3, dwell=50, noise=0.1, horizon=400, runs=12, seed=3)
 
 

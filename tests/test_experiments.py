@@ -140,7 +140,7 @@ def command(out: Path, *arguments: str) -> list[str]:
 
 def test_a_killed_run_is_taken_up_again(tmp_path: Path) -> None:
     """kill -9 in the middle: the next call computes only what is missing and ends with the same results."""
-    names = ["misspecification", "ablation"]
+    names = ["many-arms", "timing"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     subprocess.run(command(whole, *names), check=True, capture_output=True)
     with subprocess.Popen(command(cut, *names), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:

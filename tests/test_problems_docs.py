@@ -147,6 +147,7 @@ def test_the_first_page_has_a_command_of_each() -> None:
     assert [command.split()[1] for command, _ in FRONT] == ["advise", "compare", "tune"]
 
 
+@pytest.mark.usefixtures("hasty_limit")
 @pytest.mark.parametrize(
     ("command", "file"),
     [pytest.param(*line, marks=[] if " compare " in line[0] else [pytest.mark.slow]) for line in FRONT],

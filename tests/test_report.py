@@ -20,10 +20,12 @@ from latentbandits.experiments.reproduce import reproduce
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits.report.page import write_report
+from tests.conftest import made_once, make_hasty
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 COUNT = sum(len(section(name).figures) for name in IDS)
 QUICK = ("ablation", "many-arms")
+CHEAP = ("many-arms", "example", "timing", "stress")  # to plot
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--allow-file-access-from-files", "--virtual-time-budget=20000",
@@ -46,13 +48,16 @@ def small(names: Sequence[str]) -> list[Experiment]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole page of a run that is smaller than a quick one."""
-    folder = tmp_path_factory.mktemp("site")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("latentbandits.experiments.reproduce.experiments", small)
-        reproduce([], folder / "results", quick=True)
-    write_report(folder / "results", folder / "report")
-    return folder
+    """The whole page of a run that is smaller than a quick one, and whose limit is a hasty one; not to be changed."""
+
+    def make(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("latentbandits.experiments.reproduce.experiments", small)
+            make_hasty(patch)
+            reproduce([], folder / "results", quick=True)
+        write_report(folder / "results", folder / "report")
+
+    return made_once(tmp_path_factory, "site", make)
 
 
 class Reader(html.parser.HTMLParser):
@@ -150,12 +155,25 @@ def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path, capsy
     assert list(tmp_path.iterdir()) == []  # looking leaves no trace
 
 
-def test_the_same_results_give_the_same_page(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = (site / "report" / "index.html").read_bytes()
-    (site / "report" / "index.html").unlink()
-    assert cli.main(["report", "--out", str(site)]) == 0
-    assert "index.html" in capsys.readouterr().out
-    assert (site / "report" / "index.html").read_bytes() == before
+@pytest.mark.parametrize("names", [CHEAP, pytest.param(IDS, marks=pytest.mark.slow)], ids=["cheap", "all"])
+def test_the_same_results_give_the_same_page(
+    names: Sequence[str], site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "results").mkdir()
+    for name in names:
+        for path in (site / "results").glob(f"{name}.*"):
+            shutil.copy(path, tmp_path / "results")
+    pages = []
+    for _ in range(2):
+        assert cli.main(["report", "--out", str(tmp_path)]) == 0
+        assert "index.html" in capsys.readouterr().out
+        pages.append((tmp_path / "report" / "index.html").read_bytes())
+        (tmp_path / "report" / "index.html").unlink()
+    assert pages[0] == pages[1]
+    figures = [figure.name for name in names for figure in section(name).figures]
+    for name in figures:
+        made, before = (folder / "report" / "figures" / f"{name}.svg" for folder in (tmp_path, site))
+        assert made.read_bytes() == before.read_bytes(), name
 
 
 def test_every_policy_has_its_own_look() -> None:

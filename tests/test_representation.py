@@ -1,6 +1,7 @@
 """App along a policy's own run: rules against enumeration, nesting, the identity, and the verdicts on them."""
 
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -80,12 +81,12 @@ def small(rounds: int, noise: float = 0.2, draw: int = 0) -> Realisation:
 def enumerated(run: Run, t: int, seen: list[int]) -> np.ndarray:
     """Return the belief about the state of round t given the rewards of some rounds before it, by going through all paths."""
     truth = run.truth
+    chain, noise = truth.transition.tolist(), truth.noise[0]  # plain numbers: there are many paths
+    chances = {i: norm.pdf(run.rewards[i, 0], truth.means[:, run.arms[i, 0]], noise).tolist() for i in seen}
     found: np.ndarray = np.zeros(len(truth.start))
     for path in itertools.product(range(len(truth.start)), repeat=t + 1):
-        weight = truth.start[path[0]] * np.prod([truth.transition[a, b] for a, b in itertools.pairwise(path)])
-        for i in seen:
-            weight *= norm.pdf(run.rewards[i, 0], truth.means[path[i], run.arms[i, 0]], truth.noise[0])
-        found[path[-1]] += weight
+        weight = truth.start[path[0]] * math.prod(chain[a][b] for a, b in itertools.pairwise(path))
+        found[path[-1]] += weight * math.prod(chances[i][path[i]] for i in seen)
     found /= found.sum()
     return found
 

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.compiled.cache import Code
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import GATES, REASONS, Realisation
 from latentbandits.random import Purpose, stream
-from latentbandits.simulation.batch import record_one
+from latentbandits.simulation.batch import Player, record_one
+from latentbandits.simulation.loop import play
 
 SMALL: dict[str, Any] = {"horizon": 500, "draws": 3, "repeats": 2, "bins": 7, "seed": 3}
 
@@ -106,6 +108,12 @@ def test_all_arms_available_are_no_availability() -> None:
     masked = lb.simulate(lb.Available(lb.HiddenMarkov(), np.ones((500, 2))), names, **SMALL)
     for name in names:
         same(plain, masked, name)
+
+
+def test_arms_that_come_and_go_need_no_machine_code_of_their_own() -> None:
+    worlds = lb.HiddenMarkov(), lb.Available(lb.HiddenMarkov(), np.ones((1, 2)))
+    plain, masked = (Code(play, Player(lb.policy("ucb1")).example(world)) for world in worlds)
+    assert plain.key == masked.key
 
 
 def test_a_policy_with_fixed_arms_is_refused_where_arms_come_and_go() -> None:

@@ -1,6 +1,7 @@
 """Every policy against its slow twin, compiled against interpreted code, and cases worked out by hand."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from tests.twins import (
     GAUSSIAN,
     INTERPRETED_LENGTHS,
     LENGTHS,
+    ROUNDS,
     TABLES,
     WORLDS,
     Settings,
@@ -48,7 +50,12 @@ INTERPRETED = [
 NAMED = [(name, world) for name, world in INTERPRETED if world in GAUSSIAN or not is_linear(name)]
 
 
-@pytest.mark.parametrize(("name", "world"), NAMED)
+def some(cases: Sequence[tuple[str, str]], *worlds: str) -> list[Any]:
+    """Return all cases; those in other worlds are slow."""
+    return [pytest.param(*case, marks=[] if case[1] in worlds else pytest.mark.slow) for case in cases]
+
+
+@pytest.mark.parametrize(("name", "world"), some(NAMED, "noisy", "switching", "bernoulli"))
 @LENGTHS
 def test_named_policy_plays_like_its_twin(name: str, world: str, rounds: int) -> None:
     assert_like_twin(lb.policy(name), WORLDS[world], seed=1, rounds=rounds)
@@ -61,7 +68,7 @@ def test_named_policy_with_more_arms_plays_like_its_twin(name: str, arms: int, r
     assert_like_twin(lb.policy(name, arms=arms), {}, seed=arms, rounds=rounds)
 
 
-@pytest.mark.parametrize(("name", "world"), INTERPRETED)
+@pytest.mark.parametrize(("name", "world"), some(INTERPRETED, "default", "bernoulli"))
 @INTERPRETED_LENGTHS
 def test_named_policy_interpreted(name: str, world: str, rounds: int) -> None:
     for arms in (2, 5):
@@ -75,7 +82,8 @@ SIZES = [(2, 1), (2, 2), (3, 3), (5, 2)]
 @pytest.mark.parametrize("name", REGISTRY)
 @LENGTHS
 def test_named_policy_with_arms_that_come_and_go_plays_like_its_twin(name: str, table: str, rounds: int) -> None:
-    for seed, (arms, units) in enumerate(SIZES):
+    sizes = list(enumerate(SIZES))
+    for seed, (arms, units) in sizes if rounds > ROUNDS else sizes[list(TABLES).index(table) % 2 :: 2]:
         clicks: Settings = {"rewards": "bernoulli"} if seed % 2 and not is_linear(name) else {}
         world = {"noise": 0.1, "stickiness": 0.95, **clicks}
         assert_like_twin(lb.policy(name, arms=arms, units=units), world, seed, rounds=rounds // 5, table=table)
@@ -88,7 +96,7 @@ def test_named_policy_with_arms_that_come_and_go_interpreted(name: str, table: s
     assert_compiles_alike(lb.policy(name, arms=3, units=2), {"noise": 0.1}, seed=5, rounds=rounds, table=table)
 
 
-# Baselines and oracles: settings off the preset, and several units.
+# Baselines and oracles: settings off the preset, and several units; of the sizes every second, in turn, unless it is slow.
 BASELINES: Sequence[tuple[str, Settings]] = [
     ("d-ucb", {"discount": 0.8, "exploration": 2.0}),
     ("d-ucb", {"discount": 0.5, "exploration": 0.1}),
@@ -139,9 +147,10 @@ BASELINE_CASES = [
         name,
         {**settings, "arms": arms, "units": units},
         id="-".join([name, *(f"{k}={v}" for k, v in settings.items()), f"{arms}-arms-{units}-units"]),
+        marks=[] if (row + size) % 2 else pytest.mark.slow,
     )
-    for name, settings in BASELINES
-    for arms, units in SIZES
+    for row, (name, settings) in enumerate(BASELINES)
+    for size, (arms, units) in enumerate(SIZES)
 ]
 
 

@@ -243,7 +243,8 @@ def prepare(
     if workers is not None:
         whole(OWNER, "workers", workers, least=1)
     if always_the_same(place, place.seed):
-        raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
+        shown = getattr(place, "world", place)
+        raise Refusal(OWNER, "problem", shown, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     bare = not getattr(made, "scale_free", False) and not specs.is_unit(place)
     axes = space(made, fixed, search, specs.means_range(place) if bare else None)

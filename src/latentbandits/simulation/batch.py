@@ -204,7 +204,8 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
             raise Refusal("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
     available = realisation.available
     if available is not None:
-        available = np.ascontiguousarray(available, dtype=bool)
+        # a table that cannot be written to would be another type, for which every policy is compiled again
+        available = np.require(available, dtype=bool, requirements=["C", "W"])
         if available.shape != (rounds, arms):
             raise Refusal("world", "shape of available", available.shape, (rounds, arms))
         if not available.any(axis=1).all():

@@ -1,0 +1,38 @@
+"""What tests of several files share."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from latentbandits.files import locked
+from latentbandits.policies import bayes_planner
+
+
+def make_hasty(patch: pytest.MonkeyPatch) -> None:
+    """Let the limit take a multiplier of 8, without the 20,000 imagined rounds that find the best one: most of a short comparison's cost.
+
+    For tests in which the limit is one reference among others. How it finds the best is tested in test_bayes_planner.py, and its regret is
+    among the golden numbers.
+    """
+    patch.setattr(bayes_planner, "best_multiplier", lambda *_: 8.0)
+
+
+@pytest.fixture
+def hasty_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_hasty(monkeypatch)
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder that the first of all pytest's processes makes, and the others wait for."""
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    folder, ready = root / name, root / f"{name}.ready"
+    with locked(root / f"{name}.lock"):
+        if not ready.exists():
+            folder.mkdir(exist_ok=True)
+            make(folder)
+            ready.touch()
+    return folder
