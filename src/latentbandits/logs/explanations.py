@@ -1,0 +1,262 @@
+"""The explanations that compete for a log: regimes, and all that could be mistaken for them. The best penalised likelihood wins."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.logs import em, growth, levels
+from latentbandits.logs.calendar import Calendar, calendars, fitted
+from latentbandits.logs.changes import stretches
+from latentbandits.logs.em import Tick, constant, normal_likelihood, silent
+from latentbandits.logs.model import BINARY, LEVEL, LOUD, NORMAL, SHAPED, Model
+from latentbandits.logs.series import Series
+
+NOTHING, AUTOCORRELATION, DRIFT, CHANGES, LOUDNESS, CALENDAR, REGIMES = (
+    "nothing", "autocorrelation", "drift", "changes", "loudness", "calendar", "regimes",
+)  # fmt: skip
+# A fit with more than half its time in states that end as soon as they may is noise
+CAPPED, MOST_CAPPED = 0.95, 0.5
+JOINT = 40  # columns that are fitted jointly with a level; more would take too long
+FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
+HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
+
+
+class Explanation(NamedTuple):
+    """One explanation of a log.
+
+    Attributes
+    ----------
+    kind : what changes: one of the names above
+    calendar : whether the calendar is part of it
+    gain : log-likelihood beyond that of a log in which nothing changes
+    numbers : how many numbers were fitted beyond those of such a log
+    score : the gain, penalised for the numbers (BIC) and corrected for the shape, in nats
+    shape : what the same chain gains on shuffled rewards, where there is nothing to gain but a better shape; only where states differ    detail : what was fitted
+    """
+
+    kind: str
+    calendar: bool
+    gain: float
+    numbers: int
+    score: float
+    shape: float = 0.0
+    detail: Any = None
+
+    @property
+    def name(self) -> str:
+        """Its name in tables."""
+        return f"calendar and {self.kind}" if self.calendar and self.kind != CALENDAR else self.kind
+
+
+class Regimes(NamedTuple):
+    """The best chain of states, and those with other numbers of states.
+
+    Attributes
+    ----------
+    model : the best one
+    offsets : array (rows,), what the calendar adds, zeros without one
+    scores : number of states -> score, for the family of the best one
+    """
+
+    model: Model
+    offsets: np.ndarray
+    scores: dict[int, float]
+
+
+def explanations(
+    series: Series, times: np.ndarray | None = None, seed: int = 0, tick: Tick = silent
+) -> list[Explanation]:
+    """Return all explanations of a log, the best first.
+
+    Parameters
+    ----------
+    series : Series
+        The rows.
+    times : array of datetime64, optional
+        When they were made; without them the calendar is not among the explanations.
+    seed : int
+        Names the randomness of where fits begin.
+    tick : callable
+        Called with the work of every pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.logs.explanations import explanations
+    >>> from latentbandits.logs.series import Series
+    >>> random = np.random.default_rng(1)
+    >>> arms, means = random.integers(2, size=3000), np.array([[0.0, 2.0], [2.0, 0.0]])
+    >>> states = np.arange(3000) // 50 % 2
+    >>> series = Series.of(arms, means[states, arms] + random.normal(size=3000), np.ones(3000), 2)
+    >>> [one.kind for one in explanations(series)][:2]
+    ['regimes', 'drift']
+    """
+    found = [Explanation(NOTHING, False, 0.0, 0, 0.0), *_without_calendar(series, seed, tick)]
+    fits = calendars(series, times) if times is not None else []
+    if fits and times is not None:
+        best = max(fits, key=lambda one: _penalised(series, one.gain, one.numbers))
+        score = _penalised(series, best.gain, best.numbers)
+        found.append(Explanation(CALENDAR, True, best.gain, best.numbers, score, detail=best))
+        if score > 0:
+            found += _with_calendar(series, times, best, seed, tick)
+    return sorted(found, key=lambda one: -one.score)
+
+
+def _penalised(series: Series, gain: float, numbers: int) -> float:
+    return float(gain - 0.5 * numbers * np.log(series.rows))
+
+
+def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation]:
+    standard = series.standard()
+    common, own = levels.common_level(standard), levels.own_levels(standard)
+    cut, (bent, numbers) = stretches(series), trend(standard)
+    found = [
+        Explanation(AUTOCORRELATION, False, common.gain, common.numbers, 0.0, detail=common),
+        Explanation(DRIFT, False, own.gain, own.numbers, 0.0, detail=own),
+        Explanation(CHANGES, False, cut.gain, cut.numbers, 0.0, detail=cut),
+    ]
+    if _penalised(series, bent, numbers) > _penalised(series, own.gain, own.numbers):
+        found[1] = Explanation(DRIFT, False, bent, numbers, 0.0, detail=own)
+    if not series.binary:
+        loud = loudness(series, tick)
+        numbers, shape = loud.parameters - series.count - 1, shape_gain(series, loud, seed, tick)
+        found.append(Explanation(LOUDNESS, False, loud.likelihood - constant(series), numbers, 0.0, shape, loud))
+    found = [one._replace(score=_penalised(series, one.gain, one.numbers) - one.shape) for one in found]
+    return [*found, *regimes(series, seed, tick)]
+
+
+def _with_calendar(
+    series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick
+) -> list[Explanation]:
+    """Return the calendar together with each of the others, fitted to what it leaves."""
+    rest = _rest(series, calendar)
+    common = levels.common_level(rest)
+    own, cut = levels.own_levels(rest), stretches(rest)
+    found = [
+        Explanation(AUTOCORRELATION, True, common.gain, common.numbers, 0.0, detail=common),
+        Explanation(DRIFT, True, own.gain, own.numbers, 0.0, detail=own),
+        Explanation(CHANGES, True, cut.gain, cut.numbers, 0.0, detail=cut),
+    ]
+    added = [one._replace(gain=one.gain + calendar.gain, numbers=one.numbers + calendar.numbers) for one in found]
+    found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in added]
+    for one in regimes(rest, seed, tick, families=(NORMAL,) if series.binary else FAMILIES):
+        detail = one.detail._replace(offsets=series.standard().values - rest.values)
+        found.append(
+            one._replace(
+                calendar=True,
+                gain=one.gain + calendar.gain,
+                numbers=one.numbers + calendar.numbers,
+                score=one.score + _penalised(series, calendar.gain, calendar.numbers),
+                detail=detail,
+            )
+        )
+        if not series.binary:
+            found.append(_backfitted(series, times, calendar, found[-1], tick))
+    return found
+
+
+def _rest(series: Series, calendar: Calendar) -> Series:
+    """Return what a calendar leaves, for models of normal rewards."""
+    if not series.binary:
+        return series.without(calendar.offsets)
+    return series._replace(values=series.values - calendar.offsets, binary=False).scaled()
+
+
+def _backfitted(
+    series: Series, times: np.ndarray, calendar: Calendar, found: Explanation, tick: Tick
+) -> Explanation:
+    """Return calendar and regimes fitted in turn, each to what the other leaves, so that neither takes what is the other's."""
+    model: Model = found.detail.model
+    offsets = found.detail.offsets
+    for _ in range(BACKFITS):
+        counts = em.expected(series.without(offsets), model)
+        means = (counts.states * model.means[:, series.arms].T).sum(axis=1)
+        again = fitted(series.without(means), times, calendar.hours, calendar.week, calendar.per_arm)
+        offsets = again.offsets
+        model = em.fitted(series.without(offsets), model, 20, tick=tick)
+    gain = model.likelihood - constant(series)
+    numbers = model.parameters - series.count - 1 + calendar.numbers
+    return found._replace(
+        gain=gain,
+        numbers=numbers,
+        score=_penalised(series, gain, numbers) - found.shape,
+        detail=found.detail._replace(model=model.ordered(), offsets=offsets),
+    )
+
+
+def trend(series: Series) -> tuple[float, int]:
+    """Return the gain of the best trend, straight or bent, of every arm its own, and how many numbers it has."""
+    time = np.linspace(-1, 1, series.rows)
+    found = []
+    for degree in (1, 2):
+        left = 0.0
+        for arm in range(series.count):
+            own = series.arms == arm
+            if own.sum() > degree + 1:
+                powers = np.vander(time[own], degree + 1)
+                rest = series.values[own] - powers @ np.linalg.lstsq(powers, series.values[own], rcond=None)[0]
+                left += float((rest**2).sum())
+        gain = normal_likelihood(series.rows, left) - levels.normal_constant(series)
+        found.append((gain, degree * series.count))
+    return max(found, key=lambda one: _penalised(series, *one))
+
+
+def loudness(series: Series, tick: Tick = silent) -> Model:
+    """Return the best chain whose states differ in noise alone."""
+    found = []
+    for factors in ((0.6, 1.6), (0.4, 1.0, 2.5)):
+        means = np.repeat(series.centres[None, :], len(factors), axis=0)
+        begun = em.start(series, means, dwell=50.0)
+        begun = begun._replace(family=LEVEL, noise=begun.noise / 0.7 * np.array(factors))
+        found.append(em.fitted(series, begun, 150, tick=tick))
+    return max(found, key=lambda model: growth.score(series, model))
+
+
+def regimes(
+    series: Series, seed: int = 0, tick: Tick = silent, families: tuple[str, ...] = FAMILIES
+) -> list[Explanation]:
+    """Return regimes as an explanation, with the family and the number of states that score best; nothing if all fits are noise."""
+    grown = [model for model in growth.grown(series, seed, tick) if not noisy(model)]
+    if not grown:
+        return []
+    fits: dict[str, list[Model]] = {BINARY if series.binary else NORMAL: grown}
+    if not series.binary:
+        top = max(grown, key=lambda model: growth.score(series, model)).states
+        kept = [model for model in grown if model.states in {2, 3, *range(top - 2, top + 2)}]
+        for family in families[1:]:
+            begun = [em.as_shaped(model) if family == SHAPED else model._replace(family=LOUD) for model in kept]
+            again = [em.fitted(series, model, SHAPE_STEPS, 0.1, tick=tick) for model in begun]
+            fits[family] = [model for model in again if not noisy(model)]
+    found = []
+    for models in fits.values():
+        scores = {model.states: growth.score(series, model) for model in models}
+        if not scores:
+            continue
+        model = max(models, key=lambda model: scores[model.states])
+        shape = shape_gain(series, model, seed, tick)
+        gain, numbers = model.likelihood - constant(series), model.parameters - series.count - (not series.binary)
+        detail = Regimes(model.ordered(), np.zeros(series.rows), scores)
+        found.append(
+            Explanation(REGIMES, False, gain, numbers, _penalised(series, gain, numbers) - shape, shape, detail)
+        )
+    return [max(found, key=lambda one: one.score - 0.1 * one.shape)] if found else []
+
+
+def noisy(model: Model) -> bool:
+    """Return whether most of the time is spent in states that end as soon as they may."""
+    capped = model.leave >= CAPPED * em.chain.MOST_LEAVING
+    weight = model.tried.sum(axis=1)
+    return float(weight[capped].sum()) > MOST_CAPPED * float(weight.sum())
+
+
+def shape_gain(series: Series, model: Model, seed: int = 0, tick: Tick = silent) -> float:
+    """Return what the fitted chain gains on rewards shuffled within their arms: only a better shape, since nothing lasts there."""
+    random = np.random.default_rng([seed, 1])
+    values = series.values.copy()
+    for arm in range(series.count):
+        rows = np.flatnonzero(series.arms == arm)
+        values[rows] = values[random.permutation(rows)]
+    shuffled = series._replace(values=values)
+    again = em.fitted(shuffled, model, FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
+HELD_STEPS, 0.1, held=True, tick=tick)
+    return max(0.0, again.likelihood - constant(series))

@@ -1,0 +1,114 @@
+"""A log as numbers that a model can be fitted to: arms, rewards in units of noise, and the rounds between rows."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+
+# The median of |x - y| of two standard normal numbers
+MEDIAN_DIFFERENCE = 0.9539
+FEWEST_PAIRS = 20
+
+
+class Series(NamedTuple):
+    """The rows of a log, in order of time.
+
+    Attributes
+    ----------
+    arms : int array (rows,)
+    values : array (rows,), rewards, divided by the noise of their arm unless they are 0 and 1
+    gaps : array (rows,), rounds since the row before: 0 for rows of one round, 1 for the next one
+    noise : array (arms,), what the rewards of every arm were divided by
+    binary : whether rewards are 0 and 1
+    """
+
+    arms: np.ndarray
+    values: np.ndarray
+    gaps: np.ndarray
+    noise: np.ndarray
+    binary: bool
+
+    @classmethod
+    def of(cls, arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> Self:
+        """Return the series of a log.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from latentbandits.logs.series import Series
+        >>> random = np.random.default_rng(0)
+        >>> arms = random.integers(2, size=5000)
+        >>> series = Series.of(arms, random.normal(size=5000) * np.array([1.0, 5.0])[arms], np.ones(5000), 2)
+        >>> series.noise.round(1).tolist(), round(float(series.values.std()), 1)
+        ([1.0, 4.9], 1.0)
+        """
+        binary = bool(np.isin(rewards, (0.0, 1.0)).all())
+        noise = np.ones(count) if binary else arm_noise(arms, rewards, gaps, count)
+        return cls(arms.astype(np.int64), rewards / noise[arms], gaps.astype(np.float64), noise, binary)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def count(self) -> int:
+        """Number of arms."""
+        return len(self.noise)
+
+    @property
+    def tried(self) -> np.ndarray:
+        """Number of rows of every arm."""
+        return np.bincount(self.arms, minlength=self.count).astype(float)
+
+    @property
+    def centres(self) -> np.ndarray:
+        """Mean of every arm; that of all rows for an arm without any."""
+        tried = self.tried
+        sums = np.bincount(self.arms, self.values, minlength=self.count)
+        return np.where(tried > 0, sums / np.maximum(tried, 1), self.values.mean())
+
+    @property
+    def spreads(self) -> np.ndarray:
+        """Standard deviation of every arm; that of all rows around their arms' means for an arm with too few."""
+        around = (self.values - self.centres[self.arms]) ** 2
+        tried = self.tried
+        own = np.bincount(self.arms, around, minlength=self.count) / np.maximum(tried, 1)
+        return np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12)
+
+    def standard(self) -> Self:
+        """Return the same rows for models of normal rewards: those of 0 and 1 around their arm's mean, in units of its deviation."""
+        if not self.binary:
+            return self
+        deviations = np.sqrt(np.maximum(self.centres * (1 - self.centres), 1e-6))
+        values = (self.values - self.centres[self.arms]) / deviations[self.arms]
+        return self._replace(values=values, noise=deviations, binary=False)
+
+    def scaled(self) -> Self:
+        """Return the same rows in units of the deviation of their arm."""
+        return self._replace(values=self.values / self.spreads[self.arms], noise=self.noise * self.spreads)
+
+    def part(self, rows: slice) -> Self:
+        """Return some rows."""
+        return self._replace(arms=self.arms[rows], values=self.values[rows], gaps=self.gaps[rows])
+
+    def without(self, offsets: np.ndarray) -> Self:
+        """Return the same rows with something taken out of the values."""
+        return self._replace(values=self.values - offsets)
+
+
+def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> np.ndarray:
+    """Return the noise of every arm: the median size of the difference of two rewards of one arm in successive rounds, as a deviation.
+
+    Pairs that are further apart would take changes of the mean for noise, differently for arms that are played more or less often. An arm
+    with too few pairs in successive rounds has the noise of all pairs that follow each other; one whose rewards hardly differ, theirs.
+    """
+    noise = np.empty(count)
+    for arm in range(count):
+        rows = np.flatnonzero(arms == arm)
+        steps = np.diff(rewards[rows])
+        next_row = (np.diff(rows) == 1) & (gaps[rows[1:]] <= 1) if len(rows) > 1 else np.zeros(0, bool)
+        pairs = steps[next_row] if next_row.sum() >= FEWEST_PAIRS else steps
+        found = float(np.median(np.abs(pairs))) / MEDIAN_DIFFERENCE if len(pairs) else 0.0
+        noise[arm] = found if found > 0 else float(np.std(rewards[rows])) if len(rows) else 0.0
+    usual = float(np.median(noise[noise > 0])) if (noise > 0).any() else 1.0
+    return np.where(noise > 1e-9 * usual, noise, usual)
