@@ -18,6 +18,7 @@ NOTHING, AUTOCORRELATION, DRIFT, CHANGES, LOUDNESS, CALENDAR, REGIMES = (
 CAPPED, MOST_CAPPED = 0.95, 0.5
 JOINT = 40  # columns that are fitted jointly with a level; more would take too long
 FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
+HOPELESS = 100.0  # nats behind, and by half: no shape makes up for that
 HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
 
 
@@ -122,7 +123,7 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
         numbers, shape = loud.parameters - series.count - 1, shape_gain(series, loud, seed, tick)
         found.append(Explanation(LOUDNESS, False, loud.likelihood - constant(series), numbers, 0.0, shape, loud))
     found = [one._replace(score=_penalised(series, one.gain, one.numbers) - one.shape) for one in found]
-    return [*found, *regimes(series, seed, tick)]
+    return [*found, *regimes(series, seed, tick, rival=max(one.score for one in found))]
 
 
 def _with_calendar(
@@ -139,7 +140,8 @@ def _with_calendar(
     ]
     added = [one._replace(gain=one.gain + calendar.gain, numbers=one.numbers + calendar.numbers) for one in found]
     found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in added]
-    for one in regimes(rest, seed, tick, families=(NORMAL,) if series.binary else FAMILIES):
+    rival = max(one.score for one in found) - _penalised(series, calendar.gain, calendar.numbers)
+    for one in regimes(rest, seed, tick, (NORMAL,) if series.binary else FAMILIES, rival):
         detail = one.detail._replace(offsets=series.standard().values - rest.values)
         found.append(
             one._replace(
@@ -213,16 +215,21 @@ def loudness(series: Series, tick: Tick = silent) -> Model:
 
 
 def regimes(
-    series: Series, seed: int = 0, tick: Tick = silent, families: tuple[str, ...] = FAMILIES
+    series: Series, seed: int = 0, tick: Tick = silent, families: tuple[str, ...] = FAMILIES, rival: float = -np.inf
 ) -> list[Explanation]:
-    """Return regimes as an explanation, with the family and the number of states that score best; nothing if all fits are noise."""
-    grown = [model for model in growth.grown(series, seed, tick) if not noisy(model)]
+    """Return regimes as an explanation, with the family and the number of states that score best; nothing if all fits are noise.
+
+    What cannot reach the score of a rival any more is not tried.
+    """
+    grown = [model for model in growth.grown(series, seed, tick, rival=rival) if not noisy(model)]
     if not grown:
         return []
     fits: dict[str, list[Model]] = {BINARY if series.binary else NORMAL: grown}
     if not series.binary:
-        top = max(grown, key=lambda model: growth.score(series, model)).states
+        score, top = max((growth.score(series, model), model.states) for model in grown)
         kept = [model for model in grown if model.states in {2, 3, *range(top - 2, top + 2)}]
+        if rival - score > max(HOPELESS, 0.5 * rival):
+            kept = []
         for family in families[1:]:
             begun = [em.as_shaped(model) if family == SHAPED else model._replace(family=LOUD) for model in kept]
             again = [em.fitted(series, model, SHAPE_STEPS, 0.1, tick=tick) for model in begun]
@@ -257,6 +264,5 @@ def shape_gain(series: Series, model: Model, seed: int = 0, tick: Tick = silent)
         rows = np.flatnonzero(series.arms == arm)
         values[rows] = values[random.permutation(rows)]
     shuffled = series._replace(values=values)
-    again = em.fitted(shuffled, model, FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
-HELD_STEPS, 0.1, held=True, tick=tick)
+    again = em.fitted(shuffled, model, HELD_STEPS, 0.1, held=True, tick=tick)
     return max(0.0, again.likelihood - constant(series))

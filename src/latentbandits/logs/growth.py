@@ -9,7 +9,10 @@ from latentbandits.logs.series import Series
 
 WINDOWS = (8, 25, 80)  # rows whose means begin a fit: regimes shorter and longer
 FIRST_STEPS, LAST_STEPS, FINALISTS = 10, 150, 2
+SETTLED = 0.2  # nats: less in a step ends a fit
 MOST_STATES = 16
+# Gains shrink from state to state: from the fourth on, a rival this many gains ahead will not be reached
+HOPEFUL, HOPE = 4, 8.0
 WORSE = 2  # models that are worse one after the other end the search
 
 
@@ -20,8 +23,10 @@ def score(series: Series, model: Model) -> float:
     return float(gain - 0.5 * (model.parameters - usual) * np.log(series.rows))
 
 
-def grown(series: Series, seed: int = 0, tick: Tick = silent, most: int = MOST_STATES) -> list[Model]:
-    """Return the best models with two, three and more states, until the score has fallen twice."""
+def grown(
+    series: Series, seed: int = 0, tick: Tick = silent, most: int = MOST_STATES, rival: float = -np.inf
+) -> list[Model]:
+    """Return the best models with two, three and more states, until the score has fallen twice or will not reach a rival's any more."""
     random = np.random.default_rng(seed)
     windows = [averages(series, width) for width in WINDOWS if series.rows >= 20 * width]
     found: list[Model] = []
@@ -33,14 +38,15 @@ def grown(series: Series, seed: int = 0, tick: Tick = silent, most: int = MOST_S
         tried = [em.fitted(series, model, FIRST_STEPS, tick=tick) for model in begun]
         tried.sort(key=lambda model: -model.objective)
         model = max(
-            (em.fitted(series, model, LAST_STEPS, 0.05, tick=tick) for model in tried[:FINALISTS]),
+            (em.fitted(series, model, LAST_STEPS, SETTLED, tick=tick) for model in tried[:FINALISTS]),
             key=lambda model: model.objective,
         )
         found.append(model)
         now = score(series, model)
+        step = now - best
         worse = 0 if now > best else worse + 1
         best = max(best, now)
-        if worse == WORSE:
+        if worse == WORSE or (states >= HOPEFUL and now + HOPE * max(step, 0.0) < rival):
             break
     return found
 
