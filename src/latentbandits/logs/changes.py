@@ -13,6 +13,7 @@ from latentbandits.logs.series import Series
 
 BLOCKS = 2000
 ROUNDS = 3  # of noise and stretches in turn
+LEAST = 8  # rows of a stretch: fewer are outliers
 
 
 @kernel
@@ -33,14 +34,16 @@ def worth(sums: np.ndarray, tried: np.ndarray, begin: int, end: int, precision: 
     return found
 
 
-def cut(sums: np.ndarray, tried: np.ndarray, precision: float, price: float, last: np.ndarray) -> float:
-    """Write where the last stretch begins, for every end, in the best way to cut all that is before it; return its worth."""
+def cut(sums: np.ndarray, tried: np.ndarray, precision: float, price: float, least: int, last: np.ndarray) -> float:
+    """Write where the last stretch begins, for every end, in the best way to cut all that is before it; return its worth.
+
+    A stretch has `least` blocks or more.
+    """
     size = len(sums) - 1
-    best = np.empty(size + 1)
+    best = np.full(size + 1, -np.inf)
     best[0] = 0.0
-    for end in range(1, size + 1):
-        best[end] = -np.inf
-        for begin in range(end):
+    for end in range(least, size + 1):
+        for begin in range(end - least + 1):
             found = best[begin] + worth(sums, tried, begin, end, precision, price)
             if found > best[end]:
                 best[end], last[end] = found, begin
@@ -51,7 +54,7 @@ def move(sums: np.ndarray, tried: np.ndarray, ends: np.ndarray, reach: int, prec
     """Move every change, by no more than `reach` rows, to where the stretches beside it are worth most."""
     for i in range(1, len(ends) - 1):
         top, best = -np.inf, ends[i]
-        for place in range(max(ends[i - 1] + 1, ends[i] - reach), min(ends[i + 1], ends[i] + reach + 1)):
+        for place in range(max(ends[i - 1] + LEAST, ends[i] - reach), min(ends[i + 1] - LEAST, ends[i] + reach) + 1):
             found = worth(sums, tried, ends[i - 1], place, precision, price)
             found += worth(sums, tried, place, ends[i + 1], precision, price)
             if found > top:
@@ -96,12 +99,12 @@ def stretches(series: Series) -> Stretches:
     sums = one.cumsum(axis=0)
     width = -(-rows // BLOCKS)
     edges = np.append(np.arange(0, rows, width), rows)
-    price, noise = 0.5 * np.log(rows), float(values.var())
+    price, noise = 0.5 * np.log(rows), max(float(values.var()), 1e-12)
     ends = np.array([0, rows])
     for _ in range(1 if series.binary else ROUNDS):
         precision = 0.0 if series.binary else 1 / noise
         last = np.zeros(len(edges), np.int64)
-        fast(cut)(sums[edges], tried[edges], precision, price, last)
+        fast(cut)(sums[edges], tried[edges], precision, price, -(-LEAST // width), last)
         places = [len(edges) - 1]
         while places[-1] > 0:
             places.append(int(last[places[-1]]))

@@ -1,5 +1,6 @@
 """The explanations that compete for a log: regimes, and all that could be mistaken for them. The best penalised likelihood wins."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from latentbandits.logs import em, growth, levels
 from latentbandits.logs.calendar import Calendar, calendars, fitted
 from latentbandits.logs.changes import stretches
 from latentbandits.logs.em import Tick, constant, normal_likelihood, silent
+from latentbandits.logs.levels import Wandering
 from latentbandits.logs.model import BINARY, LEVEL, LOUD, NORMAL, SHAPED, Model
 from latentbandits.logs.series import Series
 
@@ -109,8 +111,8 @@ def _penalised(series: Series, gain: float, numbers: int) -> float:
 
 def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation]:
     standard = series.standard()
-    common, own = levels.common_level(standard), levels.own_levels(standard)
-    cut, (bent, numbers) = stretches(series), trend(standard)
+    common, own = _either(levels.common_level, standard), _either(levels.own_levels, standard)
+    cut, (bent, numbers) = stretches(series if series.binary else series.clipped()), trend(standard)
     found = [
         Explanation(AUTOCORRELATION, False, common.gain, common.numbers, 0.0, detail=common),
         Explanation(DRIFT, False, own.gain, own.numbers, 0.0, detail=own),
@@ -126,13 +128,18 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
     return [*found, *regimes(series, seed, tick, rival=max(one.score for one in found))]
 
 
+def _either(fit: Callable[[Series], Wandering], series: Series) -> Wandering:
+    """Return the better fit of a level: to the rewards as they are, or to those without outliers, which hide a level from it."""
+    return max((fit(one) for one in (series, series.clipped())), key=lambda one: one.gain)
+
+
 def _with_calendar(
     series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick
 ) -> list[Explanation]:
     """Return the calendar together with each of the others, fitted to what it leaves."""
     rest = _rest(series, calendar)
-    common = levels.common_level(rest)
-    own, cut = levels.own_levels(rest), stretches(rest)
+    common = _either(levels.common_level, rest)
+    own, cut = _either(levels.own_levels, rest), stretches(rest if series.binary else rest.clipped())
     found = [
         Explanation(AUTOCORRELATION, True, common.gain, common.numbers, 0.0, detail=common),
         Explanation(DRIFT, True, own.gain, own.numbers, 0.0, detail=own),

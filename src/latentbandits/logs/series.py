@@ -3,10 +3,13 @@
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.ndimage import median_filter
 
 # The median of |x - y| of two standard normal numbers
 MEDIAN_DIFFERENCE = 0.9539
 FEWEST_PAIRS = 20
+# A clipped reward is no further than this many times the noise from the median of those of its arm around it
+CLIPPED, AROUND = 4.0, 15
 
 
 class Series(NamedTuple):
@@ -86,6 +89,18 @@ class Series(NamedTuple):
     def scaled(self) -> Self:
         """Return the same rows in units of the deviation of their arm."""
         return self._replace(values=self.values / self.spreads[self.arms], noise=self.noise * self.spreads)
+
+    def clipped(self) -> Self:
+        """Return the same rows without outliers: each is moved to some noise from the median of the rewards of its arm around it."""
+        values = self.values.copy()
+        for arm in range(self.count):
+            rows = np.flatnonzero(self.arms == arm)
+            if len(rows) > 2 * AROUND:
+                own = values[rows]
+                middle = median_filter(own, 2 * AROUND + 1, mode="nearest")
+                noise = max(float(np.median(np.abs(np.diff(own)))) / MEDIAN_DIFFERENCE, 0.5 * float(own.std()))
+                values[rows] = np.clip(own, middle - CLIPPED * noise, middle + CLIPPED * noise)
+        return self._replace(values=values)
 
     def part(self, rows: slice) -> Self:
         """Return some rows."""

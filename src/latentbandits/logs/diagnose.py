@@ -1,0 +1,173 @@
+"""From a log to what it says: the explanations compete, the best one is fitted to the end."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from latentbandits.logs import em, growth
+from latentbandits.logs.checks import flags, refuse
+from latentbandits.logs.covariates import taken_out
+from latentbandits.logs.diagnosis import Diagnosis
+from latentbandits.logs.em import Tick
+from latentbandits.logs.explanations import CALENDAR, CHANGES, DRIFT, REGIMES, Explanation, Regimes, explanations
+from latentbandits.logs.log import Log
+from latentbandits.logs.model import Model
+from latentbandits.logs.posterior import sampled
+from latentbandits.logs.series import Series
+from latentbandits.logs.verdict import judged
+from latentbandits.settings import whole
+
+LONG, STRETCH = 60_000, 20_000  # rows beyond which explanations compete on three stretches
+RECOUNT = 60_000  # rows on which the number of states is then counted again
+SAMPLES = 200
+LAST_STEPS, LAST_TOLERANCE, LONG_STEPS = 400, 1e-3, 30
+EXPECTED = 1500  # passes over all rows with a few states, for the progress
+
+
+def diagnose(
+    log: Log | str | Path | Any,
+    *,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+    **columns: Any,
+) -> Diagnosis:
+    """Return what a log says about hidden regimes: whether there are any, how many, what they pay, and how sure that is.
+
+    Regimes compete with all that could be mistaken for them: the calendar, drift, abrupt changes, autocorrelated or changing noise, and
+    chance.
+
+    Parameters
+    ----------
+    log : Log, path, data frame or mapping
+        What `Log.read` returns, or takes.
+    seed : int
+        Names the randomness of the search.
+    workers : int, optional
+        Threads, for logs of more than 60,000 rows.
+    progress : callable, optional
+        Called with the work done so far, and None: how much there will be is not known.
+    **columns
+        Which column is what, as for `Log.read`.
+
+    Returns
+    -------
+    Diagnosis
+        With a `.table` of states, `.figure()`, `.text()`, `.page()`, `.save(path)`; `.compare(policies)`, `.value(rule)` and `.agent(policy)`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import latentbandits as lb
+    >>> world = lb.HiddenMarkov(means=[[0.2, 0.8], [0.9, 0.3]], dwell=60, noise=0.3).realise(3000, 1, seed=1, draw=0, repeat=0)
+    >>> arms = np.random.default_rng(0).integers(2, size=3000)
+    >>> d = lb.diagnose({"action": arms, "reward": world.rewards[np.arange(3000), 0, arms]})
+    >>> d
+    <Diagnosis: There are regimes: 2 states (very sure)>
+    >>> d.model.means.round(1).tolist()
+    [[0.2, 0.8], [0.9, 0.3]]
+    """
+    read = log if isinstance(log, Log) else Log.read(log, **columns)
+    seed = whole("diagnose", "seed", seed, least=0)
+    refuse(read)
+    done = [0]
+
+    def tick(cells: int) -> None:
+        done[0] += cells
+        if progress is not None:
+            progress(done[0], None)
+
+    series = Series.of(read.played, read.rewards, read.gaps, len(read.arms))
+    noise, binary = series.noise, series.binary
+    outside, covariates = taken_out(series, read.context) if read.context else (np.zeros(len(read)), [])
+    if outside.any():
+        series = series._replace(values=series.values - outside, binary=False)
+    times = read.times if read.dated else None
+    found = _explanations(series, times, seed, workers, tick)
+    if series.rows > LONG:
+        found = [_recounted(series, one, seed, tick) if one.kind == REGIMES else one for one in found]
+    verdict = judged(found)
+    best = next((one for one in found if one.kind == REGIMES), None)
+    model, samples, offsets = None, None, np.zeros(series.rows)
+    if best is not None:
+        detail: Regimes = best.detail
+        offsets = detail.offsets if len(detail.offsets) == series.rows else offsets
+        # what the calendar leaves of rewards of 0 and 1 is fitted as normal ones
+        fitted = series if series.binary == (detail.model.family == "binary") else series.standard()
+        fitted = fitted.without(offsets) if offsets.any() else fitted
+        steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
+        model = em.fitted(fitted, detail.model, steps, LAST_TOLERANCE, tick=tick).ordered()
+        samples = sampled(fitted, model, SAMPLES, seed, tick)
+        noise = fitted.noise
+    else:
+        fitted = series
+    parts = {one.kind: one.detail for one in reversed(found) if one.kind in (DRIFT, CHANGES, CALENDAR)}
+    return Diagnosis.of(
+        read, series, fitted, found, verdict, model, samples, outside + offsets, covariates, parts, flags(read, noise, binary), seed
+    )
+
+
+def _explanations(
+    series: Series, times: np.ndarray | None, seed: int, workers: int | None, tick: Tick
+) -> list[Explanation]:
+    """Return the explanations of a log; of a long one, of three stretches together."""
+    if series.rows <= LONG:
+        return explanations(series, times, seed, tick)
+    begins = (0, (series.rows - STRETCH) // 2, series.rows - STRETCH)
+    parts = [slice(begin, begin + STRETCH) for begin in begins]
+
+    def one(part: slice) -> list[Explanation]:
+        return explanations(series.part(part), None if times is None else times[part], seed, tick)
+
+    with ThreadPoolExecutor(workers or 2) as threads:
+        return together(list(threads.map(one, parts)))
+
+
+def together(stretches: list[list[Explanation]]) -> list[Explanation]:
+    """Return the explanations of several stretches as one list: gains and scores add up, details are those of the stretch that scores best."""
+    groups: dict[tuple[str, bool], list[Explanation]] = defaultdict(list)
+    for found in stretches:
+        best: dict[tuple[str, bool], Explanation] = {}
+        for one in found:
+            best.setdefault((one.kind, one.calendar), one)
+        for key, one in best.items():
+            groups[key].append(one)
+    made = []
+    for group in groups.values():
+        if len(group) < len(stretches):  # it could not be fitted to some stretch
+            continue
+        gain, numbers = sum(one.gain for one in group), sum(one.numbers for one in group)
+        score, shape = sum(one.score for one in group), sum(one.shape for one in group)
+        made.append(
+            max(group, key=lambda one: one.score)._replace(gain=gain, numbers=numbers, score=score, shape=shape)
+        )
+    return sorted(made, key=lambda one: -one.score)
+
+
+def _recounted(series: Series, found: Explanation, seed: int, tick: Tick) -> Explanation:
+    """Return regimes whose states were counted again on more rows: a state more as long as that scores better."""
+    begin = (series.rows - RECOUNT) // 2
+    part = series.part(slice(begin, begin + RECOUNT))
+    part = part if part.binary == (found.detail.model.family == "binary") else part.standard()
+    random = np.random.default_rng([seed, 3])
+    best: Model = em.fitted(part, found.detail.model, 40, 0.5, tick=tick)
+    scores = {best.states: growth.score(part, best)}
+    for _ in range(3):
+        begun = [_split(part, best, random) for _ in range(2)]
+        again = max(
+            (em.fitted(part, model, 40, 0.5, tick=tick) for model in begun), key=lambda model: model.objective
+        )
+        scores[again.states] = growth.score(part, again)
+        if scores[again.states] <= scores[best.states]:
+            break
+        best = again
+    return found._replace(detail=Regimes(best.ordered(), np.zeros(0), scores))
+
+
+def _split(series: Series, model: Model, random: np.random.Generator) -> Model:
+    """Return a model of the same family with one state more."""
+    return growth.split(series, model, random)._replace(family=model.family, shape=model.shape)
