@@ -23,7 +23,7 @@ class Calendar(NamedTuple):
     per_arm : whether every arm has a calendar of its own
     gain : log-likelihood beyond that of a log in which nothing changes
     numbers : how many numbers were fitted
-    offsets : array (rows,), what the calendar adds to every row
+    offsets : array (rows,), what the calendar adds to every row: to its value, or to its log-odds if rewards are 0 and 1
     share : of the variance around the arms' means that it explains
     """
 
@@ -38,7 +38,13 @@ class Calendar(NamedTuple):
     @property
     def words(self) -> str:
         """What it consists of."""
-        named = {"waves": "the time of day", "block": "a part of the day", "hours": "the hour of the day", "weekend": "weekends", "weekdays": "the day of the week"}
+        named = {
+            "waves": "the time of day",
+            "block": "a part of the day",
+            "hours": "the hour of the day",
+            "weekend": "weekends",
+            "weekdays": "the day of the week",
+        }
         parts = " and ".join(named[part] for part in (self.hours, self.week) if part)
         return f"{parts}, {'every arm its own' if self.per_arm else 'the same for all arms'}"
 
@@ -143,17 +149,15 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
     if series.binary:
         means = 1 / (1 + np.exp(-means))
         gain = float((sums * np.log(means) + (tried - sums) * np.log(1 - means)).sum()) - constant(series)
-        added = means - series.centres[used % series.count]
         usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
-        left = usual - float((tried * added**2).sum())
+        left = usual - float((tried * (means - series.centres[used % series.count]) ** 2).sum())
     else:
         usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
         within = float((series.values**2).sum()) - float((sums**2 / tried).sum())
         left = within + float((tried * (sums / tried - means) ** 2).sum())
         gain = normal_likelihood(series.rows, left) - normal_likelihood(series.rows, usual)
-        added = effects @ weights[series.count :]
     offset = np.zeros(size)
-    offset[used] = added
+    offset[used] = effects @ weights[series.count :]
     offsets = offset[cells]
     share = max(0.0, 1 - left / usual) if usual > 0 else 0.0
     numbers = effects.shape[1] + (2 if hours == "block" else 0)  # where a block begins and ends was searched for

@@ -113,9 +113,7 @@ def smooth(
     return total
 
 
-def smoothed(
-    likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, back: bool = True
-) -> Counts:
+def smoothed(likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, back: bool = True) -> Counts:
     """Return what a pass over a log expects; `likely` (rows, states) holds log-likelihoods and is overwritten.
 
     Without `back` the probabilities are those given the rows so far, and nothing is counted.
@@ -207,7 +205,9 @@ def follow(likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.nd
         state = back[t, state]
 
 
-def sample(states: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, random: np.ndarray, path: np.ndarray) -> None:
+def sample(
+    states: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, random: np.ndarray, path: np.ndarray
+) -> None:
     """Write a path sampled from all paths given all rewards; `states` holds the *filtered* probabilities, `random` uniform numbers."""
     rows, count = states.shape
     chance = np.empty(count)

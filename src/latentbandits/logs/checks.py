@@ -29,9 +29,7 @@ def refuse(log: Log) -> None:
     values, counts = np.unique(log.rewards, return_counts=True)
     if len(values) > 2 and counts.max() > TIED * len(log):
         value = float(values[counts.argmax()])
-        rule = (
-            f"spread out, or 0 and 1: {percent(counts.max() / len(log))} of them are {value:g} (log.where_reward_above({value:g}) makes 0 and 1)"
-        )
+        rule = f"spread out, or 0 and 1: {percent(counts.max() / len(log))} of them are {value:g} (log.where_reward_above({value:g}) makes 0 and 1)"
         raise Refusal(OWNER, "rewards", "mostly one value", rule)
 
 
@@ -45,7 +43,9 @@ def flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
     tried = np.bincount(log.played, minlength=len(log.arms))
     rare = [str(name) for name, rows in zip(log.arms, tried, strict=True) if rows < RARE]
     if rare:
-        found.append(f"Fewer than {RARE} rewards of {', '.join(rare)}: nothing can be said of {'it' if len(rare) == 1 else 'them'}.")
+        found.append(
+            f"Fewer than {RARE} rewards of {', '.join(rare)}: nothing can be said of {'it' if len(rare) == 1 else 'them'}."
+        )
     if not binary and noise.max() > UNEVEN * noise.min():
         low, high = str(log.arms[int(noise.argmin())]), str(log.arms[int(noise.argmax())])
         found.append(f"The arms differ in noise: {high} has {noise.max() / noise.min():.1f} times that of {low}.")
@@ -54,5 +54,7 @@ def flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
     paused = int((log.gaps > 1).sum())
     if paused:
         found.append(f"{paused:,} pauses: over each of them the state may have changed unseen.")
-    found.append("Did whoever chose the arms see something that is not in the log? Then the means of its states are off.")
+    found.append(
+        "Did whoever chose the arms see something that is not in the log? Then the means of its states are off."
+    )
     return found

@@ -61,7 +61,9 @@ def chosen(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str
         column = given.get(role)
         if column is not None:
             if column not in known:
-                raise Refusal(OWNER, role, column, f"one of the columns {', '.join(known)}{nearest(str(column), known)}")
+                raise Refusal(
+                    OWNER, role, column, f"one of the columns {', '.join(known)}{nearest(str(column), known)}"
+                )
             found[role] = column
     for role, names in USUAL.items():
         if role in found:
@@ -110,7 +112,9 @@ def numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
         column = pd.Series(cells)
         text = column.where(~column.isin([True, False]), column.astype(str)).astype(str).str.strip().str.lower()
         empty = column.isna().to_numpy() | text.isin(("", "none", "null", "nan")).to_numpy()
-        found = pd.to_numeric(text.map(TRUE).astype(object).where(text.isin(TRUE), text), errors="coerce").to_numpy(dtype=float)
+        found = pd.to_numeric(text.map(TRUE).astype(object).where(text.isin(TRUE), text), errors="coerce").to_numpy(
+            dtype=float
+        )
     else:
         found = cells.astype(float)
         empty = np.isnan(found)

@@ -9,11 +9,21 @@ from typing import Any
 import numpy as np
 
 from latentbandits.logs import em, growth
-from latentbandits.logs.checks import flags, refuse
+from latentbandits.logs.assembly import arm_table, assembled
+from latentbandits.logs.checks import OWNER, flags, refuse
 from latentbandits.logs.covariates import taken_out
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.em import Tick
-from latentbandits.logs.explanations import CALENDAR, CHANGES, DRIFT, REGIMES, Explanation, Regimes, explanations
+from latentbandits.logs.explanations import (
+    CALENDAR,
+    CHANGES,
+    DRIFT,
+    REGIMES,
+    Explanation,
+    Regimes,
+    explanations,
+    rest_of,
+)
 from latentbandits.logs.log import Log
 from latentbandits.logs.model import Model
 from latentbandits.logs.posterior import sampled
@@ -72,7 +82,7 @@ def diagnose(
     [[0.2, 0.8], [0.9, 0.3]]
     """
     read = log if isinstance(log, Log) else Log.read(log, **columns)
-    seed = whole("diagnose", "seed", seed, least=0)
+    seed = whole(OWNER, "seed", seed, least=0)
     refuse(read)
     done = [0]
 
@@ -92,23 +102,37 @@ def diagnose(
         found = [_recounted(series, one, seed, tick) if one.kind == REGIMES else one for one in found]
     verdict = judged(found)
     best = next((one for one in found if one.kind == REGIMES), None)
-    model, samples, offsets = None, None, np.zeros(series.rows)
+    fit, samples, means, taken = None, None, None, np.zeros(series.rows)
+    scores: dict[int, float] = {}
     if best is not None:
         detail: Regimes = best.detail
-        offsets = detail.offsets if len(detail.offsets) == series.rows else offsets
-        # what the calendar leaves of rewards of 0 and 1 is fitted as normal ones
-        fitted = series if series.binary == (detail.model.family == "binary") else series.standard()
-        fitted = fitted.without(offsets) if offsets.any() else fitted
+        taken = detail.offsets if len(detail.offsets) == series.rows else taken
+        scores = detail.scores
+        rest = rest_of(series, taken) if taken.any() else series
         steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
-        model = em.fitted(fitted, detail.model, steps, LAST_TOLERANCE, tick=tick).ordered()
-        samples = sampled(fitted, model, SAMPLES, seed, tick)
-        noise = fitted.noise
+        fit = em.fitted(rest, detail.model, steps, LAST_TOLERANCE, tick=tick).ordered()
+        samples = sampled(rest, fit, SAMPLES, seed, tick)
     else:
-        fitted = series
+        rest = series
     parts = {one.kind: one.detail for one in reversed(found) if one.kind in (DRIFT, CHANGES, CALENDAR)}
-    return Diagnosis.of(
-        read, series, fitted, found, verdict, model, samples, outside + offsets, covariates, parts, flags(read, noise, binary), seed
+    calendar = parts.get(CALENDAR)
+    made = Diagnosis(
+        arm_table(read),
+        read,
+        tuple(one._replace(detail=None) for one in found),
+        verdict,
+        fit,
+        samples,
+        rest,
+        outside * noise[read.played] + taken * (1.0 if series.binary else noise[read.played]),
+        scores,
+        None if calendar is None else (calendar.words, calendar.share),
+        tuple(covariates),
+        {},
+        tuple(flags(read, noise, binary)),
+        seed,
     )
+    return assembled(made, parts)
 
 
 def _explanations(
@@ -158,9 +182,7 @@ def _recounted(series: Series, found: Explanation, seed: int, tick: Tick) -> Exp
     scores = {best.states: growth.score(part, best)}
     for _ in range(3):
         begun = [_split(part, best, random) for _ in range(2)]
-        again = max(
-            (em.fitted(part, model, 40, 0.5, tick=tick) for model in begun), key=lambda model: model.objective
-        )
+        again = max((em.fitted(part, model, 40, 0.5, tick=tick) for model in begun), key=lambda model: model.objective)
         scores[again.states] = growth.score(part, again)
         if scores[again.states] <= scores[best.states]:
             break

@@ -71,10 +71,10 @@ def fitted(
 
 def constant(series: Series) -> float:
     """Return the log-likelihood of the rows if nothing ever changes."""
-    centres = series.centres[series.arms]
     if series.binary:
-        share = np.clip(centres, 1e-12, 1 - 1e-12)
+        share = series.shares
         return float((series.values * np.log(share) + (1 - series.values) * np.log(1 - share)).sum())
+    centres = series.centres[series.arms]
     return normal_likelihood(series.rows, float(((series.values - centres) ** 2).sum()))
 
 
@@ -93,7 +93,9 @@ def start(series: Series, means: np.ndarray, dwell: float, shares: np.ndarray | 
     if series.binary:
         means = np.clip(means, 1e-4, 1 - 1e-4)
     blank = np.zeros((0, 3))
-    return Model(family, np.array(means), leave, enter, np.full(states, max(noise * 0.7, 0.02)), blank, np.ones_like(means))
+    return Model(
+        family, np.array(means), leave, enter, np.full(states, max(noise * 0.7, 0.02)), blank, np.ones_like(means)
+    )
 
 
 def as_shaped(model: Model) -> Model:

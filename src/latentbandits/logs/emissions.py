@@ -29,6 +29,29 @@ def binary(arms: np.ndarray, values: np.ndarray, means: np.ndarray, likely: np.n
             likely[t, i] = yes[i, arms[t]] if values[t] > 0.5 else no[i, arms[t]]
 
 
+def binary_odds(arms: np.ndarray, values: np.ndarray, odds: np.ndarray, means: np.ndarray, likely: np.ndarray) -> None:
+    """Write the same where something is added to the log-odds of every row."""
+    usual = np.log(means / (1.0 - means))
+    for t in range(len(values)):
+        for i in range(len(means)):
+            away = usual[i, arms[t]] + odds[t]
+            likely[t, i] = -np.log1p(np.exp(-away)) if values[t] > 0.5 else -np.log1p(np.exp(away))
+
+
+def add_up_odds(
+    arms: np.ndarray, values: np.ndarray, odds: np.ndarray, states: np.ndarray, means: np.ndarray, moments: np.ndarray
+) -> None:
+    """Add up per state and arm: rows, slopes and curvatures of the likelihood by the log-odds."""
+    usual = np.log(means / (1.0 - means))
+    for t in range(len(values)):
+        arm = arms[t]
+        for i in range(states.shape[1]):
+            share = 1.0 / (1.0 + np.exp(-(usual[i, arm] + odds[t])))
+            moments[0, i, arm] += states[t, i]
+            moments[1, i, arm] += states[t, i] * (values[t] - share)
+            moments[2, i, arm] += states[t, i] * share * (1.0 - share)
+
+
 def shaped(arms: np.ndarray, values: np.ndarray, means: np.ndarray, shape: np.ndarray, likely: np.ndarray) -> None:
     """Write the log-likelihood of rewards around means by a mixture of bells: rows of weight, centre and width."""
     for t in range(len(values)):
@@ -85,7 +108,9 @@ def add_up_shaped(
 def likelihoods(series: Series, model: Model) -> np.ndarray:
     """Return the log-likelihood of every row in every state, an array (rows, states)."""
     likely = np.empty((series.rows, model.states))
-    if model.family == BINARY:
+    if model.family == BINARY and len(series.odds):
+        fast(binary_odds)(series.arms, series.values, series.odds, model.means, likely)
+    elif model.family == BINARY:
         fast(binary)(series.arms, series.values, model.means, likely)
     elif model.family == SHAPED:
         fast(shaped)(series.arms, series.values, model.means, model.shape, likely)
@@ -106,8 +131,9 @@ def refitted(series: Series, model: Model, states: np.ndarray) -> Model:
     centres, widths = series.centres, SPREADS * series.spreads
     if model.family == SHAPED:
         return _reshaped(series, model, states, centres, widths)
-    moments = moments_of(series, states)
-    tried, sums, squares = moments
+    if len(series.odds) and model.family == BINARY:
+        return _newton(series, model, states, centres)
+    tried, sums, squares = moments_of(series, states)
     if model.family == BINARY:
         means = (sums + PSEUDO * centres) / (tried + PSEUDO)
         return model._replace(means=np.clip(means, 1e-6, 1 - 1e-6), tried=tried)
@@ -126,6 +152,22 @@ def refitted(series: Series, model: Model, states: np.ndarray) -> Model:
     else:
         noise = np.full(model.states, np.sqrt(around.sum() / tried.sum()))
     return model._replace(means=means, noise=np.maximum(noise, QUIETEST), tried=tried)
+
+
+def odds_slopes(series: Series, model: Model, states: np.ndarray) -> np.ndarray:
+    """Return rows, slopes and curvatures by the log-odds of every cell, an array (3, states, arms)."""
+    moments = np.zeros((3, *model.means.shape))
+    fast(add_up_odds)(series.arms, series.values, series.odds, states, model.means, moments)
+    return moments
+
+
+def _newton(series: Series, model: Model, states: np.ndarray, centres: np.ndarray) -> Model:
+    """Return the model after a step of Newton's method, which is short where it could go too far."""
+    tried, slope, curve = odds_slopes(series, model, states)
+    slope += PSEUDO * (centres - model.means)
+    curve += PSEUDO * model.means * (1 - model.means)
+    odds = np.log(model.means / (1 - model.means)) + np.clip(slope / np.maximum(curve, 1e-9), -0.5, 0.5)
+    return model._replace(means=np.clip(1 / (1 + np.exp(-odds)), 1e-6, 1 - 1e-6), tried=tried)
 
 
 def _reshaped(series: Series, model: Model, states: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> Model:

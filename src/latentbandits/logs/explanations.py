@@ -133,13 +133,12 @@ def _either(fit: Callable[[Series], Wandering], series: Series) -> Wandering:
     return max((fit(one) for one in (series, series.clipped())), key=lambda one: one.gain)
 
 
-def _with_calendar(
-    series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick
-) -> list[Explanation]:
+def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick) -> list[Explanation]:
     """Return the calendar together with each of the others, fitted to what it leaves."""
-    rest = _rest(series, calendar)
-    common = _either(levels.common_level, rest)
-    own, cut = _either(levels.own_levels, rest), stretches(rest if series.binary else rest.clipped())
+    rest = rest_of(series, calendar.offsets)
+    standard = rest.standard()
+    common, own = _either(levels.common_level, standard), _either(levels.own_levels, standard)
+    cut = stretches(standard.clipped())
     found = [
         Explanation(AUTOCORRELATION, True, common.gain, common.numbers, 0.0, detail=common),
         Explanation(DRIFT, True, own.gain, own.numbers, 0.0, detail=own),
@@ -148,8 +147,8 @@ def _with_calendar(
     added = [one._replace(gain=one.gain + calendar.gain, numbers=one.numbers + calendar.numbers) for one in found]
     found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in added]
     rival = max(one.score for one in found) - _penalised(series, calendar.gain, calendar.numbers)
-    for one in regimes(rest, seed, tick, (NORMAL,) if series.binary else FAMILIES, rival):
-        detail = one.detail._replace(offsets=series.standard().values - rest.values)
+    for one in regimes(rest, seed, tick, rival):
+        detail = one.detail._replace(offsets=calendar.offsets)
         found.append(
             one._replace(
                 calendar=True,
@@ -164,16 +163,12 @@ def _with_calendar(
     return found
 
 
-def _rest(series: Series, calendar: Calendar) -> Series:
-    """Return what a calendar leaves, for models of normal rewards."""
-    if not series.binary:
-        return series.without(calendar.offsets)
-    return series._replace(values=series.values - calendar.offsets, binary=False).scaled()
+def rest_of(series: Series, offsets: np.ndarray) -> Series:
+    """Return what is left when offsets are taken out of values, or added to the log-odds of rewards of 0 and 1."""
+    return series._replace(odds=offsets) if series.binary else series.without(offsets)
 
 
-def _backfitted(
-    series: Series, times: np.ndarray, calendar: Calendar, found: Explanation, tick: Tick
-) -> Explanation:
+def _backfitted(series: Series, times: np.ndarray, calendar: Calendar, found: Explanation, tick: Tick) -> Explanation:
     """Return calendar and regimes fitted in turn, each to what the other leaves, so that neither takes what is the other's."""
     model: Model = found.detail.model
     offsets = found.detail.offsets
@@ -221,9 +216,7 @@ def loudness(series: Series, tick: Tick = silent) -> Model:
     return max(found, key=lambda model: growth.score(series, model))
 
 
-def regimes(
-    series: Series, seed: int = 0, tick: Tick = silent, families: tuple[str, ...] = FAMILIES, rival: float = -np.inf
-) -> list[Explanation]:
+def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -np.inf) -> list[Explanation]:
     """Return regimes as an explanation, with the family and the number of states that score best; nothing if all fits are noise.
 
     What cannot reach the score of a rival any more is not tried.
@@ -237,7 +230,7 @@ def regimes(
         kept = [model for model in grown if model.states in {2, 3, *range(top - 2, top + 2)}]
         if rival - score > max(HOPELESS, 0.5 * rival):
             kept = []
-        for family in families[1:]:
+        for family in FAMILIES[1:]:
             begun = [em.as_shaped(model) if family == SHAPED else model._replace(family=LOUD) for model in kept]
             again = [em.fitted(series, model, SHAPE_STEPS, 0.1, tick=tick) for model in begun]
             fits[family] = [model for model in again if not noisy(model)]

@@ -15,7 +15,10 @@ from latentbandits.logs.em import constant, normal_likelihood
 from latentbandits.logs.series import Series
 
 # Where the search begins: rounds after which a level has changed, and its variance in units of the noise's
-TIMES, SIZES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5), (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)
+TIMES, SIZES = (
+    (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5),
+    (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5),
+)
 BEGINNINGS, EVALUATIONS = 3, 80
 PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
 

@@ -98,7 +98,9 @@ class Log:
         columns, guessed = chosen(found, given)
         for name in context:
             if name not in found.columns or name in columns.values():
-                raise Refusal(OWNER, "context", name, f"one of the columns {', '.join(found.columns)} that nothing else uses")
+                raise Refusal(
+                    OWNER, "context", name, f"one of the columns {', '.join(found.columns)} that nothing else uses"
+                )
         faults = Faults(found)
         cells = {role: found.columns[column] for role, column in columns.items()}
         played, called = names(cells["arm"], faults)
@@ -117,7 +119,11 @@ class Log:
             raise Refusal(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
         ordered = True
         if times is not None:
-            ordered = bool((np.diff(times[rows]) >= np.zeros(1, np.diff(times[:2]).dtype)[0]).all()) if len(times) > 1 else True
+            ordered = (
+                bool((np.diff(times[rows]) >= np.zeros(1, np.diff(times[:2]).dtype)[0]).all())
+                if len(times) > 1
+                else True
+            )
             if not ordered:
                 rows = rows[np.argsort(times[rows], kind="stable")]
         used = np.bincount(played[rows], minlength=len(called)) > 0

@@ -62,5 +62,9 @@ class Model(NamedTuple):
         """Return the same model with the most usual state first."""
         order = np.argsort(-self.shares, kind="stable")
         return self._replace(
-            means=self.means[order], leave=self.leave[order], enter=self.enter[order], noise=self.noise[order], tried=self.tried[order]
+            means=self.means[order],
+            leave=self.leave[order],
+            enter=self.enter[order],
+            noise=self.noise[order],
+            tried=self.tried[order],
         )

@@ -89,6 +89,9 @@ def slope(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
         emissions.fast(emissions.add_up_shaped)(*args)
         means = cells[2] - model.means * cells[1] - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), leave, enter])
+    if model.family == BINARY and len(series.odds):
+        means = emissions.odds_slopes(series, model, counts.states)[1] + emissions.PSEUDO * (centres - model.means)
+        return np.concatenate([means.ravel(), leave, enter])
     tried, sums, squares = emissions.moments_of(series, counts.states)
     if model.family == BINARY:
         means = sums - tried * model.means + emissions.PSEUDO * (centres - model.means)
@@ -137,7 +140,9 @@ def own_information(series: Series, model: Model) -> np.ndarray:
     leave = (rows + chain.VISITS) * model.leave * (1 - model.leave)
     entries = (rows * model.leave).sum() + chain.ENTRIES * model.states
     enter = entries * model.enter * (1 - model.enter) + 0.1
-    noise = [] if model.family in (BINARY, SHAPED) else [2 * rows if model.family == LOUD else 2 * rows.sum(keepdims=True)]
+    noise = (
+        [] if model.family in (BINARY, SHAPED) else [2 * rows if model.family == LOUD else 2 * rows.sum(keepdims=True)]
+    )
     return np.concatenate([means.ravel(), leave, enter, *noise])
 
 

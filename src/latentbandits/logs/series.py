@@ -22,6 +22,7 @@ class Series(NamedTuple):
     gaps : array (rows,), rounds since the row before: 0 for rows of one round, 1 for the next one
     noise : array (arms,), what the rewards of every arm were divided by
     binary : whether rewards are 0 and 1
+    odds : array (rows,), what is added to the log-odds of rewards of 0 and 1; empty for nothing
     """
 
     arms: np.ndarray
@@ -29,6 +30,7 @@ class Series(NamedTuple):
     gaps: np.ndarray
     noise: np.ndarray
     binary: bool
+    odds: np.ndarray = np.zeros(0)
 
     @classmethod
     def of(cls, arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> Self:
@@ -65,10 +67,31 @@ class Series(NamedTuple):
 
     @property
     def centres(self) -> np.ndarray:
-        """Mean of every arm; that of all rows for an arm without any."""
+        """Mean of every arm, without what is added to its log-odds; that of all rows for an arm without any."""
+        if len(self.odds):
+            return self._centred()
         tried = self.tried
         sums = np.bincount(self.arms, self.values, minlength=self.count)
         return np.where(tried > 0, sums / np.maximum(tried, 1), self.values.mean())
+
+    def _centred(self) -> np.ndarray:
+        """Return the mean of every arm where nothing is added to its log-odds, by Newton's method."""
+        plain = np.clip(self._replace(odds=np.zeros(0)).centres, 1e-4, 1 - 1e-4)
+        found = np.log(plain / (1 - plain))
+        for _ in range(8):
+            share = 1 / (1 + np.exp(-(found[self.arms] + self.odds)))
+            slope = np.bincount(self.arms, self.values - share, minlength=self.count)
+            curve = np.bincount(self.arms, share * (1 - share), minlength=self.count)
+            found = found + np.clip(slope / np.maximum(curve, 1e-9), -1, 1)
+        return np.asarray(1 / (1 + np.exp(-found)))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The mean of every row if nothing changes but what is added to its log-odds; of rewards of 0 and 1."""
+        share = np.clip(self.centres, 1e-12, 1 - 1e-12)[self.arms]
+        if not len(self.odds):
+            return share
+        return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share)) + self.odds))))
 
     @property
     def spreads(self) -> np.ndarray:
@@ -82,13 +105,10 @@ class Series(NamedTuple):
         """Return the same rows for models of normal rewards: those of 0 and 1 around their arm's mean, in units of its deviation."""
         if not self.binary:
             return self
+        shares = self.shares
         deviations = np.sqrt(np.maximum(self.centres * (1 - self.centres), 1e-6))
-        values = (self.values - self.centres[self.arms]) / deviations[self.arms]
-        return self._replace(values=values, noise=deviations, binary=False)
-
-    def scaled(self) -> Self:
-        """Return the same rows in units of the deviation of their arm."""
-        return self._replace(values=self.values / self.spreads[self.arms], noise=self.noise * self.spreads)
+        values = (self.values - shares) / np.sqrt(np.maximum(shares * (1 - shares), 1e-6))
+        return self._replace(values=values, noise=deviations, binary=False, odds=np.zeros(0))
 
     def clipped(self) -> Self:
         """Return the same rows without outliers: each is moved to some noise from the median of the rewards of its arm around it."""
@@ -104,7 +124,12 @@ class Series(NamedTuple):
 
     def part(self, rows: slice) -> Self:
         """Return some rows."""
-        return self._replace(arms=self.arms[rows], values=self.values[rows], gaps=self.gaps[rows])
+        return self._replace(
+            arms=self.arms[rows],
+            values=self.values[rows],
+            gaps=self.gaps[rows],
+            odds=self.odds[rows] if len(self.odds) else self.odds,
+        )
 
     def without(self, offsets: np.ndarray) -> Self:
         """Return the same rows with something taken out of the values."""

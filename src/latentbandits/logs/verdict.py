@@ -56,7 +56,15 @@ class Verdict(NamedTuple):
         if self.kind == UNDECIDED:
             return "not sure"
         lead = self.margin / self.needed * MARGIN if self.kind == REGIMES else self.lead
-        return "very sure" if lead > 5 * MARGIN else "sure" if lead > MARGIN else "fairly sure" if lead > 3 else "hardly sure"
+        return (
+            "very sure"
+            if lead > 5 * MARGIN
+            else "sure"
+            if lead > MARGIN
+            else "fairly sure"
+            if lead > 3
+            else "hardly sure"
+        )
 
     @property
     def words(self) -> str:
