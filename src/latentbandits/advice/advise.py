@@ -210,8 +210,9 @@ def advise(
 
     Parameters
     ----------
-    problem : Problem, path or mapping
-        The problem; whatever is left out is taken as unknown and ranges widely (2 to 20 states, 20 to 500 rounds, noise 0.01 to 0.5).
+    problem : Problem, path, mapping or Diagnosis
+        The problem; whatever is left out is taken as unknown and ranges widely (2 to 20 states, 20 to 500 rounds, noise 0.01 to 0.5). For
+        what `diagnose` returns, see `latentbandits.Diagnosis.advise`.
     policies : iterable or mapping, "all" or "paper", optional
         Candidates; all that the package has and the units permit, if neither this nor the problem names any.
     horizon, runs, units, seed : int, optional
@@ -237,9 +238,14 @@ def advise(
     <Advice: use state-library, 94 % sure>
     >>> agent = lb.Agent(advice.policy)
     """
-    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not isinstance(described, Problem):
-        raise Refusal("advise", "problem", described.world, "a Problem, the path of a TOML file, or words as a mapping")
+    diagnosed: Any = problem
+    if hasattr(diagnosed, "advise"):  # by each explanation of a log that is still in the race
+        sizes = {"horizon": horizon, "runs": runs, "seed": seed}
+        return diagnosed.advise(policies, sweep=sweep, workers=workers, progress=progress, **sizes)  # type: ignore[no-any-return]
+    described: Problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    if not (isinstance(described, Problem) or hasattr(described, "factors")):
+        world: Any = described
+        raise Refusal("advise", "problem", world.world, "a Problem, the path of a TOML file, or words as a mapping")
     policies = policies if policies is not None else described.policies
     problem = described.widened()
     whole("advise", "runs", problem.runs, least=FEWEST)

@@ -83,7 +83,7 @@ def fitted_worlds(
     spreads = series.spreads * series.noise
     blank = np.zeros((0, 3))
     random = np.random.default_rng(0)
-    single = centres + random.standard_normal((200, 1, series.count)) * (spreads / np.sqrt(tried))
+    single = centres + random.standard_normal((200, 1, series.width)) * (spreads / np.sqrt(tried))
     if series.binary:
         single = np.clip(single, 1e-6, 1 - 1e-6)
     ones = np.ones((200, 1))
@@ -91,7 +91,7 @@ def fitted_worlds(
     found: dict[str, FittedWorld] = {}
     if fit is not None and samples is not None and means is not None:
         shape = fit.shape if fit.family == SHAPED else blank
-        noise = np.ones(series.count) if series.binary else series.noise * float((fit.noise * fit.shares).sum())
+        noise = np.ones(series.width) if series.binary else series.noise * float((fit.noise * fit.shares).sum())
         found[REGIMES] = FittedRegimes(noise, rewards, shape, means=means, leave=samples.leave, enter=samples.enter)
     drift: Wandering | None = parts.get(DRIFT)
     if drift is not None:
@@ -107,13 +107,13 @@ def fitted_worlds(
 def _changes(series: Series, cut: Stretches, centres: np.ndarray, rewards: str, blank: np.ndarray) -> FittedChanges:
     """Return a world that changes as often and as much as the stretches of a log do."""
     stretch = np.repeat(np.arange(len(cut.ends) - 1), np.diff(cut.ends))
-    cells = stretch * series.count + series.arms
-    size = (len(cut.ends) - 1) * series.count
-    tried = np.bincount(cells, minlength=size).reshape(-1, series.count)
-    sums = np.bincount(cells, series.values, minlength=size).reshape(-1, series.count)
+    cells = stretch * series.width + series.arms
+    size = (len(cut.ends) - 1) * series.width
+    tried = np.bincount(cells, minlength=size).reshape(-1, series.width)
+    sums = np.bincount(cells, series.values, minlength=size).reshape(-1, series.width)
     means = np.where(tried > 0, sums / np.maximum(tried, 1), np.nan)
     spread = np.nan_to_num(np.nanstd(means, axis=0))
     left = float(np.sqrt(np.mean((series.values - means[stretch, series.arms]) ** 2)))
-    noise = np.ones(series.count) if series.binary else series.noise * left
+    noise = np.ones(series.width) if series.binary else series.noise * left
     time = float(series.gaps.sum()) / max(len(cut.ends) - 2, 1)
     return FittedChanges(noise, rewards, blank, centres=centres, sizes=spread * series.noise, time=time)

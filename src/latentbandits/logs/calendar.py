@@ -133,15 +133,15 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
     Rows of one arm at one time of the week are alike to every calendar, so only their sums are needed.
     """
     part, weekday = _part_of_day(times), _weekday(times)
-    cells = (weekday * PARTS + part) * series.count + series.arms
-    size = 7 * PARTS * series.count
+    cells = (weekday * PARTS + part) * series.width + series.arms
+    size = 7 * PARTS * series.width
     tried, sums = np.bincount(cells, minlength=size), np.bincount(cells, series.values, minlength=size)
     used = np.flatnonzero(tried)
     tried, sums = tried[used].astype(float), sums[used]
-    arm = np.eye(series.count)[used % series.count]
-    block = best_block(series.count, used, tried, sums, per_arm) if hours == "block" else (0, 0)
-    shape = columns(hours, week, used // series.count % PARTS, used // series.count // PARTS, block)
-    effects = np.hstack([shape * arm[:, [k]] for k in range(series.count)]) if per_arm else shape
+    arm = np.eye(series.width)[used % series.width]
+    block = best_block(series.width, used, tried, sums, per_arm) if hours == "block" else (0, 0)
+    shape = columns(hours, week, used // series.width % PARTS, used // series.width // PARTS, block)
+    effects = np.hstack([shape * arm[:, [k]] for k in range(series.width)]) if per_arm else shape
     effects = effects[:, effects.any(axis=0)]
     whole = np.hstack([arm, effects])
     weights = _logistic(whole, tried, sums) if series.binary else _least_squares(whole, tried, sums / tried)
@@ -150,14 +150,14 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
         means = 1 / (1 + np.exp(-means))
         gain = float((sums * np.log(means) + (tried - sums) * np.log(1 - means)).sum()) - constant(series)
         usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
-        left = usual - float((tried * (means - series.centres[used % series.count]) ** 2).sum())
+        left = usual - float((tried * (means - series.centres[used % series.width]) ** 2).sum())
     else:
         usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
         within = float((series.values**2).sum()) - float((sums**2 / tried).sum())
         left = within + float((tried * (sums / tried - means) ** 2).sum())
         gain = normal_likelihood(series.rows, left) - normal_likelihood(series.rows, usual)
     offset = np.zeros(size)
-    offset[used] = effects @ weights[series.count :]
+    offset[used] = effects @ weights[series.width :]
     offsets = offset[cells]
     share = max(0.0, 1 - left / usual) if usual > 0 else 0.0
     numbers = effects.shape[1] + (2 if hours == "block" else 0)  # where a block begins and ends was searched for

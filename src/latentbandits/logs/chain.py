@@ -125,7 +125,7 @@ def smoothed(likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.
     >>> likely = np.log([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]])
     >>> found = smoothed(likely, np.ones(3), leave=np.array([0.1, 0.1]), enter=np.array([0.5, 0.5]))
     >>> found.states.round(2).tolist()
-    [[0.92, 0.08], [0.84, 0.16], [0.68, 0.32]]
+    [[0.86, 0.14], [0.8, 0.2], [0.54, 0.46]]
     """
     states = np.empty_like(likely)
     jumps, visits, entries = (np.zeros(len(leave)) for _ in range(3))
@@ -156,7 +156,7 @@ def transition(leave: np.ndarray, enter: np.ndarray) -> np.ndarray:
     >>> transition(np.array([0.1, 0.2]), np.array([0.5, 0.5])).round(2).tolist()
     [[0.95, 0.05], [0.1, 0.9]]
     """
-    return np.diag(1 - leave) + leave[:, None] * enter
+    return np.asarray(np.diag(1 - leave) + leave[:, None] * enter)
 
 
 def dwell(leave: np.ndarray, enter: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 The best stretches are found exactly, by dynamic programming over blocks of rows, and their ends are then moved row by row.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ LEAST = 8  # rows of a stretch: fewer are outliers
 
 @kernel
 def worth(sums: np.ndarray, tried: np.ndarray, begin: int, end: int, precision: float, price: float) -> float:
-    """Return what a stretch of its own gains, less its price: for every arm in it, and for where it begins. A precision of 0 is for 0 and 1."""
+    """Return what a stretch of its own gains, less its price: for every arm in it and for where it begins; precision 0 is for 0 and 1."""
     found = -price
     for arm in range(sums.shape[1]):
         rows = tried[end, arm] - tried[begin, arm]
@@ -92,7 +93,7 @@ def stretches(series: Series) -> Stretches:
     """
     rows = series.rows
     values = series.values - (0.0 if series.binary else series.centres[series.arms])
-    one = np.zeros((rows + 1, series.count))
+    one = np.zeros((rows + 1, series.width))
     one[np.arange(1, rows + 1), series.arms] = 1.0
     tried = one.cumsum(axis=0)
     one[np.arange(1, rows + 1), series.arms] = values
@@ -111,11 +112,11 @@ def stretches(series: Series) -> Stretches:
         ends = edges[places[::-1]]
         for _ in range(2 if width > 1 else 0):
             fast(move)(sums, tried, ends, width, precision, price)
-        noise = max(_squares(values, series.arms, ends, series.count) / rows, 1e-12)
+        noise = max(_squares(values, series.arms, ends, series.width) / rows, 1e-12)
     seen = int((np.diff(tried[ends], axis=0) > 0).sum())
     numbers = seen - int((series.tried > 0).sum()) + len(ends) - 2
     if series.binary:
-        gain = sum(_binary(sums, tried, a, b) for a, b in zip(ends, ends[1:], strict=False)) - constant(series)
+        gain = sum(_binary(sums, tried, a, b) for a, b in pairwise(ends)) - constant(series)
     else:
         gain = normal_likelihood(rows, noise * rows) - constant(series)
     return Stretches(gain, numbers, ends)

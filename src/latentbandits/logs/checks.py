@@ -1,5 +1,7 @@
 """What a log must have before anything can be said about it, and what a reader should know of it."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from latentbandits.logs.log import Log
@@ -23,13 +25,13 @@ def refuse(log: Log) -> None:
     first = np.array([np.flatnonzero(log.played == arm)[0] for arm in range(len(log.arms))])
     last = np.array([np.flatnonzero(log.played == arm)[-1] for arm in range(len(log.arms))])
     order = np.argsort(first)
-    if all(last[one] < first[other] for one, other in zip(order, order[1:], strict=False)):
+    if all(last[one] < first[other] for one, other in pairwise(order)):
         rule = "played in turns: here each arm ends before the next begins, so that time and arm cannot be told apart"
         raise Refusal(OWNER, "arms", list(log.arms), rule)
     values, counts = np.unique(log.rewards, return_counts=True)
     if len(values) > 2 and counts.max() > TIED * len(log):
         value = float(values[counts.argmax()])
-        rule = f"spread out, or 0 and 1: {percent(counts.max() / len(log))} of them are {value:g} (log.where_reward_above({value:g}) makes 0 and 1)"
+        rule = f"spread out, or 0 and 1: {percent(counts.max() / len(log))} are {value:g} (log.above({value:g}) makes 0 and 1)"
         raise Refusal(OWNER, "rewards", "mostly one value", rule)
 
 

@@ -37,7 +37,7 @@ class Bad(NamedTuple):
     """Rows that could not be used for one reason: why, how many, and on which lines (the first of them)."""
 
     reason: str
-    count: int
+    rows: int
     lines: tuple[int, ...]
 
 
@@ -57,7 +57,7 @@ def chosen(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str
     known = list(table.columns)
     found: dict[str, str] = {}
     guessed = []
-    for role, names in USUAL.items():
+    for role in USUAL:
         column = given.get(role)
         if column is not None:
             if column not in known:
@@ -168,4 +168,4 @@ def moments(cells: np.ndarray, faults: Faults) -> np.ndarray:
     if dates.isna().mean() > 0.5:
         dates = pd.to_datetime(text, errors="coerce", utc=True, format="mixed")
     faults.add(dates.isna().to_numpy(), "a time that cannot be read")
-    return dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
+    return np.asarray(dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]"))

@@ -41,27 +41,27 @@ def taken_out(series: Series, context: Mapping[str, np.ndarray]) -> tuple[np.nda
     >>> [(one.name, one.used, one.per_arm) for one in found]
     [('age', True, False), ('shoe', False, False)]
     """
-    rows, arms = series.rows, np.eye(series.count)[series.arms]
+    rows, arms = series.rows, np.eye(series.width)[series.arms]
     design, found = arms, []
     usual = left = _left(design, series.values)
     for name, column in context.items():
         centred = (column - column.mean()) / (column.std() or 1.0)
         common, own = np.column_stack([design, centred]), np.column_stack([design, arms * centred[:, None]])
         gains = []
-        for columns, numbers in ((common, 1), (own, series.count)):
+        for columns, numbers in ((common, 1), (own, series.width)):
             rest = _left(columns, series.values)
             score = normal_likelihood(rows, rest) - normal_likelihood(rows, left) - 0.5 * numbers * np.log(rows)
             gains.append((score, rest, columns))
         best = max(range(2), key=lambda one: gains[one][0])
         score, rest, columns = gains[best]
-        used = score > 0 and bool(column.std() > 0)
+        used = bool(score > 0 and column.std() > 0)
         found.append(Covariate(name, best == 1 and used, float((left - gains[best][1]) / usual), used))
         if used:
             design, left = columns, rest
-    if design.shape[1] == series.count:
+    if design.shape[1] == series.width:
         return np.zeros(rows), found
     weights = np.linalg.lstsq(design, series.values, rcond=None)[0]
-    offsets = design[:, series.count :] @ weights[series.count :]
+    offsets = design[:, series.width :] @ weights[series.width :]
     return np.asarray(offsets - offsets.mean()), found
 
 

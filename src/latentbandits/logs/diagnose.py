@@ -67,7 +67,8 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        With a `.table` of states, `.figure()`, `.text()`, `.page()`, `.save(path)`; `.compare(policies)`, `.value(rule)` and `.agent(policy)`.
+        With a `.table` of states, `.figure()`, `.text()`, `.page()`, `.save(path)`, and what follows: `.compare(policies)`, `.value(rule)`,
+        `.agent(policy)`.
 
     Examples
     --------
@@ -77,7 +78,7 @@ def diagnose(
     >>> arms = np.random.default_rng(0).integers(2, size=3000)
     >>> d = lb.diagnose({"action": arms, "reward": world.rewards[np.arange(3000), 0, arms]})
     >>> d
-    <Diagnosis: There are regimes: 2 states (very sure)>
+    <Diagnosis: There are regimes: at least 2 states (very sure)>
     >>> d.model.means.round(1).tolist()
     [[0.2, 0.8], [0.9, 0.3]]
     """
@@ -102,7 +103,7 @@ def diagnose(
         found = [_recounted(series, one, seed, tick) if one.kind == REGIMES else one for one in found]
     verdict = judged(found)
     best = next((one for one in found if one.kind == REGIMES), None)
-    fit, samples, means, taken = None, None, None, np.zeros(series.rows)
+    fit, samples, taken = None, None, np.zeros(series.rows)
     scores: dict[int, float] = {}
     if best is not None:
         detail: Regimes = best.detail
@@ -152,7 +153,7 @@ def _explanations(
 
 
 def together(stretches: list[list[Explanation]]) -> list[Explanation]:
-    """Return the explanations of several stretches as one list: gains and scores add up, details are those of the stretch that scores best."""
+    """Return the explanations of several stretches as one list: scores add up, details are those of the stretch that scores best."""
     groups: dict[tuple[str, bool], list[Explanation]] = defaultdict(list)
     for found in stretches:
         best: dict[tuple[str, bool], Explanation] = {}

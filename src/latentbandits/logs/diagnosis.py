@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from latentbandits.agent import Agent
+    from latentbandits.logs.advice import LogAdvice
     from latentbandits.logs.value import Value
 
 OWNER = "diagnose"
@@ -36,6 +37,7 @@ NEAR = 3.0  # noises between the two nearest states below which there may be mor
 CLOSE = 10.0  # nats by which one state less or more must be worse
 BESIDE = 5  # rows before and after a change that are compared
 PERIODS, CELLS = 16, 40_000_000  # samples of the very period, and numbers that they take at most
+RUNS = 64
 LONGEST = 10_000  # rounds that are simulated if nothing else is said
 
 
@@ -101,17 +103,18 @@ class Diagnosis(Result):
         assert self.samples is not None
         assert self.model is not None
         assert self.fit is not None
-        return self.samples.means * self.series.noise + (self.model.means - self.fit.means * self.series.noise)
+        moved = self.model.means - self.fit.means * self.series.noise
+        return np.asarray(self.samples.means * self.series.noise + moved)
 
     @property
     def noise(self) -> np.ndarray:
         """Standard deviation of a reward of every arm, in the unit of rewards."""
         if self.fit is None:
             around = self.series.values - self.series.centres[self.series.arms]
-            return self.series.noise * float(around.std())
+            return np.asarray(self.series.noise * float(around.std()))
         if self.fit.family == BINARY:
-            return np.sqrt(self.series.centres * (1 - self.series.centres))
-        return self.series.noise * float((self.fit.noise * self.fit.shares).sum())
+            return np.asarray(np.sqrt(self.series.centres * (1 - self.series.centres)))
+        return np.asarray(self.series.noise * float((self.fit.noise * self.fit.shares).sum()))
 
     @cached_property
     def gain(self) -> tuple[float, float, float]:
@@ -221,7 +224,8 @@ class Diagnosis(Result):
         if kind not in self.worlds:
             raise Refusal(OWNER, "kind", kind, f"one of {', '.join(self.worlds)}")
         horizon = int(min(max(self.series.gaps.sum(), 100), LONGEST))
-        return FittedProblem(self.worlds[kind], kind=kind, horizon=horizon).replace(**sizes)
+        given = {word: value for word, value in sizes.items() if value is not None}
+        return FittedProblem(self.worlds[kind], kind=kind, horizon=horizon).replace(**given)
 
     def compare(
         self,
@@ -230,7 +234,7 @@ class Diagnosis(Result):
         period: bool = False,
         kind: str | None = None,
         horizon: int | None = None,
-        runs: int = 64,
+        runs: int = RUNS,
         seed: int = 0,
         workers: int | None = None,
         progress: Any = None,
@@ -254,6 +258,32 @@ class Diagnosis(Result):
         else:
             problem = self.problem(kind, horizon=horizon, runs=runs, seed=seed)
         return compare(problem, policies, workers=workers, progress=progress)
+
+    def advise(
+        self,
+        policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
+        *,
+        horizon: int | None = None,
+        runs: int | None = None,
+        seed: int | None = None,
+        sweep: bool = True,
+        workers: int | None = None,
+        progress: Any = None,
+    ) -> "LogAdvice":
+        """Return which policy to go on with: by the verdict, or by each explanation that is still in the race.
+
+        Every world is a model that the log leaves open. Flips say which factor on dwell, noise or the gaps between arms would change the
+        advice.
+
+        Parameters
+        ----------
+        policies, horizon, runs, seed, sweep, workers, progress
+            As for `latentbandits.advise`; 64 worlds if nothing else is said.
+        """
+        from latentbandits.logs.advice import log_advice
+
+        sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
+        return log_advice(self, policies, sizes, sweep=sweep, workers=workers, progress=progress)
 
     def same_period(self) -> SamePeriod:
         """Return the world of this very period."""
@@ -337,7 +367,8 @@ class Diagnosis(Result):
         """Return the diagnosis that was saved as an .npz file."""
         from latentbandits.logs.store import loaded
 
-        return loaded(cls, Path(path))
+        made: Self = loaded(cls, Path(path))
+        return made
 
     def values(self) -> dict[str, Any]:
         """Return everything but single rows as plain values."""

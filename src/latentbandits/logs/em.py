@@ -80,7 +80,7 @@ def constant(series: Series) -> float:
 
 def normal_likelihood(rows: int, squares: float) -> float:
     """Return the log-likelihood of rows around their fitted means whose squares add up to a number, with the best noise."""
-    return -0.5 * rows * (np.log(2 * np.pi * max(squares, 1e-300) / rows) + 1)
+    return float(-0.5 * rows * (np.log(2 * np.pi * max(squares, 1e-300) / rows) + 1))
 
 
 def start(series: Series, means: np.ndarray, dwell: float, shares: np.ndarray | None = None) -> Model:

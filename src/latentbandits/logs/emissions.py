@@ -121,7 +121,7 @@ def likelihoods(series: Series, model: Model) -> np.ndarray:
 
 def moments_of(series: Series, states: np.ndarray) -> np.ndarray:
     """Return rows, values and squares per state and arm, an array (3, states, arms)."""
-    moments = np.zeros((3, states.shape[1], series.count))
+    moments = np.zeros((3, states.shape[1], series.width))
     fast(add_up)(series.arms, series.values, states, moments)
     return moments
 
@@ -171,7 +171,7 @@ def _newton(series: Series, model: Model, states: np.ndarray, centres: np.ndarra
 
 
 def _reshaped(series: Series, model: Model, states: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> Model:
-    cells, bells = np.zeros((3, model.states, series.count)), np.zeros((len(model.shape), 3))
+    cells, bells = np.zeros((3, model.states, series.width)), np.zeros((len(model.shape), 3))
     fast(add_up_shaped)(series.arms, series.values, states, model.means, model.shape, cells, bells)
     # means for the shape as it is, then, in another pass, the shape for the new means
     means = (cells[2] + centres / widths**2) / (cells[1] + 1 / widths**2)

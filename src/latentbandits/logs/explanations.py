@@ -7,6 +7,7 @@ import numpy as np
 
 from latentbandits.logs import em, growth, levels
 from latentbandits.logs.calendar import Calendar, calendars, fitted
+from latentbandits.logs.chain import MOST_LEAVING
 from latentbandits.logs.changes import stretches
 from latentbandits.logs.em import Tick, constant, normal_likelihood, silent
 from latentbandits.logs.levels import Wandering
@@ -18,7 +19,6 @@ NOTHING, AUTOCORRELATION, DRIFT, CHANGES, LOUDNESS, CALENDAR, REGIMES = (
 )  # fmt: skip
 # A fit with more than half its time in states that end as soon as they may is noise
 CAPPED, MOST_CAPPED = 0.95, 0.5
-JOINT = 40  # columns that are fitted jointly with a level; more would take too long
 FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
 HOPELESS = 100.0  # nats behind, and by half: no shape makes up for that
 HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
@@ -34,7 +34,8 @@ class Explanation(NamedTuple):
     gain : log-likelihood beyond that of a log in which nothing changes
     numbers : how many numbers were fitted beyond those of such a log
     score : the gain, penalised for the numbers (BIC) and corrected for the shape, in nats
-    shape : what the same chain gains on shuffled rewards, where there is nothing to gain but a better shape; only where states differ    detail : what was fitted
+    shape : what the same chain gains on shuffled rewards, where only a better shape can be gained; only where states differ
+    detail : what was fitted
     """
 
     kind: str
@@ -122,7 +123,7 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
         found[1] = Explanation(DRIFT, False, bent, numbers, 0.0, detail=own)
     if not series.binary:
         loud = loudness(series, tick)
-        numbers, shape = loud.parameters - series.count - 1, shape_gain(series, loud, seed, tick)
+        numbers, shape = loud.parameters - series.width - 1, shape_gain(series, loud, seed, tick)
         found.append(Explanation(LOUDNESS, False, loud.likelihood - constant(series), numbers, 0.0, shape, loud))
     found = [one._replace(score=_penalised(series, one.gain, one.numbers) - one.shape) for one in found]
     return [*found, *regimes(series, seed, tick, rival=max(one.score for one in found))]
@@ -179,7 +180,7 @@ def _backfitted(series: Series, times: np.ndarray, calendar: Calendar, found: Ex
         offsets = again.offsets
         model = em.fitted(series.without(offsets), model, 20, tick=tick)
     gain = model.likelihood - constant(series)
-    numbers = model.parameters - series.count - 1 + calendar.numbers
+    numbers = model.parameters - series.width - 1 + calendar.numbers
     return found._replace(
         gain=gain,
         numbers=numbers,
@@ -194,14 +195,14 @@ def trend(series: Series) -> tuple[float, int]:
     found = []
     for degree in (1, 2):
         left = 0.0
-        for arm in range(series.count):
+        for arm in range(series.width):
             own = series.arms == arm
             if own.sum() > degree + 1:
                 powers = np.vander(time[own], degree + 1)
                 rest = series.values[own] - powers @ np.linalg.lstsq(powers, series.values[own], rcond=None)[0]
                 left += float((rest**2).sum())
         gain = normal_likelihood(series.rows, left) - levels.normal_constant(series)
-        found.append((gain, degree * series.count))
+        found.append((gain, degree * series.width))
     return max(found, key=lambda one: _penalised(series, *one))
 
 
@@ -241,7 +242,7 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
             continue
         model = max(models, key=lambda model: scores[model.states])
         shape = shape_gain(series, model, seed, tick)
-        gain, numbers = model.likelihood - constant(series), model.parameters - series.count - (not series.binary)
+        gain, numbers = model.likelihood - constant(series), model.parameters - series.width - (not series.binary)
         detail = Regimes(model.ordered(), np.zeros(series.rows), scores)
         found.append(
             Explanation(REGIMES, False, gain, numbers, _penalised(series, gain, numbers) - shape, shape, detail)
@@ -251,7 +252,7 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
 
 def noisy(model: Model) -> bool:
     """Return whether most of the time is spent in states that end as soon as they may."""
-    capped = model.leave >= CAPPED * em.chain.MOST_LEAVING
+    capped = model.leave >= CAPPED * MOST_LEAVING
     weight = model.tried.sum(axis=1)
     return float(weight[capped].sum()) > MOST_CAPPED * float(weight.sum())
 
@@ -260,7 +261,7 @@ def shape_gain(series: Series, model: Model, seed: int = 0, tick: Tick = silent)
     """Return what the fitted chain gains on rewards shuffled within their arms: only a better shape, since nothing lasts there."""
     random = np.random.default_rng([seed, 1])
     values = series.values.copy()
-    for arm in range(series.count):
+    for arm in range(series.width):
         rows = np.flatnonzero(series.arms == arm)
         values[rows] = values[random.permutation(rows)]
     shuffled = series._replace(values=values)

@@ -60,7 +60,7 @@ def timeline(d: "Diagnosis") -> Figure:
         parts.append("calendar")
     sizes = {
         "states": 1.6,
-        "changes": 0.7,
+        "changes": 1.0,
         "rewards": 1.4,
         "arms": 0.35 + 0.18 * min(len(d.log.arms), MOST_ARMS),
         "calendar": 0.7,

@@ -1,5 +1,6 @@
 """The files and frames that a log may come in, each as plain columns."""
 
+import importlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -51,8 +52,7 @@ def _file(path: Path) -> Table:
         raise Refusal(OWNER, "file", str(path), RULE)
     try:
         if suffix == ".parquet":
-            import pyarrow.parquet  # noqa: F401  (said by name if it is missing)
-
+            importlib.import_module("pyarrow")  # so that it is named if it is missing
             frame = pd.read_parquet(path)
             return _columns(frame, np.arange(1, len(frame) + 1), {}, str(path))
         return _lines(path) if suffix in LINES else _text(path, TEXT[suffix])

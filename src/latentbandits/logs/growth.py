@@ -18,7 +18,7 @@ WORSE = 2  # models that are worse one after the other end the search
 
 def score(series: Series, model: Model) -> float:
     """Return the log-likelihood beyond that of a log in which nothing changes, penalised for the numbers fitted (BIC, in nats)."""
-    usual = series.count + (0 if series.binary else 1)
+    usual = series.width + (0 if series.binary else 1)
     gain = model.likelihood - em.constant(series)
     return float(gain - 0.5 * (model.parameters - usual) * np.log(series.rows))
 
@@ -59,10 +59,10 @@ def one(series: Series) -> Model:
 def averages(series: Series, width: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Return the mean of every arm in every window of rows, how many rows each is of, and the width of a window."""
     window = np.arange(series.rows) // width
-    cells = window * series.count + series.arms
-    size = (int(window[-1]) + 1) * series.count
-    tried = np.bincount(cells, minlength=size).reshape(-1, series.count).astype(float)
-    sums = np.bincount(cells, series.values, minlength=size).reshape(-1, series.count)
+    cells = window * series.width + series.arms
+    size = (int(window[-1]) + 1) * series.width
+    tried = np.bincount(cells, minlength=size).reshape(-1, series.width).astype(float)
+    sums = np.bincount(cells, series.values, minlength=size).reshape(-1, series.width)
     return np.where(tried > 0, sums / np.maximum(tried, 1), series.centres), tried, width
 
 
@@ -101,9 +101,9 @@ def split(series: Series, model: Model, random: np.random.Generator) -> Model:
     """Return a model with one state more: that with the most rows, or another at random, becomes two."""
     weight = model.tried.sum(axis=1)
     state = int(random.choice(model.states, p=weight / weight.sum()))
-    step = 0.5 * series.spreads * random.choice((-1.0, 1.0), series.count)
+    step = 0.5 * series.spreads * random.choice((-1.0, 1.0), series.width)
     if series.binary:
-        step = 0.5 * np.minimum(model.means[state], 1 - model.means[state]) * random.choice((-1.0, 1.0), series.count)
+        step = 0.5 * np.minimum(model.means[state], 1 - model.means[state]) * random.choice((-1.0, 1.0), series.width)
     means = np.vstack([model.means, model.means[state] + step])
     means[state] -= step
     enter = np.append(model.enter, model.enter[state] / 2)
@@ -115,5 +115,5 @@ def split(series: Series, model: Model, random: np.random.Generator) -> Model:
 
 def scattered(series: Series, states: int, random: np.random.Generator) -> Model:
     """Return a model that begins with means scattered around those of the arms."""
-    means = series.centres + series.spreads * random.standard_normal((states, series.count))
+    means = series.centres + series.spreads * random.standard_normal((states, series.width))
     return em.start(series, means, dwell=30.0)

@@ -1,11 +1,12 @@
 """Levels that wander: an explanation of a log without regimes. One level for all arms is autocorrelated noise; one for every arm, drift.
 
 A level is an Ornstein-Uhlenbeck process: after g rounds a share phi^g of it is left. With noise on top it is a random walk that comes
-back, at any speed; without noise it is an exact AR(1) process. The arms' means, and any columns that are given, are fitted jointly (generalised
-least squares by the innovations of a Kalman filter), so that the likelihood is the best one for the speed and the size of the level.
+back, at any speed; without noise it is an exact AR(1) process. The arms' means are fitted jointly (generalised least squares by the
+innovations of a Kalman filter), so that the likelihood is the best one for the speed and the size of the level.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -98,7 +99,7 @@ class Wandering(NamedTuple):
 
 def dummies(series: Series) -> np.ndarray:
     """Return a column per arm, 1 where it was played."""
-    return np.asarray(np.eye(series.count)[series.arms])
+    return np.asarray(np.eye(series.width)[series.arms])
 
 
 def common_level(series: Series, columns: np.ndarray | None = None) -> Wandering:
@@ -115,8 +116,8 @@ def common_level(series: Series, columns: np.ndarray | None = None) -> Wandering
     ...     noise[t] = 0.9 * noise[t - 1] + random.normal()
     >>> series = Series(random.integers(2, size=2000), noise, np.ones(2000), np.ones(2), False)
     >>> found = common_level(series)
-    >>> round(np.exp(-1 / found.time), 1), found.gain > 1000
-    (np.float64(0.9), True)
+    >>> round(float(np.exp(-1 / found.time)), 1), bool(found.gain > 1000)
+    (0.9, True)
     """
     design = dummies(series) if columns is None else np.hstack([dummies(series), columns])
     wide = design.shape[1]
@@ -130,14 +131,14 @@ def common_level(series: Series, columns: np.ndarray | None = None) -> Wandering
         squares = whole[wide, wide] - cross @ np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
         return normal_likelihood(series.rows, float(squares)) - 0.5 * float(determinant)
 
-    return _best(series, likelihood, wide - series.count)
+    return _best(series, likelihood, wide - series.width)
 
 
 def own_levels(series: Series) -> Wandering:
     """Return the best levels of all arms, each its own path, with one speed and one size."""
 
     def likelihood(time: float, size: float) -> float:
-        products = np.zeros((series.count, 3))
+        products = np.zeros((series.width, 3))
         keep = float(np.exp(-1 / time))
         determinant = fast(separate)(series.arms, series.values, series.gaps, keep, size, products)
         ones, cross, squares = products.T
@@ -147,17 +148,18 @@ def own_levels(series: Series) -> Wandering:
     return _best(series, likelihood, 0)
 
 
-def _best(series: Series, likelihood: object, columns: int) -> Wandering:
+def _best(series: Series, likelihood: Callable[[float, float], float], columns: int) -> Wandering:
     """Return the best speed and size of a level: a grid, then the best of it to the end."""
 
     def loss(point: np.ndarray) -> float:
         time, size = np.exp(np.clip(point, (-2.0, -12.0), (16.0, 14.0)))
-        return -float(likelihood(float(time), float(size)))  # type: ignore[operator]
+        return -likelihood(float(time), float(size))
 
     grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
     begun = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
     options = {"maxfev": EVALUATIONS, "fatol": 0.05, "xatol": 0.01}
-    ends = [minimize(loss, np.array(point), method="Nelder-Mead", options=options) for point in begun]
+    search: Any = minimize
+    ends = [search(loss, np.array(point), method="Nelder-Mead", options=options) for point in begun]
     best = min(ends, key=lambda end: float(end.fun))
     time, size = np.exp(np.clip(best.x, (-2.0, -12.0), (16.0, 14.0)))
     usual = normal_constant(series)

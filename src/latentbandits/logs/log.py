@@ -1,5 +1,6 @@
 """A log of decisions: what was played, what it paid, and, as far as it is known, when, to whom and with which probability."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -84,12 +85,13 @@ class Log:
         --------
         >>> import pandas as pd
         >>> import latentbandits as lb
-        >>> frame = pd.DataFrame({"banner": ["a", "b", "a", None], "click": [0, 1, 1, 0], "at": ["2026-01-01", "2026-01-02", "2026-01-03", ""]})
+        >>> days = ["2026-01-01", "2026-01-02", "2026-01-03", ""]
+        >>> frame = pd.DataFrame({"banner": ["a", "b", "a", None], "click": [0, 1, 1, 0], "at": days})
         >>> log = lb.Log.read(frame, arm="banner")
         >>> log
         <Log: 3 rows, 2 arms, 1 row left out>
         >>> log.guessed, log.bad
-        (('reward', 'time'), (Bad(reason='no arm', count=1, lines=(4,)),))
+        (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
         """
         found = table(source)
         if isinstance(context, str):
@@ -157,7 +159,7 @@ class Log:
     @property
     def left_out(self) -> int:
         """Number of rows that could not be used."""
-        return sum(bad.count for bad in self.bad)
+        return sum(bad.rows for bad in self.bad)
 
     @property
     def dated(self) -> bool:
@@ -168,6 +170,10 @@ class Log:
     def rounds(self) -> np.ndarray:
         """The number of every row's round, from 0, as models count them: gaps included."""
         return np.asarray(np.cumsum(self.gaps) - self.gaps[0])
+
+    def above(self, value: float) -> Self:
+        """Return the same log with a reward of 1 where it is above a value, and 0 elsewhere."""
+        return dataclasses.replace(self, rewards=(self.rewards > value).astype(float))
 
     def text(self) -> str:
         """Return what was read, in a few lines: columns, and rows that were left out."""
@@ -185,8 +191,8 @@ class Log:
 def shown(bad: Bad) -> str:
     """Return rows that were left out for one reason, in words."""
     lines = ", ".join(f"{line:,}" for line in bad.lines)
-    more = ", ..." if bad.count > len(bad.lines) else ""
-    return f"{bad.reason} ({bad.count:,}; line{'s' if bad.count > 1 else ''} {lines}{more})"
+    more = ", ..." if bad.rows > len(bad.lines) else ""
+    return f"{bad.reason} ({bad.rows:,}; line{'s' if bad.rows > 1 else ''} {lines}{more})"
 
 
 def gaps_of(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from latentbandits.logs.diagnosis import Diagnosis
 
 TIMELINE = (
-    "From top to bottom: the probability of every state given all rewards, the changes of the most probable path with how probable each is, "
+    "From top to bottom: the probability of every state given all rewards, the changes of the most probable path and how probable each is, "
     "the mean reward, the arms that were played, and hour and weekday, as far as they are known."
 )
 EXPLANATIONS = (
     "Every explanation is fitted as well as it can be and pays for each number that it needs (BIC). A nat is a factor of 2.7 in "
     "probability. Regimes must be ahead of all others by a margin that was calibrated on logs without regimes."
 )
-MONEY = "Dots are averages; bars contain 90 % of the worlds that the log leaves open (for the old rule, a 95 % interval of what it lost in this log)."
+MONEY = (
+    "Dots are averages; bars contain 90 % of the worlds that the log leaves open (for the old rule, a 95 % interval)."
+)
 
 
 def page(d: "Diagnosis") -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from latentbandits.compiled import fast
 from latentbandits.logs import chain, emissions
 from latentbandits.logs.em import Tick, expected, silent
 from latentbandits.logs.model import BINARY, LOUD, SHAPED, Model
@@ -86,7 +87,7 @@ def slope(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
     if model.family == SHAPED:
         cells, bells = np.zeros((3, *model.means.shape)), np.zeros((len(model.shape), 3))
         args = (series.arms, series.values, counts.states, model.means, model.shape, cells, bells)
-        emissions.fast(emissions.add_up_shaped)(*args)
+        fast(emissions.add_up_shaped)(*args)
         means = cells[2] - model.means * cells[1] - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), leave, enter])
     if model.family == BINARY and len(series.odds):
@@ -100,10 +101,7 @@ def slope(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
     means = (sums - tried * model.means) * precision - (model.means - centres) / widths**2
     around = (squares - 2 * model.means * sums + model.means**2 * tried).sum(axis=1)
     noise = around * precision[:, 0] - tried.sum(axis=1)
-    if model.family == LOUD:
-        noise = noise + precision[:, 0] - 1.0
-    else:
-        noise = np.array([noise.sum()])
+    noise = noise + precision[:, 0] - 1.0 if model.family == LOUD else np.array([noise.sum()])
     return np.concatenate([means.ravel(), leave, enter, noise])
 
 

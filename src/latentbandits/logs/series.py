@@ -44,7 +44,7 @@ class Series(NamedTuple):
         >>> arms = random.integers(2, size=5000)
         >>> series = Series.of(arms, random.normal(size=5000) * np.array([1.0, 5.0])[arms], np.ones(5000), 2)
         >>> series.noise.round(1).tolist(), round(float(series.values.std()), 1)
-        ([1.0, 4.9], 1.0)
+        ([1.0, 5.0], 1.0)
         """
         binary = bool(np.isin(rewards, (0.0, 1.0)).all())
         noise = np.ones(count) if binary else arm_noise(arms, rewards, gaps, count)
@@ -56,14 +56,14 @@ class Series(NamedTuple):
         return len(self.values)
 
     @property
-    def count(self) -> int:
+    def width(self) -> int:
         """Number of arms."""
         return len(self.noise)
 
     @property
     def tried(self) -> np.ndarray:
         """Number of rows of every arm."""
-        return np.bincount(self.arms, minlength=self.count).astype(float)
+        return np.bincount(self.arms, minlength=self.width).astype(float)
 
     @property
     def centres(self) -> np.ndarray:
@@ -71,8 +71,8 @@ class Series(NamedTuple):
         if len(self.odds):
             return self._centred()
         tried = self.tried
-        sums = np.bincount(self.arms, self.values, minlength=self.count)
-        return np.where(tried > 0, sums / np.maximum(tried, 1), self.values.mean())
+        sums = np.bincount(self.arms, self.values, minlength=self.width)
+        return np.asarray(np.where(tried > 0, sums / np.maximum(tried, 1), self.values.mean()))
 
     def _centred(self) -> np.ndarray:
         """Return the mean of every arm where nothing is added to its log-odds, by Newton's method."""
@@ -80,15 +80,15 @@ class Series(NamedTuple):
         found = np.log(plain / (1 - plain))
         for _ in range(8):
             share = 1 / (1 + np.exp(-(found[self.arms] + self.odds)))
-            slope = np.bincount(self.arms, self.values - share, minlength=self.count)
-            curve = np.bincount(self.arms, share * (1 - share), minlength=self.count)
+            slope = np.bincount(self.arms, self.values - share, minlength=self.width)
+            curve = np.bincount(self.arms, share * (1 - share), minlength=self.width)
             found = found + np.clip(slope / np.maximum(curve, 1e-9), -1, 1)
         return np.asarray(1 / (1 + np.exp(-found)))
 
     @property
     def shares(self) -> np.ndarray:
         """The mean of every row if nothing changes but what is added to its log-odds; of rewards of 0 and 1."""
-        share = np.clip(self.centres, 1e-12, 1 - 1e-12)[self.arms]
+        share: np.ndarray = np.clip(self.centres, 1e-12, 1 - 1e-12)[self.arms]
         if not len(self.odds):
             return share
         return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share)) + self.odds))))
@@ -98,8 +98,8 @@ class Series(NamedTuple):
         """Standard deviation of every arm; that of all rows around their arms' means for an arm with too few."""
         around = (self.values - self.centres[self.arms]) ** 2
         tried = self.tried
-        own = np.bincount(self.arms, around, minlength=self.count) / np.maximum(tried, 1)
-        return np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12)
+        own = np.bincount(self.arms, around, minlength=self.width) / np.maximum(tried, 1)
+        return np.asarray(np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12))
 
     def standard(self) -> Self:
         """Return the same rows for models of normal rewards: those of 0 and 1 around their arm's mean, in units of its deviation."""
@@ -113,7 +113,7 @@ class Series(NamedTuple):
     def clipped(self) -> Self:
         """Return the same rows without outliers: each is moved to some noise from the median of the rewards of its arm around it."""
         values = self.values.copy()
-        for arm in range(self.count):
+        for arm in range(self.width):
             rows = np.flatnonzero(self.arms == arm)
             if len(rows) > 2 * AROUND:
                 own = values[rows]

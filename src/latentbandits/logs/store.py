@@ -68,7 +68,8 @@ def packed(d: "Diagnosis") -> bytes:
         "context": list(d.log.context),
     }
     content = BytesIO()
-    np.savez_compressed(content, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
+    save: Any = np.savez_compressed
+    save(content, about=np.frombuffer(json.dumps(about).encode(), np.uint8), **arrays)
     return content.getvalue()
 
 
@@ -86,9 +87,10 @@ def loaded(cls: Any, path: Path) -> Any:
         raise Refusal("diagnosis", "file", str(path), f"{rule}, version {VERSION}")
     from latentbandits.logs.assembly import arm_table, state_table
 
+    columns: dict[str, Any] = {name: arrays.get(f"log/{name}") for name in LOG_ARRAYS}
     log = Log(
         tuple(about["arms"]),
-        **{name: arrays.get(f"log/{name}") for name in LOG_ARRAYS},
+        **columns,
         context={name: arrays[f"context/{name}"] for name in about["context"]},
         columns=about["columns"],
         guessed=tuple(about["guessed"]),
@@ -101,7 +103,8 @@ def loaded(cls: Any, path: Path) -> Any:
     fit, samples = None, None
     if about["family"] is not None:
         likelihood, objective = about["likelihood"]
-        fit = Model(about["family"], *(arrays[f"fit/{name}"] for name in FIT), likelihood, objective)
+        named = {name: arrays[f"fit/{name}"] for name in FIT}
+        fit = Model(family=about["family"], **named, likelihood=likelihood, objective=objective)
         samples = Samples(*(arrays[f"samples/{name}"] for name in Samples._fields))
     found = tuple(Explanation(*one) for one in about["explanations"])
     made: Diagnosis = cls(
@@ -119,8 +122,8 @@ def loaded(cls: Any, path: Path) -> Any:
 
 
 def _world(kind: str, plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedWorld:
-    made = WORLDS[plain.pop("class")]
+    made: Any = WORLDS[plain.pop("class")]
     begin = f"worlds/{kind}/"
-    return made(
-        **plain, **{name.removeprefix(begin): value for name, value in arrays.items() if name.startswith(begin)}
-    )
+    own = {name.removeprefix(begin): value for name, value in arrays.items() if name.startswith(begin)}
+    world: FittedWorld = made(**plain, **own)
+    return world

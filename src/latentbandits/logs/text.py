@@ -46,7 +46,8 @@ def first_sentence(d: "Diagnosis") -> str:
         lasts = f"{d.counted} that last about {short(dwell)} rounds"
         if not d.useful:
             return f"There are regimes, {lasts}, but they do not change what to do ({verdict.sure}, {rows})."
-        return f"{verdict.words}: {lasts}, and following them earns {figure(d.gain[0])} more per round than the best single arm ({verdict.sure}, {rows})."
+        more = f"following them earns {figure(d.gain[0])} more per round than the best single arm"
+        return f"{verdict.words}: {lasts}, and {more} ({verdict.sure}, {rows})."
     return f"{verdict.words} ({verdict.sure}, {rows})."
 
 

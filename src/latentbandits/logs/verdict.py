@@ -17,6 +17,7 @@ from latentbandits.logs.explanations import (
 UNDECIDED = "undecided"
 # Nats that regimes must be ahead, and the share of what the shape gains on top: calibrated on logs without regimes
 MARGIN, OF_SHAPE = 10.0, 0.1
+LEAST = 10.0  # nats that anything but nothing must have
 IN_RACE = 10.0  # nats behind the best: not yet out
 WORDS = {
     REGIMES: "There are regimes",
@@ -94,8 +95,10 @@ def judged(found: Sequence[Explanation]) -> Verdict:
         return Verdict(REGIMES, best.calendar, margin, needed, margin, rival.name)
     if margin > 0 and rival.kind != CHANGES:
         return Verdict(UNDECIDED, False, margin, needed, 0.0, rival.name)
+    if rival.score < LEAST:  # hardly better than that nothing changes
+        rival = next((one for one in found if one.kind == NOTHING), rival)
     others = [one.score for one in found if one.kind not in (rival.kind, REGIMES if rival.kind == CHANGES else "")]
-    lead = rival.score - max(others) if others else float("inf")
+    lead = abs(rival.score - max(others)) if others else float("inf")
     return Verdict(rival.kind, rival.calendar, margin, needed, lead, rival.name)
 
 

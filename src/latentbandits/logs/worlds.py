@@ -44,7 +44,7 @@ class FittedWorld:
         """Number of arms."""
         return len(self.noise)
 
-    def scaled(self, **scales: float) -> Self:
+    def scaled(self, **scales: Any) -> Self:
         """Return the same world with other scales."""
         return dataclasses.replace(self, **scales)
 
@@ -65,7 +65,8 @@ class FittedWorld:
         truth = None
         if known is not None and len(self.shape) == 0 and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
-            truth = Truth(*known, np.full(units, deviation), self.rewards)
+            transition, matrix, start = known
+            truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
     def errors(self, random: np.random.Generator, horizon: int, units: int) -> np.ndarray:
@@ -86,7 +87,7 @@ def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
         return means
     centre = means.mean(axis=-1, keepdims=True)
     made = centre + factor * (means - centre)
-    return np.clip(made, 1e-6, 1 - 1e-6) if rewards == BINARY else made
+    return np.asarray(np.clip(made, 1e-6, 1 - 1e-6) if rewards == BINARY else made)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
