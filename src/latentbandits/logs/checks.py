@@ -12,6 +12,7 @@ OWNER = "diagnose"
 FEWEST, RARE = 500, 20  # rows in all, and of an arm
 TIED = 0.3
 UNEVEN = 2.0
+WEEKS = 14
 
 
 def refuse(log: Log) -> None:
@@ -53,6 +54,8 @@ def flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
         found.append(f"The arms differ in noise: {high} has {noise.max() / noise.min():.1f} times that of {low}.")
     if not log.dated:
         found.append("There are no dates, so the calendar could not be ruled out.")
+    elif log.times is not None and (log.times[-1] - log.times[0]) < np.timedelta64(WEEKS, "D"):
+        found.append(f"The log lasts less than {WEEKS} days, so that weekdays could not be told from regimes.")
     paused = int((log.gaps > 1).sum())
     if paused:
         found.append(f"{paused:,} pauses: over each of them the state may have changed unseen.")
