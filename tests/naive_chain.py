@@ -12,7 +12,8 @@ def enumerated(
     """Add up all paths of states and jumps: likelihood, probabilities of states, jumps from, steps from and entries to every state."""
     rows, count = likely.shape
     found = {name: np.zeros(count) for name in ("jumps", "visits", "entries")}
-    states, whole, best, path = np.zeros((rows, count)), 0.0, -1.0, ()
+    states, whole, best = np.zeros((rows, count)), 0.0, -1.0
+    path: tuple[int, ...] = ()
     together: dict[tuple[int, ...], float] = {}
     for walk in product(range(count), repeat=rows):
         for jumped in product((False, True), repeat=rows - 1):

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from latentbandits.compiled import fast
 from latentbandits.logs import calendar, changes, levels
-from latentbandits.logs.em import constant
+from latentbandits.logs.em import constant, normal_likelihood
 from latentbandits.logs.series import Series
 
 
@@ -33,7 +33,7 @@ def test_a_common_level_has_the_likelihood_of_dense_matrices() -> None:
     determinant = fast(levels.shared)(levels.dummies(series), series.values, gaps, keep, size, products)
     whole = np.tril(products) + np.tril(products, -1).T
     squares = whole[3, 3] - whole[3, :3] @ np.linalg.solve(whole[:3, :3], whole[:3, 3])
-    found = levels.normal_likelihood(60, squares) - 0.5 * determinant
+    found = normal_likelihood(60, squares) - 0.5 * determinant
     rounds = np.cumsum(gaps)
     covariance = np.eye(60) + size * keep ** np.abs(rounds[:, None] - rounds)
     assert found == pytest.approx(dense(series.values, levels.dummies(series), covariance), abs=1e-8)
@@ -45,7 +45,7 @@ def test_levels_of_arms_have_the_likelihood_of_dense_matrices() -> None:
     keep, size, products = 0.9, 0.6, np.zeros((3, 3))
     determinant = fast(levels.separate)(series.arms, series.values, series.gaps, keep, size, products)
     ones, cross, squares = products.T
-    found = levels.normal_likelihood(60, float((squares - cross**2 / ones).sum())) - 0.5 * determinant
+    found = normal_likelihood(60, float((squares - cross**2 / ones).sum())) - 0.5 * determinant
     rounds, same = np.arange(60), series.arms[:, None] == series.arms
     covariance = np.eye(60) + size * same * keep ** np.abs(rounds[:, None] - rounds)
     assert found == pytest.approx(dense(series.values, levels.dummies(series), covariance), abs=1e-8)
@@ -67,7 +67,7 @@ def test_the_search_for_a_level_comes_within_a_nat_of_a_fine_grid() -> None:
             )
             whole = np.tril(products) + np.tril(products, -1).T
             squares = whole[2, 2] - whole[2, :2] @ np.linalg.solve(whole[:2, :2], whole[:2, 2])
-            found = levels.normal_likelihood(800, float(squares)) - 0.5 * determinant - constant(series)
+            found = normal_likelihood(800, float(squares)) - 0.5 * determinant - constant(series)
             assert found < best.gain + 1
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pandas as pd
 
@@ -46,6 +46,14 @@ CLOSE, FINALISTS = 2.0, 6
 MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
 FEWEST = 8  # worlds
 LEAST_SURE = 0.5  # below this there is no advice that could flip
+
+
+class Advisable(Protocol):
+    """What can be advised on in its own way, such as a `Diagnosis`."""
+
+    @property
+    def advise(self) -> Callable[..., Any]:
+        """The function that returns the advice."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +200,7 @@ class Advice(Result):
 
 
 def advise(
-    problem: Problem | Mapping[str, Any] | str | Path,
+    problem: Problem | Advisable | Mapping[str, Any] | str | Path,
     policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
     *,
     horizon: int | None = None,

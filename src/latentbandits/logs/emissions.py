@@ -75,34 +75,33 @@ def add_up(arms: np.ndarray, values: np.ndarray, states: np.ndarray, moments: np
 
 
 def add_up_shaped(
-    arms: np.ndarray,
-    values: np.ndarray,
-    states: np.ndarray,
-    means: np.ndarray,
-    shape: np.ndarray,
-    cells: np.ndarray,
-    bells: np.ndarray,
+    arms: np.ndarray, values: np.ndarray, states: np.ndarray, means: np.ndarray, shape: np.ndarray, moments: np.ndarray
 ) -> None:
-    """Add up per state and arm: rows, precisions and values by precision; and per bell: rows, distances to the mean and their squares."""
+    """Add up per bell, state and arm: rows, values and squares."""
     count = len(shape)
     part = np.empty(count)
     for t in range(len(values)):
-        arm = arms[t]
+        arm, value = arms[t], values[t]
         for i in range(states.shape[1]):
-            off, whole = values[t] - means[i, arm], 1e-300
+            if states[t, i] < 1e-9:
+                continue
+            off, whole = value - means[i, arm], 1e-300
             for k in range(count):
                 away = (off - shape[k, 1]) / shape[k, 2]
                 part[k] = shape[k, 0] / shape[k, 2] * np.exp(-0.5 * away * away)
                 whole += part[k]
-            cells[0, i, arm] += states[t, i]
             for k in range(count):
                 weight = states[t, i] * part[k] / whole
-                precision = weight / (shape[k, 2] * shape[k, 2])
-                cells[1, i, arm] += precision
-                cells[2, i, arm] += precision * (values[t] - shape[k, 1])
-                bells[k, 0] += weight
-                bells[k, 1] += weight * off
-                bells[k, 2] += weight * off * off
+                moments[0, k, i, arm] += weight
+                moments[1, k, i, arm] += weight * value
+                moments[2, k, i, arm] += weight * value * value
+
+
+def shaped_moments(series: Series, model: Model, states: np.ndarray) -> np.ndarray:
+    """Return rows, values and squares per bell, state and arm, an array (3, bells, states, arms)."""
+    moments = np.zeros((3, len(model.shape), *model.means.shape))
+    fast(add_up_shaped)(series.arms, series.values, states, model.means, model.shape, moments)
+    return moments
 
 
 def likelihoods(series: Series, model: Model) -> np.ndarray:
@@ -171,17 +170,20 @@ def _newton(series: Series, model: Model, states: np.ndarray, centres: np.ndarra
 
 
 def _reshaped(series: Series, model: Model, states: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> Model:
-    cells, bells = np.zeros((3, model.states, series.width)), np.zeros((len(model.shape), 3))
-    fast(add_up_shaped)(series.arms, series.values, states, model.means, model.shape, cells, bells)
-    # means for the shape as it is, then, in another pass, the shape for the new means
-    means = (cells[2] + centres / widths**2) / (cells[1] + 1 / widths**2)
-    fresh, bells = np.zeros_like(cells), np.zeros_like(bells)
-    fast(add_up_shaped)(series.arms, series.values, states, means, model.shape, fresh, bells)
-    rows = np.maximum(bells[:, 0], 1e-9)
-    middle = bells[:, 1] / rows
-    width = np.sqrt(np.maximum(bells[:, 2] / rows - middle**2, 0.0))
-    shape = np.stack([np.maximum(rows / rows.sum(), 1e-6), middle, np.maximum(width, NARROWEST)], axis=1)
-    return model._replace(means=means, shape=shape, tried=cells[0], noise=np.full(model.states, deviation(shape)))
+    """Return the model whose means fit the shape as it is, with the shape that then fits these means."""
+    rows, values, squares = shaped_moments(series, model, states)
+    middle, precision = model.shape[:, 1, None, None], 1 / model.shape[:, 2, None, None] ** 2
+    tops = (precision * (values - middle * rows)).sum(axis=0) + centres / widths**2
+    means = tops / ((precision * rows).sum(axis=0) + 1 / widths**2)
+    whole = np.maximum(rows.sum(axis=(1, 2)), 1e-9)
+    middles = (values - means * rows).sum(axis=(1, 2)) / whole
+    around = (squares - 2 * means * values + means**2 * rows).sum(axis=(1, 2)) / whole - middles**2
+    shape = np.stack(
+        [np.maximum(whole / whole.sum(), 1e-6), middles, np.maximum(np.sqrt(np.maximum(around, 0)), NARROWEST)], axis=1
+    )
+    return model._replace(
+        means=means, shape=shape, tried=rows.sum(axis=0), noise=np.full(model.states, deviation(shape))
+    )
 
 
 def deviation(shape: np.ndarray) -> float:

@@ -228,12 +228,12 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
     fits: dict[str, list[Model]] = {BINARY if series.binary else NORMAL: grown}
     if not series.binary:
         score, top = max((growth.score(series, model), model.states) for model in grown)
-        kept = [model for model in grown if model.states in {2, 3, *range(top - 2, top + 2)}]
+        kept = [model for model in grown if model.states in {2, 3, 4, *range(top - 1, top + 1)}]
         if rival - score > max(HOPELESS, 0.5 * rival):
             kept = []
         for family in FAMILIES[1:]:
             begun = [em.as_shaped(model) if family == SHAPED else model._replace(family=LOUD) for model in kept]
-            again = [em.fitted(series, model, SHAPE_STEPS, 0.1, tick=tick) for model in begun]
+            again = [em.fitted(series, model, SHAPE_STEPS, 0.3, tick=tick) for model in begun]
             fits[family] = [model for model in again if not noisy(model)]
     found = []
     for models in fits.values():

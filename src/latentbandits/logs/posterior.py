@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import fast
 from latentbandits.logs import chain, emissions
 from latentbandits.logs.em import Tick, expected, silent
 from latentbandits.logs.model import BINARY, LOUD, SHAPED, Model
@@ -85,10 +84,10 @@ def slope(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
     entries = counts.entries + chain.ENTRIES
     enter = entries - model.enter * entries.sum()
     if model.family == SHAPED:
-        cells, bells = np.zeros((3, *model.means.shape)), np.zeros((len(model.shape), 3))
-        args = (series.arms, series.values, counts.states, model.means, model.shape, cells, bells)
-        fast(emissions.add_up_shaped)(*args)
-        means = cells[2] - model.means * cells[1] - (model.means - centres) / widths**2
+        rows, values, _ = emissions.shaped_moments(series, model, counts.states)
+        middle, precision = model.shape[:, 1, None, None], 1 / model.shape[:, 2, None, None] ** 2
+        off = (precision * (values - (middle + model.means) * rows)).sum(axis=0)
+        means = off - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), leave, enter])
     if model.family == BINARY and len(series.odds):
         means = emissions.odds_slopes(series, model, counts.states)[1] + emissions.PSEUDO * (centres - model.means)

@@ -95,8 +95,9 @@ def judged(found: Sequence[Explanation]) -> Verdict:
         return Verdict(REGIMES, best.calendar, margin, needed, margin, rival.name)
     if margin > 0 and rival.kind != CHANGES:
         return Verdict(UNDECIDED, False, margin, needed, 0.0, rival.name)
-    if rival.score < LEAST:  # hardly better than that nothing changes
-        rival = next((one for one in found if one.kind == NOTHING), rival)
+    # what is hardly better than that nothing changes is not named
+    clear = [one for one in found if one.kind != REGIMES and one.score >= LEAST + OF_SHAPE * one.shape]
+    rival = next(iter(clear), next((one for one in found if one.kind == NOTHING), rival))
     others = [one.score for one in found if one.kind not in (rival.kind, REGIMES if rival.kind == CHANGES else "")]
     lead = abs(rival.score - max(others)) if others else float("inf")
     return Verdict(rival.kind, rival.calendar, margin, needed, lead, rival.name)
