@@ -24,19 +24,18 @@ def dense(values: np.ndarray, columns: np.ndarray, covariance: np.ndarray) -> fl
     return float(multivariate_normal.logpdf(left, cov=scale * covariance))
 
 
-def test_a_common_level_has_the_likelihood_of_dense_matrices() -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_a_level_with_columns_has_the_likelihood_of_dense_matrices(own: bool) -> None:
     random = np.random.default_rng(0)
     gaps = random.choice([0.0, 1.0, 1.0, 3.0], 60)
     series = series_of(random.normal(size=60), random.integers(3, size=60), gaps)
-    keep, size = 0.8, 1.7
-    products = np.zeros((4, 4))
-    determinant = fast(levels.shared)(levels.dummies(series), series.values, gaps, keep, size, products)
-    whole = np.tril(products) + np.tril(products, -1).T
-    squares = whole[3, 3] - whole[3, :3] @ np.linalg.solve(whole[:3, :3], whole[:3, 3])
-    found = normal_likelihood(60, squares) - 0.5 * determinant
-    rounds = np.cumsum(gaps)
-    covariance = np.eye(60) + size * keep ** np.abs(rounds[:, None] - rounds)
-    assert found == pytest.approx(dense(series.values, levels.dummies(series), covariance), abs=1e-8)
+    time, size, columns = 4.0, 1.7, random.normal(size=(60, 2))
+    found = levels.with_columns(series, levels.Wandering(0.0, 2, time, float(np.sqrt(size))), columns, own)
+    rounds, same = np.cumsum(gaps), (series.arms[:, None] == series.arms) | (not own)
+    covariance = np.eye(60) + size * same * np.exp(-np.abs(rounds[:, None] - rounds) / time)
+    truth = dense(series.values, np.hstack([levels.dummies(series), columns]), covariance)
+    assert found.gain == pytest.approx(truth - constant(series), abs=1e-8)
+    assert found.numbers == 4
 
 
 def test_levels_of_arms_have_the_likelihood_of_dense_matrices() -> None:
@@ -58,16 +57,10 @@ def test_the_search_for_a_level_comes_within_a_nat_of_a_fine_grid() -> None:
         level[t] = 0.97 * level[t - 1] + 0.3 * random.normal()
     series = series_of(level + random.normal(size=800), random.integers(2, size=800))
     best = levels.common_level(series)
-    design = levels.dummies(series)
+    design, which = levels.dummies(series), np.zeros(800, np.int64)
     for time in np.geomspace(3, 300, 20):
         for size in np.geomspace(0.1, 10, 20):
-            products = np.zeros((3, 3))
-            determinant = fast(levels.shared)(
-                design, series.values, series.gaps, float(np.exp(-1 / time)), size, products
-            )
-            whole = np.tril(products) + np.tril(products, -1).T
-            squares = whole[2, 2] - whole[2, :2] @ np.linalg.solve(whole[:2, :2], whole[:2, 2])
-            found = normal_likelihood(800, float(squares)) - 0.5 * determinant - constant(series)
+            found = levels.joint_likelihood(series, design, which, time, size) - constant(series)
             assert found < best.gain + 1
 
 

@@ -106,14 +106,6 @@ def fitted_worlds(
 
 def _changes(series: Series, cut: Stretches, centres: np.ndarray, rewards: str, blank: np.ndarray) -> FittedChanges:
     """Return a world that changes as often and as much as the stretches of a log do."""
-    stretch = np.repeat(np.arange(len(cut.ends) - 1), np.diff(cut.ends))
-    cells = stretch * series.width + series.arms
-    size = (len(cut.ends) - 1) * series.width
-    tried = np.bincount(cells, minlength=size).reshape(-1, series.width)
-    sums = np.bincount(cells, series.values, minlength=size).reshape(-1, series.width)
-    means = np.where(tried > 0, sums / np.maximum(tried, 1), np.nan)
-    spread = np.nan_to_num(np.nanstd(means, axis=0))
-    left = float(np.sqrt(np.mean((series.values - means[stretch, series.arms]) ** 2)))
-    noise = np.ones(series.width) if series.binary else series.noise * left
-    time = float(series.gaps.sum()) / max(len(cut.ends) - 2, 1)
-    return FittedChanges(noise, rewards, blank, centres=centres, sizes=spread * series.noise, time=time)
+    noise = np.ones(series.width) if series.binary else series.noise * cut.noise
+    time = float(cut.ends[-1]) / max(len(cut.ends) - 2, 1)
+    return FittedChanges(noise, rewards, blank, centres=centres, sizes=cut.sizes * series.noise, time=time)

@@ -29,6 +29,7 @@ class Calendar(NamedTuple):
     numbers : how many numbers were fitted
     offsets : array (rows,), what the calendar adds to every row: to its value, or to its log-odds if rewards are 0 and 1
     share : of the variance around the arms' means that it explains
+    block : the first part of the day inside a block, and the first after it
     """
 
     hours: str
@@ -38,6 +39,14 @@ class Calendar(NamedTuple):
     numbers: int
     offsets: np.ndarray
     share: float
+    block: tuple[int, int] = (0, 0)
+
+    def design(self, series: Series, times: np.ndarray) -> np.ndarray:
+        """Return its columns for every row, an array (rows, columns)."""
+        shape = columns(self.hours, self.week, _part_of_day(times), _weekday(times), self.block)
+        if not self.per_arm:
+            return shape
+        return np.hstack([shape * (series.arms == arm)[:, None] for arm in range(series.width)])
 
     @property
     def words(self) -> str:
@@ -165,7 +174,7 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
     offsets = offset[cells]
     share = max(0.0, 1 - left / usual) if usual > 0 else 0.0
     numbers = effects.shape[1] + (2 if hours == "block" else 0)  # where a block begins and ends was searched for
-    return Calendar(hours, week, per_arm, gain, numbers, offsets - offsets.mean(), share)
+    return Calendar(hours, week, per_arm, gain, numbers, offsets - offsets.mean(), share, block)
 
 
 def _least_squares(whole: np.ndarray, tried: np.ndarray, means: np.ndarray) -> np.ndarray:

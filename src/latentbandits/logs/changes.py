@@ -71,11 +71,15 @@ class Stretches(NamedTuple):
     gain : log-likelihood beyond that of a log in which nothing changes
     numbers : how many numbers were fitted beyond those of such a log
     ends : int array, 0, the rows at which something changes, and the number of rows
+    sizes : array (arms,), standard deviation of the means of the stretches
+    noise : standard deviation of what they leave
     """
 
     gain: float
     numbers: int
     ends: np.ndarray
+    sizes: np.ndarray
+    noise: float
 
 
 def stretches(series: Series) -> Stretches:
@@ -119,7 +123,10 @@ def stretches(series: Series) -> Stretches:
         gain = sum(_binary(sums, tried, a, b) for a, b in pairwise(ends)) - constant(series)
     else:
         gain = normal_likelihood(rows, noise * rows) - constant(series)
-    return Stretches(gain, numbers, ends)
+    parts = np.diff(sums[ends], axis=0), np.diff(tried[ends], axis=0)
+    means = np.where(parts[1] > 0, parts[0] / np.maximum(parts[1], 1), np.nan)
+    sizes = np.array([np.nanstd(column) if np.isfinite(column).any() else 0.0 for column in means.T])
+    return Stretches(float(gain), numbers, ends, sizes, float(np.sqrt(noise)))
 
 
 def _squares(values: np.ndarray, arms: np.ndarray, ends: np.ndarray, count: int) -> float:

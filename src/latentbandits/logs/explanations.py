@@ -146,6 +146,12 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
         Explanation(CHANGES, True, cut.gain, cut.numbers, 0.0, detail=cut),
     ]
     added = [one._replace(gain=one.gain + calendar.gain, numbers=one.numbers + calendar.numbers) for one in found]
+    if not series.binary:
+        columns = calendar.design(series, times)
+        for place, each in ((0, False), (1, True)):  # the level of all arms, and those of each
+            level: Wandering = added[place].detail
+            joint = [levels.with_columns(one, level, columns, each).gain for one in (series, series.clipped())]
+            added[place] = added[place]._replace(gain=max(added[place].gain, *joint))
     found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in added]
     rival = max(one.score for one in found) - _penalised(series, calendar.gain, calendar.numbers)
     for one in regimes(rest, seed, tick, rival):

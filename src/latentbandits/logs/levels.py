@@ -24,29 +24,45 @@ BEGINNINGS, EVALUATIONS = 3, 80
 PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
 
 
-def shared(
-    columns: np.ndarray, values: np.ndarray, gaps: np.ndarray, keep: float, size: float, products: np.ndarray
+def filtered(
+    columns: np.ndarray,
+    values: np.ndarray,
+    gaps: np.ndarray,
+    which: np.ndarray,
+    keep: float,
+    size: float,
+    levels: np.ndarray,
+    products: np.ndarray,
 ) -> float:
-    """Filter one level of all arms: add up products of the innovations of all columns and of the values; return the log-determinant."""
+    """Filter levels: add up products of the innovations of all columns and of the values; return the log-determinant.
+
+    `which` is the number of every row's level: 0 for one level of all arms, the arm for a level of every arm. `levels` (levels, columns
+    and values) is work space, as `products` is, all zeros.
+    """
     rows, count = columns.shape
-    level, news = np.zeros(count + 1), np.zeros(count + 1)
-    variance, total = size, 0.0
+    news = np.zeros(count + 1)
+    variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
+    now, total = 0.0, 0.0
     for t in range(rows):
+        own = which[t]
+        now += gaps[t]
         left = 1.0
-        if t > 0 and gaps[t] != 0.0:
-            left = keep if gaps[t] == 1.0 else keep ** gaps[t]
-            variance = left * left * variance + size * (1.0 - left * left)
-        spread = variance + 1.0
-        gain, weight = variance / spread, 1.0 / spread
+        if last[own] >= 0.0 and now > last[own]:
+            left = keep if now - last[own] == 1.0 else keep ** (now - last[own])
+            variance[own] = left * left * variance[own] + size * (1.0 - left * left)
+        last[own] = now
+        spread = variance[own] + 1.0
+        gain, weight = variance[own] / spread, 1.0 / spread
         for c in range(count + 1):
-            level[c] *= left
-            news[c] = (columns[t, c] if c < count else values[t]) - level[c]
-            level[c] += gain * news[c]
+            levels[own, c] *= left
+            news[c] = (columns[t, c] if c < count else values[t]) - levels[own, c]
+            levels[own, c] += gain * news[c]
         for c in range(count + 1):
-            scaled = news[c] * weight
-            for d in range(c + 1):
-                products[c, d] += scaled * news[d]
-        variance = variance * weight
+            if news[c] != 0.0:
+                scaled = news[c] * weight
+                for d in range(c + 1):
+                    products[c, d] += scaled * news[d]
+        variance[own] = variance[own] * weight
         total += np.log(spread)
     return total
 
@@ -102,8 +118,8 @@ def dummies(series: Series) -> np.ndarray:
     return np.asarray(np.eye(series.width)[series.arms])
 
 
-def common_level(series: Series, columns: np.ndarray | None = None) -> Wandering:
-    """Return the best level that all arms share; further `columns` (rows, n) are fitted along.
+def common_level(series: Series) -> Wandering:
+    """Return the best level that all arms share.
 
     Examples
     --------
@@ -119,19 +135,32 @@ def common_level(series: Series, columns: np.ndarray | None = None) -> Wandering
     >>> round(float(np.exp(-1 / found.time)), 1), bool(found.gain > 1000)
     (0.9, True)
     """
-    design = dummies(series) if columns is None else np.hstack([dummies(series), columns])
-    wide = design.shape[1]
+    design, which = dummies(series), np.zeros(series.rows, np.int64)
 
     def likelihood(time: float, size: float) -> float:
-        products = np.zeros((wide + 1, wide + 1))
-        args = (design, series.values, series.gaps, float(np.exp(-1 / time)), size, products)
-        determinant = fast(shared)(*args)
-        whole = np.tril(products) + np.tril(products, -1).T
-        cross = whole[:wide, wide]
-        squares = whole[wide, wide] - cross @ np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
-        return normal_likelihood(series.rows, float(squares)) - 0.5 * float(determinant)
+        return joint_likelihood(series, design, which, time, size)
 
-    return _best(series, likelihood, wide - series.width)
+    return _best(series, likelihood)
+
+
+def joint_likelihood(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> float:
+    """Return the log-likelihood of a level, or of one for every arm (`which`), with all columns of a design fitted along."""
+    wide = design.shape[1]
+    levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
+    args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
+    determinant = fast(filtered)(*args)
+    whole = np.tril(products) + np.tril(products, -1).T
+    cross = whole[:wide, wide]
+    squares = whole[wide, wide] - cross @ np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
+    return normal_likelihood(series.rows, float(squares)) - 0.5 * float(determinant)
+
+
+def with_columns(series: Series, level: Wandering, columns: np.ndarray, own: bool) -> Wandering:
+    """Return a level with columns that are fitted jointly with it, at its speed and size: what both could explain is not lost."""
+    design = np.hstack([dummies(series), columns])
+    which = series.arms if own else np.zeros(series.rows, np.int64)
+    found = joint_likelihood(series, design, which, level.time, level.size**2) - normal_constant(series)
+    return level._replace(gain=found, numbers=level.numbers + columns.shape[1])
 
 
 def own_levels(series: Series) -> Wandering:
@@ -145,10 +174,10 @@ def own_levels(series: Series) -> Wandering:
         rest = squares - np.where(ones > 0, cross * cross / np.maximum(ones, 1e-300), 0.0)
         return normal_likelihood(series.rows, float(rest.sum())) - 0.5 * float(determinant)
 
-    return _best(series, likelihood, 0)
+    return _best(series, likelihood)
 
 
-def _best(series: Series, likelihood: Callable[[float, float], float], columns: int) -> Wandering:
+def _best(series: Series, likelihood: Callable[[float, float], float]) -> Wandering:
     """Return the best speed and size of a level: a grid, then the best of it to the end."""
 
     def loss(point: np.ndarray) -> float:
@@ -163,7 +192,7 @@ def _best(series: Series, likelihood: Callable[[float, float], float], columns: 
     best = min(ends, key=lambda end: float(end.fun))
     time, size = np.exp(np.clip(best.x, (-2.0, -12.0), (16.0, 14.0)))
     usual = normal_constant(series)
-    return Wandering(-float(best.fun) - usual, columns + (1 if size > PURE else 2), float(time), float(np.sqrt(size)))
+    return Wandering(-float(best.fun) - usual, 1 if size > PURE else 2, float(time), float(np.sqrt(size)))
 
 
 def normal_constant(series: Series) -> float:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 FEW_PLAYS = 0.05  # share of rows below which an arm is hardly tried
 ALIKE = 0.45  # spread of the lengths of segments over their mean, below which they are alike; 1 for a chain, about 0.3 for a calendar
+SHORT, MUCH = 10, 0.2  # rounds of a state, and the share of time, from which on it is said
 SEGMENTS = 12  # at least, before that can be said
 NAMES = {
     NOTHING: "nothing changes",
@@ -88,10 +89,23 @@ def looks_like_calendar(d: "Diagnosis") -> str | None:
     return f"The stretches between changes are alike in length (about {lengths.mean():,.0f} rows): it looks like a calendar of its own."
 
 
+def short_lived(d: "Diagnosis") -> str | None:
+    """Return a warning if much of the time is spent in states that last a few rounds only."""
+    if not d.regimes or d.model is None:
+        return None
+    share = float(d.model.shares[d.model.dwell < SHORT].sum())
+    if share < MUCH:
+        return None
+    return (
+        f"{percent(share)} of the time is spent in states that last fewer than {SHORT} rounds: something that varies continuously, or noise of an "
+        "unusual shape, may be behind them, and no policy can follow them."
+    )
+
+
 def remarks(d: "Diagnosis") -> list[str]:
     """Return what a reader should know."""
-    calendar = looks_like_calendar(d)
-    return [*([calendar] if calendar else []), *d.flags]
+    warnings = [looks_like_calendar(d), short_lived(d)]
+    return [*(warning for warning in warnings if warning), *d.flags]
 
 
 def cell(mean: float, low: float, high: float, tried: float) -> str:
