@@ -97,8 +97,8 @@ def short_lived(d: "Diagnosis") -> str | None:
     if share < MUCH:
         return None
     return (
-        f"{percent(share)} of the time is spent in states that last fewer than {SHORT} rounds: something that varies continuously, or noise of an "
-        "unusual shape, may be behind them, and no policy can follow them."
+        f"{percent(share)} of the time is spent in states that last fewer than {SHORT} rounds: something that varies continuously, or "
+        "noise of an unusual shape, may be behind them, and no policy can follow them."
     )
 
 
