@@ -7,7 +7,6 @@ import numpy as np
 
 from latentbandits.logs import em, growth, levels
 from latentbandits.logs.calendar import Calendar, calendars, fitted
-from latentbandits.logs.chain import MOST_LEAVING
 from latentbandits.logs.changes import stretches
 from latentbandits.logs.em import Tick, constant, normal_likelihood, silent
 from latentbandits.logs.levels import Wandering
@@ -17,8 +16,9 @@ from latentbandits.logs.series import Series
 NOTHING, AUTOCORRELATION, DRIFT, CHANGES, LOUDNESS, CALENDAR, REGIMES = (
     "nothing", "autocorrelation", "drift", "changes", "loudness", "calendar", "regimes",
 )  # fmt: skip
-# A fit with more than half its time in states that end as soon as they may is noise
-CAPPED, MOST_CAPPED = 0.95, 0.5
+OF_SHAPE = 0.1  # of what the shape gains: subtracted once more, since it is not known exactly
+# A fit with more than half its time in states that last fewer rounds than this is noise: they end about as soon as they may
+BRIEF, MOST_BRIEF = 8.0, 0.5
 FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
 HOPELESS = 100.0  # nats behind, and by half: no shape makes up for that
 HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
@@ -103,7 +103,8 @@ def explanations(
         found.append(Explanation(CALENDAR, True, best.gain, best.numbers, score, detail=best))
         if score > 0:
             found += _with_calendar(series, times, best, seed, tick)
-    return sorted(found, key=lambda one: -one.score)
+    best_first = sorted(found, key=lambda one: -one.score)
+    return list({one.name: one for one in reversed(best_first)}.values())[::-1]  # the best of each name
 
 
 def _penalised(series: Series, gain: float, numbers: int) -> float:
@@ -122,8 +123,8 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
     if _penalised(series, bent, numbers) > _penalised(series, own.gain, own.numbers):
         found[1] = Explanation(DRIFT, False, bent, numbers, 0.0, detail=own)
     if not series.binary:
-        loud = loudness(series, tick)
-        numbers, shape = loud.parameters - series.width - 1, shape_gain(series, loud, seed, tick)
+        loud, shape = loudness(series, seed, tick)
+        numbers = loud.parameters - series.width - 1
         found.append(Explanation(LOUDNESS, False, loud.likelihood - constant(series), numbers, 0.0, shape, loud))
     found = [one._replace(score=_penalised(series, one.gain, one.numbers) - one.shape) for one in found]
     return [*found, *regimes(series, seed, tick, rival=max(one.score for one in found))]
@@ -152,7 +153,8 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
             level: Wandering = added[place].detail
             joint = [levels.with_columns(one, level, columns, each).gain for one in (series, series.clipped())]
             added[place] = added[place]._replace(gain=max(added[place].gain, *joint))
-    found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in added]
+    kept = added if len(cut.ends) > 2 else added[:2]
+    found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in kept]
     rival = max(one.score for one in found) - _penalised(series, calendar.gain, calendar.numbers)
     for one in regimes(rest, seed, tick, rival):
         detail = one.detail._replace(offsets=calendar.offsets)
@@ -166,7 +168,8 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
             )
         )
         if not series.binary:
-            found.append(_backfitted(series, times, calendar, found[-1], tick))
+            both = _backfitted(series, times, calendar, found[-1], tick)
+            found = found[:-1] if brief(both.detail.model) else [*found, both]
     return found
 
 
@@ -212,15 +215,17 @@ def trend(series: Series) -> tuple[float, int]:
     return max(found, key=lambda one: _penalised(series, *one))
 
 
-def loudness(series: Series, tick: Tick = silent) -> Model:
-    """Return the best chain whose states differ in noise alone."""
+def loudness(series: Series, seed: int = 0, tick: Tick = silent) -> tuple[Model, float]:
+    """Return the best chain whose states differ in noise alone, and what it gains by a better shape."""
     found = []
     for factors in ((0.6, 1.6), (0.4, 1.0, 2.5)):
         means = np.repeat(series.centres[None, :], len(factors), axis=0)
         begun = em.start(series, means, dwell=50.0)
         begun = begun._replace(family=LEVEL, noise=begun.noise / 0.7 * np.array(factors))
         found.append(em.fitted(series, begun, 150, tick=tick))
-    return max(found, key=lambda model: growth.score(series, model))
+    shapes = [shape_gain(series, model, seed, tick) for model in found]
+    best = max(range(len(found)), key=lambda one: growth.score(series, found[one]) - (1 + OF_SHAPE) * shapes[one])
+    return found[best], shapes[best]
 
 
 def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -np.inf) -> list[Explanation]:
@@ -228,9 +233,7 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
 
     What cannot reach the score of a rival any more is not tried.
     """
-    grown = [model for model in growth.grown(series, seed, tick, rival=rival) if not noisy(model)]
-    if not grown:
-        return []
+    grown = growth.grown(series, seed, tick, rival=rival)
     fits: dict[str, list[Model]] = {BINARY if series.binary else NORMAL: grown}
     if not series.binary:
         score, top = max((growth.score(series, model), model.states) for model in grown)
@@ -240,12 +243,12 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
         for family in FAMILIES[1:]:
             begun = [em.as_shaped(model) if family == SHAPED else model._replace(family=LOUD) for model in kept]
             again = [em.fitted(series, model, SHAPE_STEPS, 0.3, tick=tick) for model in begun]
-            fits[family] = [model for model in again if not noisy(model)]
+            fits[family] = again
     found = []
     for models in fits.values():
-        scores = {model.states: growth.score(series, model) for model in models}
-        if not scores:
+        if not models:
             continue
+        scores = {model.states: growth.score(series, model) for model in models}
         model = max(models, key=lambda model: scores[model.states])
         shape = shape_gain(series, model, seed, tick)
         gain, numbers = model.likelihood - constant(series), model.parameters - series.width - (not series.binary)
@@ -253,14 +256,14 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
         found.append(
             Explanation(REGIMES, False, gain, numbers, _penalised(series, gain, numbers) - shape, shape, detail)
         )
-    return [max(found, key=lambda one: one.score - 0.1 * one.shape)] if found else []
+    best = max(found, key=lambda one: one.score - OF_SHAPE * one.shape)
+    return [] if brief(best.detail.model) else [best]
 
 
-def noisy(model: Model) -> bool:
-    """Return whether most of the time is spent in states that end as soon as they may."""
-    capped = model.leave >= CAPPED * MOST_LEAVING
+def brief(model: Model) -> bool:
+    """Return whether most of the time is spent in states that last a few rounds only."""
     weight = model.tried.sum(axis=1)
-    return float(weight[capped].sum()) > MOST_CAPPED * float(weight.sum())
+    return float(weight[model.dwell < BRIEF].sum()) > MOST_BRIEF * float(weight.sum())
 
 
 def shape_gain(series: Series, model: Model, seed: int = 0, tick: Tick = silent) -> float:

@@ -180,7 +180,8 @@ class Log:
         roles = [
             f"{role} = {column}{' (guessed)' if role in self.guessed else ''}" for role, column in self.columns.items()
         ]
-        lines = [f"{counted(len(self), 'row')} of {counted(len(self.arms), 'arm')}; columns: {', '.join(roles)}."]
+        named = f"; columns: {', '.join(roles)}" if roles else ""
+        lines = [f"{counted(len(self), 'row')} of {counted(len(self.arms), 'arm')}{named}."]
         if self.bad:
             lines.append(f"{counted(self.left_out, 'row')} left out: {'; '.join(map(shown, self.bad))}.")
         if not self.sorted:

@@ -10,13 +10,14 @@ from latentbandits.logs.explanations import (
     DRIFT,
     LOUDNESS,
     NOTHING,
+    OF_SHAPE,
     REGIMES,
     Explanation,
 )
 
 UNDECIDED = "undecided"
 # Nats that regimes must be ahead, and the share of what the shape gains on top: calibrated on logs without regimes
-MARGIN, OF_SHAPE = 10.0, 0.1
+MARGIN = 10.0
 LEAST = 10.0  # nats that anything but nothing must have
 IN_RACE = 10.0  # nats behind the best: not yet out
 WORDS = {
@@ -98,7 +99,8 @@ def judged(found: Sequence[Explanation]) -> Verdict:
     # what is hardly better than that nothing changes is not named
     clear = [one for one in found if one.kind != REGIMES and one.score >= LEAST + OF_SHAPE * one.shape]
     rival = next(iter(clear), next((one for one in found if one.kind == NOTHING), rival))
-    others = [one.score for one in found if one.kind not in (rival.kind, REGIMES if rival.kind == CHANGES else "")]
+    same = (rival.kind, REGIMES if rival.kind == CHANGES else rival.kind)
+    others = [one.score for one in found if one.kind not in same and not (rival.kind == CALENDAR and one.calendar)]
     lead = abs(rival.score - max(others)) if others else float("inf")
     return Verdict(rival.kind, rival.calendar, margin, needed, lead, rival.name)
 
