@@ -9,6 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.agent.feeding import FeedWarning
+from latentbandits.logs import diagnose as diagnose_module
 from latentbandits.logs.diagnose import together
 from latentbandits.logs.explanations import Explanation
 from latentbandits.logs.value import value as value_of
@@ -278,6 +279,23 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert len(values["table"]) == 6
     assert cli.main(["diagnose", str(path), "--arm", "bannner", "--out", str(page)]) == 2
     assert "did you mean banner?" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnose_module, "LONG", 1000)
+    monkeypatch.setattr(diagnose_module, "STRETCH", 600)
+    monkeypatch.setattr(diagnose_module, "RECOUNT", 1200)
+    assert lb.diagnose(regimes()).regimes
+    calls = []
+
+    def interrupt(done: int, total: int | None) -> None:
+        calls.append(done)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lb.diagnose(regimes(), progress=interrupt)
+    assert len(calls) < 60
 
 
 def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,6 +142,23 @@ def test_rounds_units_and_gaps() -> None:
     assert gaps_of(twice, None, 8).tolist() == [1] * 8
 
 
+def test_units_share_the_state_of_their_round() -> None:
+    random = np.random.default_rng(0)
+    states = np.repeat(np.arange(800) // 40 % 2, 2)
+    arms = random.integers(2, size=1600)
+    rewards = np.array([[0.0, 1.0], [1.0, 0.0]])[states, arms] + 0.5 * random.normal(size=1600)
+    data = pd.DataFrame(
+        {"time": np.repeat(np.arange(800) * 1.5, 2), "unit": [0, 1] * 800, "arm": arms, "reward": rewards}
+    )
+    d = lb.diagnose(data)
+    assert d.regimes
+    assert (np.abs(d.states[::2] - d.states[1::2]) < 1e-9).all()
+    assert d.fit is not None
+    assert d.fit.dwell.mean() == pytest.approx(40, rel=0.4)
+    with pytest.raises(lb.Refusal, match="unit is 'unit' but must be given with a time"):
+        lb.Log.read(data.drop(columns="time"))
+
+
 def test_rewards_may_be_words_and_arms_numbers() -> None:
     log = lb.Log.read(pd.DataFrame({"arm": [1.0, 2.0, 1.0, np.nan], "reward": ["true", "False", "0.5", "1"]}))
     assert (log.arms, log.rewards.tolist(), log.left_out) == ((1, 2), [1.0, 0.0, 0.5], 1)

@@ -35,7 +35,6 @@ LONG, STRETCH = 60_000, 20_000  # rows beyond which explanations compete on thre
 RECOUNT = 60_000  # rows on which the number of states is then counted again
 SAMPLES = 200
 LAST_STEPS, LAST_TOLERANCE, LONG_STEPS = 400, 1e-3, 30
-EXPECTED = 1500  # passes over all rows with a few states, for the progress
 
 
 def diagnose(
@@ -85,12 +84,8 @@ def diagnose(
     read = log if isinstance(log, Log) else Log.read(log, **columns)
     seed = whole(OWNER, "seed", seed, least=0)
     refuse(read)
-    done = [0]
-
-    def tick(cells: int) -> None:
-        done[0] += cells
-        if progress is not None:
-            progress(done[0], None)
+    work = Work(progress)
+    tick = work.tick
 
     series = Series.of(read.played, read.rewards, read.gaps, len(read.arms))
     noise, binary = series.noise, series.binary
@@ -98,7 +93,7 @@ def diagnose(
     if outside.any():
         series = series._replace(values=series.values - outside, binary=False)
     times = read.times if read.dated else None
-    found = _explanations(series, times, seed, workers, tick)
+    found = _explanations(series, times, seed, workers, work)
     if series.rows > LONG:
         found = [_recounted(series, one, seed, tick) if one.kind == REGIMES else one for one in found]
     verdict = judged(found)
@@ -136,20 +131,43 @@ def diagnose(
     return assembled(made, parts)
 
 
+class Work:
+    """The work that is done so far, reported as it is done; stopped, it ends whatever goes on in other threads."""
+
+    def __init__(self, progress: Callable[[int, int | None], None] | None) -> None:
+        self._progress, self._done, self._stopped = progress, 0, False
+
+    def tick(self, cells: int) -> None:
+        """Count the cells of a pass, and report."""
+        if self._stopped:
+            raise InterruptedError
+        self._done += cells
+        if self._progress is not None:
+            self._progress(self._done, None)
+
+    def stop(self) -> None:
+        """Have the next count of every thread end it."""
+        self._stopped = True
+
+
 def _explanations(
-    series: Series, times: np.ndarray | None, seed: int, workers: int | None, tick: Tick
+    series: Series, times: np.ndarray | None, seed: int, workers: int | None, work: Work
 ) -> list[Explanation]:
     """Return the explanations of a log; of a long one, of three stretches together."""
     if series.rows <= LONG:
-        return explanations(series, times, seed, tick)
+        return explanations(series, times, seed, work.tick)
     begins = (0, (series.rows - STRETCH) // 2, series.rows - STRETCH)
     parts = [slice(begin, begin + STRETCH) for begin in begins]
 
     def one(part: slice) -> list[Explanation]:
-        return explanations(series.part(part), None if times is None else times[part], seed, tick)
+        return explanations(series.part(part), None if times is None else times[part], seed, work.tick)
 
     with ThreadPoolExecutor(workers or 2) as threads:
-        return together(list(threads.map(one, parts)))
+        try:
+            return together(list(threads.map(one, parts)))
+        except BaseException:  # an interrupt, say: the threads need not finish
+            work.stop()
+            raise
 
 
 def together(stretches: list[list[Explanation]]) -> list[Explanation]:

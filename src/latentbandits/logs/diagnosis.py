@@ -139,7 +139,9 @@ class Diagnosis(Result):
         one_more = self.scores.get(states + 1)
         if one_more is not None and self.scores.get(states, 0.0) - one_more < CLOSE:
             return True
-        spread = np.sqrt(self.series.spreads**2) if self.fit.family == BINARY else float(self.fit.noise.mean())
+        spread = (
+            self.series.spreads if self.fit.family == BINARY else self.fit.noise.mean() * np.ones(self.series.width)
+        )
         apart = [
             float(np.sqrt((((self.fit.means[i] - self.fit.means[j]) / spread) ** 2).sum()))
             for i in range(states)
@@ -212,11 +214,14 @@ class Diagnosis(Result):
         return in_race(self.explanations, self.verdict)
 
     def problem(self, kind: str | None = None, **sizes: Any) -> Any:
-        """Return the log as a problem for `compare` and `advise`, by the best explanation or another kind; sizes as in a `Problem`.
+        """Return the log as a problem for `compare` and `advise`.
 
-        Examples
-        --------
-        See `latentbandits.diagnose`.
+        Parameters
+        ----------
+        kind : str, optional
+            By which explanation, a key of `worlds`; the best one if not given.
+        **sizes
+            `horizon`, `runs` and so on, as in a `Problem`; as many rounds as the log has, at most 10,000, if not given.
         """
         from latentbandits.logs.problem import FittedProblem
 

@@ -103,6 +103,8 @@ class Log:
                 raise Refusal(
                     OWNER, "context", name, f"one of the columns {', '.join(found.columns)} that nothing else uses"
                 )
+        if "unit" in columns and "time" not in columns:
+            raise Refusal(OWNER, "unit", columns["unit"], "given with a time: rows of one time are one round")
         faults = Faults(found)
         cells = {role: found.columns[column] for role, column in columns.items()}
         played, called = names(cells["arm"], faults)

@@ -61,7 +61,7 @@ class FittedWorld:
             rewards = (chance < np.clip(means, 0.0, 1.0)[:, None, :]).astype(float)
         else:
             noise = self.scale_noise * self.noise
-            rewards = means[:, None, :] + noise * self.errors(random, horizon, units)[:, :, None]
+            rewards = means[:, None, :] + noise * self.errors(random, (seed, draw, repeat), horizon, units)[:, :, None]
         truth = None
         if known is not None and len(self.shape) == 0 and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
@@ -69,13 +69,15 @@ class FittedWorld:
             truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
-    def errors(self, random: np.random.Generator, horizon: int, units: int) -> np.ndarray:
+    def errors(self, random: np.random.Generator, names: tuple[int, int, int], horizon: int, units: int) -> np.ndarray:
         """Return noise with mean 0 and variance 1, an array (rounds, units), the same for all arms of a round."""
         plain = random.standard_normal((horizon, units))
         if len(self.shape) == 0:
             return np.asarray(plain)
         weight, middle, width = self.shape.T
-        bell = np.searchsorted(np.cumsum(weight)[:-1], random.random((horizon, units)))
+        seed, draw, repeat = names
+        shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random((horizon, units))
+        bell = np.searchsorted(np.cumsum(weight)[:-1], shares)
         mean = (weight * middle).sum()
         spread = np.sqrt((weight * (width**2 + middle**2)).sum() - mean**2)
         return np.asarray((middle[bell] + width[bell] * plain - mean) / spread)
@@ -182,8 +184,9 @@ class FittedChanges(FittedWorld):
         """Return the number of every round's stretch, and its means."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         stretch = np.cumsum(random.random(horizon) < 1 / (self.time * self.scale_dwell))
-        fresh = random.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
-        means = widened(self.centres, self.scale_gaps, self.rewards) + fresh[stretch]
+        fresh = np.random.default_rng(stream(seed, Purpose.MEANS, draw, repeat))
+        steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
+        means = widened(self.centres, self.scale_gaps, self.rewards) + steps[stretch]
         if self.rewards == BINARY:
             means = np.clip(means, 0.0, 1.0)
         return stretch, means, None
@@ -233,7 +236,10 @@ class SamePeriod:
         if world.rewards == BINARY:
             rewards = (noise.random((self.rounds, units))[:, :, None] < means[:, None, :]).astype(float)
         else:
-            rewards = means[:, None, :] + world.noise * world.errors(noise, self.rounds, units)[:, :, None]
+            rewards = (
+                means[:, None, :]
+                + world.noise * world.errors(noise, (seed, draw, repeat), self.rounds, units)[:, :, None]
+            )
         rewards[np.arange(self.rounds), :, self.played] = self.kept[:, None]
         part = slice(0, horizon)
         return Realisation(means[part], rewards[part], np.zeros((horizon, 0)), path[part], None)
