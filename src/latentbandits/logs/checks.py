@@ -31,8 +31,10 @@ def refuse(log: Log) -> None:
         raise Refusal(OWNER, "arms", list(log.arms), rule)
     values, counts = np.unique(log.rewards, return_counts=True)
     if len(values) > 2 and counts.max() > TIED * len(log):
-        value = float(values[counts.argmax()])
-        rule = f"spread out, or 0 and 1: {percent(counts.max() / len(log))} are {value:g} (log.above({value:g}) makes 0 and 1)"
+        place = int(counts.argmax())
+        share, value = percent(counts.max() / len(log)), float(values[place])
+        above = float(values[place - 1]) if place == len(values) - 1 else value  # so that both sides have some
+        rule = f"spread out, or 0 and 1: {share} are {value:g} (log.above({above:g}) makes 0 and 1)"
         raise Refusal(OWNER, "rewards", "mostly one value", rule)
 
 

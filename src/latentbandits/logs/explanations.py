@@ -17,8 +17,8 @@ NOTHING, AUTOCORRELATION, DRIFT, CHANGES, LOUDNESS, CALENDAR, REGIMES = (
     "nothing", "autocorrelation", "drift", "changes", "loudness", "calendar", "regimes",
 )  # fmt: skip
 OF_SHAPE = 0.1  # of what the shape gains: subtracted once more, since it is not known exactly
-# A fit with more than half its time in states that last fewer rounds than this is noise: they end about as soon as they may
-BRIEF, MOST_BRIEF = 8.0, 0.5
+# A fit with more than half its time in states that last fewer rounds than this is noise: no policy could follow them
+BRIEF, MOST_BRIEF = 10.0, 0.5
 FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
 HOPELESS = 100.0  # nats behind, and by half: no shape makes up for that
 HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
