@@ -230,6 +230,18 @@ def test_feeding_is_asking_overwriting_and_telling() -> None:
         )
 
 
+def test_feeding_is_the_same_compiled_and_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = lb.Log.read(regimes(600))
+    agents = []
+    for short in (0, 10_000):
+        monkeypatch.setattr("latentbandits.agent.feeding.SHORT", short)
+        agents.append(lb.Agent("epsilon-greedy", arms=list(log.arms), seed=2, compiled=False))
+        agents[-1].feed(log)
+    for one, other in zip(agents[0].memory, agents[1].memory, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [agents[0].ask().arm for _ in range(50)] == [agents[1].ask().arm for _ in range(50)]
+
+
 def test_feeding_refuses_and_warns() -> None:
     log = lb.Log.read(regimes(600))
     with pytest.warns(FeedWarning, match="UCB1 gets worse"):

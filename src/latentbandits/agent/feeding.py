@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from latentbandits.agent.names import as_name
-from latentbandits.compiled import fast
+from latentbandits.compiled import fast, plain
 from latentbandits.protocols import Choice
 from latentbandits.settings import Refusal
 
 # Policies that are worse after it: they never forget, so that a long log makes them slow to notice what is best now
 WORSE = ("UCB1",)
+SHORT = 5000  # rows
 
 
 class FeedWarning(UserWarning):
@@ -98,6 +99,7 @@ def feed(player: Any, log: Any) -> None:
         chances,
         offered,
     )
-    fast(replay)(*args)
+    # interpreted, a short log takes less time than compiling; the choices are the same to the bit
+    (plain if len(log.played) <= SHORT else fast)(replay)(*args)
     for name in additions:
         player.retire(player.numbers[name])
