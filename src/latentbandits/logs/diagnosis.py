@@ -11,7 +11,7 @@ import pandas as pd
 
 from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.problem import WorldProblem
-from latentbandits.advice.result import Result, records
+from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
 from latentbandits.logs import chain, em, emissions
 from latentbandits.logs.covariates import Covariate
@@ -377,45 +377,6 @@ class Diagnosis(Result):
 
     def values(self) -> dict[str, Any]:
         """Return everything but single rows as plain values."""
-        from latentbandits.logs.text import settle
+        from latentbandits.logs.plain import values
 
-        loss = dict(zip(("point", "low", "high"), self.regret, strict=True))
-        return {
-            "verdict": self.verdict.kind,
-            "headline": self.headline,
-            "sure": self.verdict.sure,
-            "margin": _finite(self.verdict.margin),
-            "needed": self.verdict.needed,
-            "settle": settle(self),
-            "states": self.fit.states if self.regimes and self.fit is not None else None,
-            "at_least": self.at_least if self.regimes else None,
-            "gain": dict(zip(("point", "low", "high"), self.gain, strict=True)) if self.regimes else None,
-            "useful": self.useful if self.regimes else None,
-            "old_rule_regret": loss if self.regimes else None,
-            "table": records(self.table),
-            "noise": self.noise.tolist(),
-            "explanations": [
-                {"name": one.name, "score": one.score, "gain": one.gain, "numbers": one.numbers, "shape": one.shape}
-                for one in self.explanations
-            ],
-            "calendar": None if self.calendar is None else {"words": self.calendar[0], "share": self.calendar[1]},
-            "covariates": [one._asdict() for one in self.covariates],
-            "changes": [
-                {**row, "time": str(row["time"])} if "time" in row else row
-                for row in self.changes.to_dict("records")[:1000]
-            ]
-            if self.regimes
-            else [],
-            "flags": list(self.flags),
-            "log": {
-                "rows": len(self.log),
-                "arms": list(self.log.arms),
-                "left_out": self.log.left_out,
-                "source": self.log.source,
-            },
-            "comparison": None if self.comparison is None else self.comparison.values(),
-        }
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+        return values(self)
