@@ -8,7 +8,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-from benchmarks import loops, online, problems, scaling, startup, yardstick
+from benchmarks import logs, loops, online, problems, scaling, startup, yardstick
 from benchmarks.figures import Figure, table
 
 
@@ -21,6 +21,7 @@ def main() -> int:
     figures = startup.measure()
     figures += online.measure()
     figures += problems.measure()
+    figures += logs.measure()
     figures += scaling.speedup()
     measured, ns = loops.measure()
     figures += measured + scaling.table_2(ns, quick)

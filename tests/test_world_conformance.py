@@ -9,15 +9,33 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.logs.worlds import FittedChanges, FittedDrift, FittedRegimes
 from latentbandits.testing import WorldChecks
 from latentbandits.worlds.registry import RECORDED, REGISTRY
 
 CYCLE = np.roll(np.eye(3), 1, axis=1) * 0.1 + np.eye(3) * 0.9
+
+BLANK, TWO = np.zeros((0, 3)), np.array([[0.5, 0.5]])
+FITTED: dict[str, Any] = {"noise": np.array([0.1, 0.3]), "rewards": "gaussian", "shape": BLANK}
 # Every kind with its defaults, and some special cases
 WORLDS: dict[str, Any] = {
     **{kind: row.make() for kind, row in REGISTRY.items() if kind != RECORDED},
     RECORDED: lb.Recorded(np.random.default_rng(0).random((300, 2))),
     "one state": lb.HiddenMarkov(states=1),
+    "fitted regimes": FittedRegimes(
+        **FITTED,
+        means=np.random.default_rng(0).random((5, 2, 2)),
+        leave=np.full((5, 2), 0.1),
+        enter=np.repeat(TWO, 5, axis=0),
+    ),
+    "fitted shape": FittedRegimes(
+        **{**FITTED, "shape": np.array([[0.7, 0.0, 0.5], [0.3, 1.0, 2.0]])},
+        means=np.random.default_rng(0).random((5, 2, 2)),
+        leave=np.full((5, 2), 0.1),
+        enter=np.repeat(TWO, 5, axis=0),
+    ),
+    "fitted drift": FittedDrift(**FITTED, centres=TWO[0], sizes=TWO[0], time=30.0),
+    "fitted changes": FittedChanges(**FITTED, centres=TWO[0], sizes=TWO[0], time=30.0),
     "cyclic chain": lb.HiddenMarkov(transition=CYCLE, arms=4),
     "given means": lb.HiddenMarkov(means=[[0.1, 0.9], [0.8, 0.2]], stickiness=0.5),
     "bernoulli": lb.HiddenMarkov(rewards="bernoulli", states=3),

@@ -28,6 +28,7 @@ _HOMES = {
     "Choice": "protocols",
     "Comparison": "advice.compare",
     "Decision": "agent",
+    "Diagnosis": "logs.diagnosis",
     "DiscountedThompson": "policies.discounted_thompson",
     "DetectionAugmented": "policies.detection_augmented",
     "DiscountedUCB": "policies.discounted_ucb",
@@ -38,6 +39,7 @@ _HOMES = {
     "GLRUCB": "policies.glr_ucb",
     "HiddenMarkov": "worlds.hidden_markov",
     "LatentAutoregressive": "policies.latent_autoregressive",
+    "Log": "logs.log",
     "MonitoredUCB": "policies.monitored_ucb",
     "OpenDecisionsWarning": "agent",
     "PlanningFilter": "policies.bayes_planner",
@@ -66,6 +68,7 @@ _HOMES = {
     "advise": "advice.advise",
     "compare": "advice.compare",
     "describe": "settings",
+    "diagnose": "logs.diagnose",
     "kernel": "compiled",
     "policy": "specs",
     "simulate": "simulation.batch",
@@ -92,6 +95,9 @@ if TYPE_CHECKING:
     from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
     from latentbandits.agent import Stats as Stats
     from latentbandits.compiled import kernel as kernel
+    from latentbandits.logs.diagnose import diagnose as diagnose
+    from latentbandits.logs.diagnosis import Diagnosis as Diagnosis
+    from latentbandits.logs.log import Log as Log
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit

@@ -1,6 +1,14 @@
 """Packages that are installed only if asked for, and the extra that brings each."""
 
-EXTRAS = {"matplotlib": "sim", "numba": "sim", "pandas": "sim", "scipy": "sim", "pyarrow": "report", "optuna": "tune"}
+EXTRAS = {
+    "matplotlib": "sim",
+    "numba": "sim",
+    "pandas": "sim",
+    "scipy": "sim",
+    "pyarrow": "report",
+    "narwhals": "logs",
+    "optuna": "tune",
+}
 
 
 def missing(name: str) -> ModuleNotFoundError:

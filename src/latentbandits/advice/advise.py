@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pandas as pd
 
@@ -46,6 +46,14 @@ CLOSE, FINALISTS = 2.0, 6
 MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
 FEWEST = 8  # worlds
 LEAST_SURE = 0.5  # below this there is no advice that could flip
+
+
+class Advisable(Protocol):
+    """What can be advised on in its own way, such as a `Diagnosis`."""
+
+    @property
+    def advise(self) -> Callable[..., Any]:
+        """The function that returns the advice."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +200,7 @@ class Advice(Result):
 
 
 def advise(
-    problem: Problem | Mapping[str, Any] | str | Path,
+    problem: Problem | Advisable | Mapping[str, Any] | str | Path,
     policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
     *,
     horizon: int | None = None,
@@ -210,8 +218,9 @@ def advise(
 
     Parameters
     ----------
-    problem : Problem, path or mapping
-        The problem; whatever is left out is taken as unknown and ranges widely (2 to 20 states, 20 to 500 rounds, noise 0.01 to 0.5).
+    problem : Problem, path, mapping or Diagnosis
+        The problem; whatever is left out is taken as unknown and ranges widely (2 to 20 states, 20 to 500 rounds, noise 0.01 to 0.5). For
+        what `diagnose` returns, see `latentbandits.Diagnosis.advise`.
     policies : iterable or mapping, "all" or "paper", optional
         Candidates; all that the package has and the units permit, if neither this nor the problem names any.
     horizon, runs, units, seed : int, optional
@@ -237,9 +246,14 @@ def advise(
     <Advice: use state-library, 94 % sure>
     >>> agent = lb.Agent(advice.policy)
     """
-    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not isinstance(described, Problem):
-        raise Refusal("advise", "problem", described.world, "a Problem, the path of a TOML file, or words as a mapping")
+    diagnosed: Any = problem
+    if hasattr(diagnosed, "advise"):  # by each explanation of a log that is still in the race
+        sizes = {"horizon": horizon, "runs": runs, "seed": seed}
+        return diagnosed.advise(policies, sweep=sweep, workers=workers, progress=progress, **sizes)  # type: ignore[no-any-return]
+    described: Problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    if not (isinstance(described, Problem) or hasattr(described, "factors")):
+        world: Any = described
+        raise Refusal("advise", "problem", world.world, "a Problem, the path of a TOML file, or words as a mapping")
     policies = policies if policies is not None else described.policies
     problem = described.widened()
     whole("advise", "runs", problem.runs, least=FEWEST)

@@ -186,7 +186,7 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(WORDS[sweep.quantity].label)
+    axes.set_xlabel(WORDS[sweep.quantity].label if sweep.quantity in WORDS else sweep.quantity)
 
 
 def advice_summary(advice: "Advice") -> Figure:

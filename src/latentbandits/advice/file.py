@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,11 @@ from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal
 from latentbandits.worlds.registry import HIDDEN_MARKOV
 
+# What columns of a log of decisions are called, which is no record of the rewards of all arms
+ARM_NAMES = {"arm", "action", "variant", "choice", "arm_id", "action_id", "chosen"}
+REWARD_NAMES = {"reward", "click", "clicked", "conversion", "revenue", "payoff", "outcome"}
+LOG = "`latentbandits diagnose` reads a log with one reward per line"
+COUNTING = 20  # lines in which a column of rewards does not grow from each to the next
 WIDTH = 26  # of a line before its comment
 _HEAD = """\
 # A problem, as `latentbandits compare`, `advise` and `tune` read it.
@@ -129,6 +135,7 @@ def numbers_of(path: str) -> list[list[float]]:
     except (OSError, UnicodeDecodeError) as problem:
         reason = (getattr(problem, "strerror", None) or "not a text file").lower()
         raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
+    _refuse_log(path, lines[0] if lines else "")
     found: list[list[float]] = []
     for number, content in enumerate(lines, start=1):
         cells = [_number(cell) for cell in content.split(",")]
@@ -140,7 +147,17 @@ def numbers_of(path: str) -> list[list[float]]:
         found.append(row)
     if not found:
         raise Refusal(OWNER, "file", path, f"{rule} (it has no numbers)")
+    if len(found) >= COUNTING and any(all(a < b for a, b in pairwise(column)) for column in zip(*found, strict=True)):
+        raise Refusal(OWNER, "file", path, f"{rule} (a column only ever grows, as times do; {LOG})")
     return found
+
+
+def _refuse_log(path: str, first: str) -> None:
+    """Refuse a log of decisions, which has one reward per line: its numbers are not the rewards of so many arms."""
+    names = {cell.strip().strip('"').lower() for cell in first.split(",")}
+    if names & ARM_NAMES and names & REWARD_NAMES:
+        rule = "rewards of every arm, a column each"
+        raise Refusal(OWNER, "file", path, f"{rule} (the columns {', '.join(sorted(names))} are those of a log; {LOG})")
 
 
 def _number(text: str) -> float | None:

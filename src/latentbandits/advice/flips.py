@@ -248,6 +248,8 @@ def movable(problem: Problem) -> list[str]:
     """Return the quantities whose change could change the advice."""
     if problem.kind == RECORDED:
         return []
+    if hasattr(problem, "factors"):  # fitted to a log
+        return [*problem.factors, "horizon"]
     matrices = [WORDS[name] for name in ("means", "transition") if isinstance(getattr(problem, name), list)]
     fixed = {size for word in matrices for size in word.sizes} | {word.group for word in matrices}
     found = []
@@ -265,6 +267,8 @@ def span(problem: Problem, quantity: str) -> Range:
     if quantity == "dwell" and problem.stickiness is not None:
         low, high = problem.range("stickiness")
         return Range(1 / max(1 - low, 1 / LONGEST), 1 / max(1 - high, 1 / LONGEST))
+    if hasattr(problem, "factors"):
+        return Range(problem.factors[quantity], problem.factors[quantity])
     return problem.range(quantity)
 
 
@@ -282,6 +286,8 @@ def grid(problem: Problem, quantity: str) -> list[float]:
     points = POINTS_EXACT if low == high else POINTS
     if quantity == "horizon":
         return [float(n) for n in np.unique(np.geomspace(max(50, high / 64), high, 4).round().astype(int))]
+    if hasattr(problem, "factors"):
+        return [float(value) for value in np.geomspace(low / STRETCH, high * STRETCH, POINTS)]
     word = QUANTITIES[quantity]
     if word.scale == LINEAR:
         whole = isinstance(word.rule, Within)
@@ -307,11 +313,14 @@ def least(quantity: str) -> float:
 
 def counts(quantity: str) -> bool:
     """Whether a quantity is a whole number."""
-    return quantity == "horizon" or QUANTITIES[quantity].type == INTEGER
+    return quantity == "horizon" or (quantity in QUANTITIES and QUANTITIES[quantity].type == INTEGER)
 
 
 def move(problem: Problem, quantity: str, value: float) -> Problem:
     """Return the problem with one quantity at a value."""
+    if hasattr(problem, "factors") and quantity != "horizon":
+        moved: Problem = problem.scaled(quantity, value)
+        return moved
     rounded = counts(quantity) or REGISTRY[problem.kind].takes_integer(quantity)
     return problem.replace(**{quantity: round(value) if rounded else value})
 

@@ -364,6 +364,8 @@ def as_problem(problem: Any = None, **words: Any) -> Any:
     if isinstance(problem, Problem | WorldProblem):
         return problem.replace(**words) if words else problem
     if not isinstance(problem, World) or isinstance(problem, type):
+        if hasattr(problem, "problem"):  # a diagnosis
+            return problem.problem(**words)
         raise Refusal(
             OWNER, "description", problem, "a Problem, the path of a TOML file, a mapping of words or a world"
         )

@@ -22,6 +22,7 @@ from latentbandits.agent.decision import (
     warn_of_dropping,
 )
 from latentbandits.agent.explain import Explanation, explanation
+from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.mixing import mixing
 from latentbandits.agent.names import as_name, online
@@ -317,6 +318,22 @@ class Agent:
         if journal is not None:
             journal({"event": "name", "regime": int(regime), "name": name})
         self._player.regimes[int(regime)] = name
+
+    def feed(self, log: Any) -> None:
+        """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
+
+        Arms are found by name; those that this agent does not have are added, learned from and retired. Journals receive nothing of it.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> agent = lb.Agent("sw-ucb", arms=2)
+        >>> agent.feed(lb.Log.read({"action": [0, 1, 0, 1], "reward": [0.1, 0.9, 0.2, 0.8]}))
+        >>> agent.ask().arm
+        1
+        """
+        with self._lock:
+            feed(self._player, log)
 
     def apply(self, record: Mapping[str, Any]) -> Decision | None:
         """Repeat what a journal received, to the same bits; return the decision if it was asked for one.

@@ -17,6 +17,7 @@ COMMANDS = {
     "advise": "recommend a policy for a problem, with its confidence and when another would win",
     "compare": "play any policies on any world and rank them",
     "demo": "compare all policies on the paper's default world, in under a minute",
+    "diagnose": "say what a log of decisions shows: regimes, drift, the calendar or noise",
     "experiments": "list the experiments: the paper's and our own",
     "policies": "list the policies, or the settings of one",
     "report": "write the report again from results, without simulating",

@@ -34,12 +34,29 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.advise import Advice, advise
     from latentbandits.presentation.progress import Progress
 
-    described = problem.described(options)
     problem.ending(options.out, Advice.owner, *Advice.suffixes)
     progress = Progress("choosing, measuring, looking for flips;")
+    if str(options.problem or "").endswith(".npz"):
+        return fitted(options, progress)
+    described = problem.described(options)
     advice = advise(described, sweep=not options.no_flips, workers=options.workers, progress=progress)
     advice.save(options.out)
     print(advice.json() if options.json else terminal_text(advice, options.out))
+    return 0
+
+
+def fitted(options: argparse.Namespace, progress: Any) -> int:
+    """Advise on what `latentbandits diagnose` wrote."""
+    from latentbandits.logs.diagnosis import Diagnosis
+
+    sizes = {word: getattr(options, word) for word in ("horizon", "runs", "seed")}
+    parsed = {word: None if text is None else problem.parsed(word, text) for word, text in sizes.items()}
+    found = Diagnosis.load(options.problem)
+    advice = found.advise(
+        options.policies, sweep=not options.no_flips, workers=options.workers, progress=progress, **parsed
+    )
+    advice.save(options.out)
+    print(advice.json() if options.json else f"{advice.text()}\n\nNext: open {options.out}.")
     return 0
 
 

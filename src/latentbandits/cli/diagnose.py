@@ -1,0 +1,78 @@
+"""Say what a log of decisions shows: hidden regimes, or drift, the calendar, abrupt changes, noise; and what follows from it."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+ROLES = {
+    "arm": "the column of the arm",
+    "reward": "the column of the reward",
+    "time": "the column of the time: dates, seconds since 1970, or rounds",
+    "unit": "the column of the unit, if a round has several rows",
+    "propensity": "the column of the probability with which the arm was played",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("log", metavar="LOG", help="a log: .csv, .tsv, .parquet, .jsonl, or .dsjson of Vowpal Wabbit")
+    for role, text in ROLES.items():
+        parser.add_argument(f"--{role}", metavar="COLUMN", help=f"{text} (default: guessed by its name)")
+    parser.add_argument(
+        "--context",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of numbers that were known before the decision",
+    )
+    parser.add_argument(
+        "--policies", nargs="+", metavar="POLICY", help="what to compare on worlds that are as the log was"
+    )
+    parser.add_argument(
+        "--no-compare", action="store_true", help="do not compare policies, which takes most of the time"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the search (default: 0)")
+    parser.add_argument("--workers", type=int, metavar="N", help="threads (default: one per core)")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON instead of text")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("diagnosis.html"),
+        help="page to write (.html); the fit is written beside it as .npz (default: %(default)s)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Diagnose, print what was found, write the page and the fit."""
+    import dataclasses
+
+    from latentbandits.cli import problem
+    from latentbandits.logs.diagnose import diagnose
+    from latentbandits.logs.diagnosis import Diagnosis
+    from latentbandits.logs.log import Log
+    from latentbandits.presentation.progress import Progress
+
+    problem.ending(options.out, Diagnosis.owner, ".html")
+    columns: dict[str, Any] = {role: getattr(options, role) for role in ROLES}
+    log = Log.read(options.log, **columns, context=options.context)
+    with Progress("diagnosing;", unit="million steps") as progress:
+        found = diagnose(
+            log,
+            seed=options.seed,
+            workers=options.workers,
+            progress=lambda done, total: progress(done // 1_000_000, total),
+        )
+    if found.regimes and found.useful and not options.no_compare:
+        progress = Progress("comparing;")
+        comparison = found.compare(options.policies, workers=options.workers, progress=progress)
+        found = dataclasses.replace(found, comparison=comparison)
+    beside = options.out.with_suffix(".npz")
+    found.save(options.out)
+    found.save(beside)
+    print(found.json() if options.json else terminal_text(found, options.out, beside))
+    return 0
+
+
+def terminal_text(found: Any, page: Path, fit: Path) -> str:
+    """Return what the terminal shows."""
+    return "\n".join([found.text(), "", f"Next: open {page}; `latentbandits advise {fit}` says what to do."])

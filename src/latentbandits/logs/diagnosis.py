@@ -1,0 +1,382 @@
+"""What a log says: the verdict, the states, the timeline, and what follows from them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+
+from latentbandits.advice.compare import Comparison, compare
+from latentbandits.advice.problem import WorldProblem
+from latentbandits.advice.result import Result
+from latentbandits.compiled import fast
+from latentbandits.logs import chain, em, emissions
+from latentbandits.logs.covariates import Covariate
+from latentbandits.logs.explanations import REGIMES, Explanation
+from latentbandits.logs.log import Log
+from latentbandits.logs.model import BINARY, SHAPED, Model
+from latentbandits.logs.posterior import Samples, gain, interval
+from latentbandits.logs.series import Series
+from latentbandits.logs.verdict import Verdict, in_race
+from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
+from latentbandits.settings import Refusal
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from latentbandits.agent import Agent
+    from latentbandits.logs.advice import LogAdvice
+    from latentbandits.logs.value import Value
+
+OWNER = "diagnose"
+NEVER = 1.0  # expected rows below which a cell was never tried
+NEAR = 3.0  # noises between the two nearest states below which there may be more states
+CLOSE = 10.0  # nats by which one state less or more must be worse
+BESIDE = 5  # rows before and after a change that are compared
+PERIODS, CELLS = 16, 40_000_000  # samples of the very period, and numbers that they take at most
+RUNS = 64
+LONGEST = 10_000  # rounds that are simulated if nothing else is said
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis(Result):
+    """What a log says about hidden regimes.
+
+    Attributes
+    ----------
+    table : data frame
+        A row per state and arm: `state` (the most usual is 0), its `share` of time, its `dwell` in rounds with an interval of 95 %
+        (`dwell_low`, `dwell_high`), `arm`, its `mean` reward with `low` and `high`, and `tried`, the expected number of rows. Without
+        regimes a row per arm.
+    log : the log
+    explanations : all explanations, the best first
+    verdict : what they come to
+    fit : the chain of states in units of noise, None if none could be fitted; `model` is the same in the unit of rewards
+    samples : models that the log leaves open, in units of noise
+    series : the rows that were fitted, with calendar and context taken out
+    offsets : array (rows,), what was taken out
+    scores : number of states -> score
+    calendar : what the calendar explains, in words, and the share of the variance; None without dates
+    covariates : what every column of context explains
+    worlds : kind of explanation -> a world that is as the log was, by it
+    flags : what a reader should know
+    seed : of the search
+    comparison : policies on worlds that are as the log was, if they were compared along
+    """
+
+    log: Log
+    explanations: tuple[Explanation, ...]
+    verdict: Verdict
+    fit: Model | None
+    samples: Samples | None
+    series: Series
+    offsets: np.ndarray
+    scores: Mapping[int, float]
+    calendar: tuple[str, float] | None
+    covariates: tuple[Covariate, ...]
+    worlds: Mapping[str, FittedWorld]
+    flags: tuple[str, ...]
+    seed: int
+    comparison: Comparison | None = None
+    owner: ClassVar[str] = OWNER
+    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html", ".npz")
+
+    @property
+    def regimes(self) -> bool:
+        """Whether there are regimes, by a clear margin."""
+        return self.verdict.kind == REGIMES and self.fit is not None
+
+    @cached_property
+    def model(self) -> Model | None:
+        """The chain of states in the unit of rewards; None if none could be fitted."""
+        if self.fit is None:
+            return None
+        middle = (self.fit.shape[:, 0] * self.fit.shape[:, 1]).sum() if self.fit.family == SHAPED else 0.0
+        return self.fit._replace(means=(self.fit.means + middle) * self.series.noise)
+
+    @cached_property
+    def means_sampled(self) -> np.ndarray:
+        """Sampled means in the unit of rewards, an array (samples, states, arms)."""
+        assert self.samples is not None
+        assert self.model is not None
+        assert self.fit is not None
+        moved = self.model.means - self.fit.means * self.series.noise
+        return np.asarray(self.samples.means * self.series.noise + moved)
+
+    @property
+    def noise(self) -> np.ndarray:
+        """Standard deviation of a reward of every arm, in the unit of rewards."""
+        if self.fit is None:
+            around = self.series.values - self.series.centres[self.series.arms]
+            return np.asarray(self.series.noise * float(around.std()))
+        if self.fit.family == BINARY:
+            return np.asarray(np.sqrt(self.series.centres * (1 - self.series.centres)))
+        return np.asarray(self.series.noise * float((self.fit.noise * self.fit.shares).sum()))
+
+    @cached_property
+    def gain(self) -> tuple[float, float, float]:
+        """What following the states earns per round beyond the best single arm, with an interval of 95 %; zeros without a fit."""
+        if self.model is None or self.samples is None:
+            return 0.0, 0.0, 0.0
+        low, high = interval(gain(self.means_sampled, self.samples.shares))
+        return float(gain(self.model.means, self.model.shares)), float(low), float(high)
+
+    @property
+    def useful(self) -> bool:
+        """Whether the states change what to do: the interval of the gain does not touch 0."""
+        best = {int(arm) for arm in self.model.means.argmax(axis=1)} if self.model is not None else set()
+        return len(best) > 1 and self.gain[1] > 1e-3 * max(self.gain[0], 1e-300)
+
+    @property
+    def at_least(self) -> bool:
+        """Whether there may be more states than were counted: two are close, or one more is hardly worse."""
+        if self.fit is None:
+            return False
+        states = self.fit.states
+        one_more = self.scores.get(states + 1)
+        if one_more is not None and self.scores.get(states, 0.0) - one_more < CLOSE:
+            return True
+        spread = (
+            self.series.spreads if self.fit.family == BINARY else self.fit.noise.mean() * np.ones(self.series.width)
+        )
+        apart = [
+            float(np.sqrt((((self.fit.means[i] - self.fit.means[j]) / spread) ** 2).sum()))
+            for i in range(states)
+            for j in range(i)
+        ]
+        return min(apart) < NEAR
+
+    @property
+    def counted(self) -> str:
+        """The number of states in words."""
+        assert self.fit is not None
+        return f"{'at least ' if self.at_least else ''}{self.fit.states} states"
+
+    @property
+    def headline(self) -> str:
+        """The verdict in one line."""
+        if not self.regimes:
+            return f"{self.verdict.words} ({self.verdict.sure})"
+        do = "" if self.useful else ", but they do not change what to do"
+        return f"{self.verdict.words}: {self.counted}{do} ({self.verdict.sure})"
+
+    @cached_property
+    def states(self) -> np.ndarray:
+        """The probability of every state at every row, given all rewards: an array (rows, states); one column without regimes."""
+        if self.fit is None:
+            return np.ones((len(self.log), 1))
+        return em.expected(self.series, self.fit).states
+
+    @cached_property
+    def path(self) -> np.ndarray:
+        """The most probable path of states, an int array (rows,)."""
+        path = np.zeros(len(self.log), np.int64)
+        if self.fit is not None:
+            likely = emissions.likelihoods(self.series, self.fit)
+            fast(chain.follow)(likely, self.series.gaps, self.fit.leave, self.fit.enter, path)
+        return path
+
+    @cached_property
+    def changes(self) -> pd.DataFrame:
+        """A row per change of the most probable path: `row`, `time`, the states `before` and `after`, and how `probable` it is.
+
+        The last is the probability that the states a few rows before and a few rows after differ.
+        """
+        rows = np.flatnonzero(np.diff(self.path)) + 1
+        before, after = np.maximum(rows - BESIDE, 0), np.minimum(rows + BESIDE, len(self.path) - 1)
+        probable = 1 - (self.states[before] * self.states[after]).sum(axis=1)
+        made = {"row": rows, "before": self.path[rows - 1], "after": self.path[rows], "probable": probable}
+        if self.log.times is not None:
+            made["time"] = self.log.times[rows]
+        return pd.DataFrame(made)
+
+    @cached_property
+    def regret(self) -> tuple[float, float, float]:
+        """What the old rule lost against the best arm of every state, in all, with an interval of 95 %."""
+        if self.model is None:
+            return 0.0, 0.0, 0.0
+        counts = np.zeros_like(self.model.means)
+        for arm in range(counts.shape[1]):
+            counts[:, arm] = self.states[self.log.played == arm].sum(axis=0)
+
+        def lost(means: np.ndarray) -> np.ndarray:
+            return np.asarray((counts * (means.max(axis=-1, keepdims=True) - means)).sum(axis=(-2, -1)))
+
+        low, high = interval(lost(self.means_sampled))
+        return float(lost(self.model.means)), float(low), float(high)
+
+    @property
+    def race(self) -> list[Explanation]:
+        """The explanations that are not out yet, the best first."""
+        return in_race(self.explanations, self.verdict)
+
+    def problem(self, kind: str | None = None, **sizes: Any) -> Any:
+        """Return the log as a problem for `compare` and `advise`.
+
+        Parameters
+        ----------
+        kind : str, optional
+            By which explanation, a key of `worlds`; the best one if not given.
+        **sizes
+            `horizon`, `runs` and so on, as in a `Problem`; as many rounds as the log has, at most 10,000, if not given.
+        """
+        from latentbandits.logs.problem import FittedProblem
+
+        kind = kind if kind is not None else next((one.kind for one in self.race if one.kind in self.worlds), "nothing")
+        if kind not in self.worlds:
+            raise Refusal(OWNER, "kind", kind, f"one of {', '.join(self.worlds)}")
+        horizon = int(min(max(self.series.gaps.sum(), 100), LONGEST))
+        given = {word: value for word, value in sizes.items() if value is not None}
+        return FittedProblem(self.worlds[kind], kind=kind, horizon=horizon).replace(**given)
+
+    def compare(
+        self,
+        policies: Iterable[Any] | Mapping[str, Any] | None = None,
+        *,
+        period: bool = False,
+        kind: str | None = None,
+        horizon: int | None = None,
+        runs: int = RUNS,
+        seed: int = 0,
+        workers: int | None = None,
+        progress: Any = None,
+    ) -> Comparison:
+        """Return what policies would earn on worlds that are as the log was: each run is another model that the log leaves open.
+
+        Parameters
+        ----------
+        policies : iterable or mapping, optional
+            As for `latentbandits.compare`.
+        period : bool
+            Play this very period: a path of states sampled given all rewards of the log, which are kept.
+        kind : str, optional
+            By which explanation; the best one if not given.
+        horizon, runs, seed, workers, progress
+            As for `latentbandits.compare`; as many rounds as the log has, at most 10,000, if not given.
+        """
+        if period:
+            world = self.same_period()
+            problem = WorldProblem(world, horizon=min(horizon or world.rounds, world.rounds), runs=runs, seed=seed)
+        else:
+            problem = self.problem(kind, horizon=horizon, runs=runs, seed=seed)
+        return compare(problem, policies, workers=workers, progress=progress)
+
+    def advise(
+        self,
+        policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
+        *,
+        horizon: int | None = None,
+        runs: int | None = None,
+        seed: int | None = None,
+        sweep: bool = True,
+        workers: int | None = None,
+        progress: Any = None,
+    ) -> "LogAdvice":
+        """Return which policy to go on with: by the verdict, or by each explanation that is still in the race.
+
+        Every world is a model that the log leaves open. Flips say which factor on dwell, noise or the gaps between arms would change the
+        advice.
+
+        Parameters
+        ----------
+        policies, horizon, runs, seed, sweep, workers, progress
+            As for `latentbandits.advise`; 64 worlds if nothing else is said.
+        """
+        from latentbandits.logs.advice import log_advice
+
+        sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
+        return log_advice(self, policies, sizes, sweep=sweep, workers=workers, progress=progress)
+
+    def same_period(self) -> SamePeriod:
+        """Return the world of this very period."""
+        world = self.worlds.get(REGIMES)
+        if self.fit is None or self.samples is None or not isinstance(world, FittedRegimes):
+            raise Refusal(OWNER, "period", True, "left out where no states could be fitted")
+        if self.log.units is not None:
+            raise Refusal(OWNER, "period", True, "left out where a round has several rows")
+        count = max(1, min(PERIODS, CELLS // self.states.size))
+        filtered = []
+        for sample in range(count):
+            model = self.fit._replace(
+                means=self.samples.means[sample],
+                leave=self.samples.leave[sample],
+                enter=self.samples.enter[sample],
+                noise=self.samples.noise[sample],
+            )
+            filtered.append(em.expected(self.series, model, back=False).states)
+        kept = (self.log.rewards - self.offsets) if not self.series.binary else self.log.rewards
+        return SamePeriod(world, np.stack(filtered), self.series.gaps, self.log.played, kept)
+
+    def value(self, rule: Any) -> "Value":
+        """Return what a fixed rule would have earned per round, by importance weighting; see `latentbandits.logs.value`."""
+        from latentbandits.logs.value import value
+
+        return value(self.log, rule)
+
+    def agent(self, policy: Any, arms: Sequence[Any] | None = None, **options: Any) -> "Agent":
+        """Return an agent that has been fed the log; see `Agent.feed`.
+
+        Parameters
+        ----------
+        policy : Policy or str
+            As for `Agent`.
+        arms : list of names, optional
+            The arms to go on with; those of the log if not given. Others of the log are retired, new ones are fresh.
+        **options
+            As for `Agent`.
+        """
+        from latentbandits.agent import Agent
+
+        made = Agent(policy, arms=list(self.log.arms), **options)
+        made.feed(self.log)
+        if arms is not None:
+            for name in arms:
+                if name not in made.arms:
+                    made.add(name)
+            for name in made.arms:
+                if name not in arms:
+                    made.retire(name)
+        return made
+
+    def figure(self) -> "Figure":
+        """Return the timeline as a figure."""
+        from latentbandits.logs.figures import timeline
+
+        return timeline(self)
+
+    def text(self) -> str:
+        """Return the diagnosis as a terminal shows it."""
+        from latentbandits.logs.text import diagnosis_text
+
+        return diagnosis_text(self)
+
+    def page(self) -> str:
+        """Return the diagnosis as one HTML page that needs no other file."""
+        from latentbandits.logs.page import page
+
+        return page(self)
+
+    def content(self, suffix: str) -> bytes:
+        """Return the content of a file with one of the suffixes."""
+        if suffix == ".npz":
+            from latentbandits.logs.store import packed
+
+            return packed(self)
+        return self.page().encode() if suffix == ".html" else super().content(suffix)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the diagnosis that was saved as an .npz file."""
+        from latentbandits.logs.store import loaded
+
+        made: Self = loaded(cls, Path(path))
+        return made
+
+    def values(self) -> dict[str, Any]:
+        """Return everything but single rows as plain values."""
+        from latentbandits.logs.plain import values
+
+        return values(self)

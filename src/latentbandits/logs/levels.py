@@ -1,0 +1,202 @@
+"""Levels that wander: an explanation of a log without regimes. One level for all arms is autocorrelated noise; one for every arm, drift.
+
+A level is an Ornstein-Uhlenbeck process: after g rounds a share phi^g of it is left. With noise on top it is a random walk that comes
+back, at any speed; without noise it is an exact AR(1) process. The arms' means are fitted jointly (generalised least squares by the
+innovations of a Kalman filter), so that the likelihood is the best one for the speed and the size of the level.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from latentbandits.compiled import fast
+from latentbandits.logs.em import constant, normal_likelihood
+from latentbandits.logs.series import Series
+
+# Where the search begins: rounds after which a level has changed, and its variance in units of the noise's
+TIMES, SIZES = (
+    (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5),
+    (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5),
+)
+BEGINNINGS, EVALUATIONS = 3, 80
+PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
+
+
+def filtered(
+    columns: np.ndarray,
+    values: np.ndarray,
+    gaps: np.ndarray,
+    which: np.ndarray,
+    keep: float,
+    size: float,
+    levels: np.ndarray,
+    products: np.ndarray,
+) -> float:
+    """Filter levels: add up products of the innovations of all columns and of the values; return the log-determinant.
+
+    `which` is the number of every row's level: 0 for one level of all arms, the arm for a level of every arm. `levels` (levels, columns
+    and values) is work space, as `products` is, all zeros.
+    """
+    rows, count = columns.shape
+    news = np.zeros(count + 1)
+    variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
+    now, total = 0.0, 0.0
+    for t in range(rows):
+        own = which[t]
+        now += gaps[t]
+        left = 1.0
+        if last[own] >= 0.0 and now > last[own]:
+            left = keep if now - last[own] == 1.0 else keep ** (now - last[own])
+            variance[own] = left * left * variance[own] + size * (1.0 - left * left)
+        last[own] = now
+        spread = variance[own] + 1.0
+        gain, weight = variance[own] / spread, 1.0 / spread
+        for c in range(count + 1):
+            levels[own, c] *= left
+            news[c] = (columns[t, c] if c < count else values[t]) - levels[own, c]
+            levels[own, c] += gain * news[c]
+        for c in range(count + 1):
+            if news[c] != 0.0:
+                scaled = news[c] * weight
+                for d in range(c + 1):
+                    products[c, d] += scaled * news[d]
+        variance[own] = variance[own] * weight
+        total += np.log(spread)
+    return total
+
+
+def separate(
+    arms: np.ndarray, values: np.ndarray, gaps: np.ndarray, keep: float, size: float, products: np.ndarray
+) -> float:
+    """Filter a level of every arm: add up products of the innovations of a constant and of the values; return the log-determinant."""
+    count = len(products)
+    levels, variance, last = np.zeros((count, 2)), np.full(count, size), np.full(count, -1.0)
+    now, total = 0.0, 0.0
+    for t in range(len(values)):
+        arm = arms[t]
+        now += gaps[t]
+        if last[arm] >= 0.0:
+            left = keep ** (now - last[arm])
+            levels[arm, 0] *= left
+            levels[arm, 1] *= left
+            variance[arm] = left * left * variance[arm] + size * (1.0 - left * left)
+        last[arm] = now
+        spread = variance[arm] + 1.0
+        gain = variance[arm] / spread
+        one, value = 1.0 - levels[arm, 0], values[t] - levels[arm, 1]
+        levels[arm, 0] += gain * one
+        levels[arm, 1] += gain * value
+        products[arm, 0] += one * one / spread
+        products[arm, 1] += one * value / spread
+        products[arm, 2] += value * value / spread
+        variance[arm] /= spread
+        total += np.log(spread)
+    return total
+
+
+class Wandering(NamedTuple):
+    """A level that was fitted.
+
+    Attributes
+    ----------
+    gain : log-likelihood beyond that of a log in which nothing changes
+    numbers : how many numbers were fitted beyond the arms' means and the noise
+    time : rounds after which the level has changed
+    size : its standard deviation in units of the noise
+    """
+
+    gain: float
+    numbers: int
+    time: float
+    size: float
+
+
+def dummies(series: Series) -> np.ndarray:
+    """Return a column per arm, 1 where it was played."""
+    return np.asarray(np.eye(series.width)[series.arms])
+
+
+def common_level(series: Series) -> Wandering:
+    """Return the best level that all arms share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.logs.levels import common_level
+    >>> from latentbandits.logs.series import Series
+    >>> random = np.random.default_rng(0)
+    >>> noise = np.zeros(2000)
+    >>> for t in range(1, 2000):
+    ...     noise[t] = 0.9 * noise[t - 1] + random.normal()
+    >>> series = Series(random.integers(2, size=2000), noise, np.ones(2000), np.ones(2), False)
+    >>> found = common_level(series)
+    >>> round(float(np.exp(-1 / found.time)), 1), bool(found.gain > 1000)
+    (0.9, True)
+    """
+    design, which = dummies(series), np.zeros(series.rows, np.int64)
+
+    def likelihood(time: float, size: float) -> float:
+        return joint_likelihood(series, design, which, time, size)
+
+    return _best(series, likelihood)
+
+
+def joint_likelihood(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> float:
+    """Return the log-likelihood of a level, or of one for every arm (`which`), with all columns of a design fitted along."""
+    wide = design.shape[1]
+    levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
+    args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
+    determinant = fast(filtered)(*args)
+    whole = np.tril(products) + np.tril(products, -1).T
+    cross = whole[:wide, wide]
+    squares = whole[wide, wide] - cross @ np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
+    return normal_likelihood(series.rows, float(squares)) - 0.5 * float(determinant)
+
+
+def with_columns(series: Series, level: Wandering, columns: np.ndarray, own: bool) -> Wandering:
+    """Return a level with columns that are fitted jointly with it, at its speed and size: what both could explain is not lost."""
+    design = np.hstack([dummies(series), columns])
+    which = series.arms if own else np.zeros(series.rows, np.int64)
+    found = joint_likelihood(series, design, which, level.time, level.size**2) - normal_constant(series)
+    return level._replace(gain=found, numbers=level.numbers + columns.shape[1])
+
+
+def own_levels(series: Series) -> Wandering:
+    """Return the best levels of all arms, each its own path, with one speed and one size."""
+
+    def likelihood(time: float, size: float) -> float:
+        products = np.zeros((series.width, 3))
+        keep = float(np.exp(-1 / time))
+        determinant = fast(separate)(series.arms, series.values, series.gaps, keep, size, products)
+        ones, cross, squares = products.T
+        rest = squares - np.where(ones > 0, cross * cross / np.maximum(ones, 1e-300), 0.0)
+        return normal_likelihood(series.rows, float(rest.sum())) - 0.5 * float(determinant)
+
+    return _best(series, likelihood)
+
+
+def _best(series: Series, likelihood: Callable[[float, float], float]) -> Wandering:
+    """Return the best speed and size of a level: a grid, then the best of it to the end."""
+
+    def loss(point: np.ndarray) -> float:
+        time, size = np.exp(np.clip(point, (-2.0, -12.0), (16.0, 14.0)))
+        return -likelihood(float(time), float(size))
+
+    grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
+    begun = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
+    options = {"maxfev": EVALUATIONS, "fatol": 0.05, "xatol": 0.01}
+    search: Any = minimize
+    ends = [search(loss, np.array(point), method="Nelder-Mead", options=options) for point in begun]
+    best = min(ends, key=lambda end: float(end.fun))
+    time, size = np.exp(np.clip(best.x, (-2.0, -12.0), (16.0, 14.0)))
+    usual = normal_constant(series)
+    return Wandering(-float(best.fun) - usual, 1 if size > PURE else 2, float(time), float(np.sqrt(size)))
+
+
+def normal_constant(series: Series) -> float:
+    """Return the log-likelihood if nothing changes, of normal rewards even where they are 0 and 1."""
+    if not series.binary:
+        return constant(series)
+    return normal_likelihood(series.rows, float(((series.values - series.centres[series.arms]) ** 2).sum()))

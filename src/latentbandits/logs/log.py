@@ -1,0 +1,228 @@
+"""A log of decisions: what was played, what it paid, and, as far as it is known, when, to whom and with which probability."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from latentbandits.logs.columns import Bad, Faults, chosen, moments, names, numbers
+from latentbandits.logs.formats import OWNER, table
+from latentbandits.presentation.numbers import counted
+from latentbandits.settings import Refusal
+
+# A pause this many times as long as usual is a gap: as many rounds have gone by as fit into it
+PAUSE = 50.0
+MOST_BAD = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Log:
+    """Decisions in order of time, one row each.
+
+    `Log.read` makes one from a file or a frame.
+
+    Attributes
+    ----------
+    arms : the names of the arms
+    played : int array (rows,), the arm of every row, a position in `arms`
+    rewards : array (rows,)
+    times : array (rows,) of datetime64, or of numbers such as rounds; None if there are none
+    units : array (rows,), to whom; rows with one time are then one round. None if every row is a round of its own
+    propensities : array (rows,), the probability with which the arm was played; None if unknown
+    context : name -> array (rows,), numbers that were known before the decision
+    gaps : array (rows,), rounds since the row before, 0 within a round
+    columns : role -> column, as it was read
+    guessed : the roles whose column was guessed
+    bad : the rows that were left out, by reason, with lines
+    sorted : whether the rows were in order of time
+    source : where it comes from
+    """
+
+    arms: tuple[Any, ...]
+    played: np.ndarray
+    rewards: np.ndarray
+    times: np.ndarray | None = None
+    units: np.ndarray | None = None
+    propensities: np.ndarray | None = None
+    context: Mapping[str, np.ndarray] = field(default_factory=dict)
+    gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    columns: Mapping[str, str] = field(default_factory=dict)
+    guessed: tuple[str, ...] = ()
+    bad: tuple[Bad, ...] = ()
+    sorted: bool = True
+    source: str = ""
+
+    @classmethod
+    def read(
+        cls,
+        source: Any,
+        *,
+        arm: str | None = None,
+        reward: str | None = None,
+        time: str | None = None,
+        unit: str | None = None,
+        propensity: str | None = None,
+        context: Sequence[str] = (),
+    ) -> Self:
+        """Return the log in a file, a frame or a mapping.
+
+        Parameters
+        ----------
+        source : path, data frame or mapping
+            A CSV or TSV file with a line of names, a Parquet file, JSON lines (plain rows, Vowpal Wabbit's dsjson, or decisions of an
+            agent with an ``event`` each), a frame of pandas, polars or Arrow, or the feedback of Open Bandit Pipeline.
+        arm, reward, time, unit, propensity : str, optional
+            The columns; guessed by their names if not given (`guessed` says which). `time` is a date, a number of seconds since 1970, or
+            the number of the round. With `unit`, rows that have one time are one round.
+        context : sequence of str
+            Columns of numbers that were known before the decision.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import latentbandits as lb
+        >>> days = ["2026-01-01", "2026-01-02", "2026-01-03", ""]
+        >>> frame = pd.DataFrame({"banner": ["a", "b", "a", None], "click": [0, 1, 1, 0], "at": days})
+        >>> log = lb.Log.read(frame, arm="banner")
+        >>> log
+        <Log: 3 rows, 2 arms, 1 row left out>
+        >>> log.guessed, log.bad
+        (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
+        """
+        found = table(source)
+        if isinstance(context, str):
+            raise Refusal(OWNER, "context", context, "a list of columns")
+        given = {"arm": arm, "reward": reward, "time": time, "unit": unit, "propensity": propensity}
+        columns, guessed = chosen(found, given)
+        for name in context:
+            if name not in found.columns or name in columns.values():
+                raise Refusal(
+                    OWNER, "context", name, f"one of the columns {', '.join(found.columns)} that nothing else uses"
+                )
+        if "unit" in columns and "time" not in columns:
+            raise Refusal(OWNER, "unit", columns["unit"], "given with a time: rows of one time are one round")
+        faults = Faults(found)
+        cells = {role: found.columns[column] for role, column in columns.items()}
+        played, called = names(cells["arm"], faults)
+        rewards = numbers(cells["reward"], "reward", faults)
+        times = moments(cells["time"], faults) if "time" in cells else None
+        chances = numbers(cells["propensity"], "propensity", faults) if "propensity" in cells else None
+        if chances is not None:
+            with np.errstate(invalid="ignore"):
+                faults.add(~((chances > 0) & (chances <= 1)), "a propensity that is not above 0 and at most 1")
+        seen = {name: numbers(found.columns[name], name, faults) for name in context}
+        units = pd.factorize(pd.Series(cells["unit"]))[0] if "unit" in cells else None
+        rows = np.flatnonzero(~faults.bad)
+        refused = len(found.refused)
+        if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + refused):
+            reasons = "; ".join(shown(bad) for bad in faults.summary()) or "it has no rows"
+            raise Refusal(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
+        ordered = True
+        if times is not None:
+            ordered = (
+                bool((np.diff(times[rows]) >= np.zeros(1, np.diff(times[:2]).dtype)[0]).all())
+                if len(times) > 1
+                else True
+            )
+            if not ordered:
+                rows = rows[np.argsort(times[rows], kind="stable")]
+        used = np.bincount(played[rows], minlength=len(called)) > 0
+        place = np.cumsum(used) - 1
+        kept = {
+            "times": None if times is None else times[rows],
+            "units": None if units is None else units[rows],
+            "propensities": None if chances is None else chances[rows],
+        }
+        return cls(
+            tuple(name for name, kept_arm in zip(called, used, strict=True) if kept_arm),
+            place[played[rows]],
+            rewards[rows],
+            **kept,
+            context={name: cells[rows] for name, cells in seen.items()},
+            gaps=gaps_of(kept["times"], kept["units"], len(rows)),
+            columns=columns,
+            guessed=guessed,
+            bad=faults.summary(),
+            sorted=ordered,
+            source=found.source,
+        )
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def __repr__(self) -> str:
+        left_out = f", {counted(self.left_out, 'row')} left out" if self.left_out else ""
+        return f"<Log: {counted(len(self), 'row')}, {counted(len(self.arms), 'arm')}{left_out}>"
+
+    @property
+    def left_out(self) -> int:
+        """Number of rows that could not be used."""
+        return sum(bad.rows for bad in self.bad)
+
+    @property
+    def dated(self) -> bool:
+        """Whether the times are dates."""
+        return self.times is not None and self.times.dtype.kind == "M"
+
+    @cached_property
+    def rounds(self) -> np.ndarray:
+        """The number of every row's round, from 0, as models count them: gaps included."""
+        return np.asarray(np.cumsum(self.gaps) - self.gaps[0])
+
+    def above(self, value: float) -> Self:
+        """Return the same log with a reward of 1 where it is above a value, and 0 elsewhere."""
+        return dataclasses.replace(self, rewards=(self.rewards > value).astype(float))
+
+    def text(self) -> str:
+        """Return what was read, in a few lines: columns, and rows that were left out."""
+        roles = [
+            f"{role} = {column}{' (guessed)' if role in self.guessed else ''}" for role, column in self.columns.items()
+        ]
+        named = f"; columns: {', '.join(roles)}" if roles else ""
+        lines = [f"{counted(len(self), 'row')} of {counted(len(self.arms), 'arm')}{named}."]
+        if self.bad:
+            lines.append(f"{counted(self.left_out, 'row')} left out: {'; '.join(map(shown, self.bad))}.")
+        if not self.sorted:
+            lines.append("The rows were not in order of time; they are now.")
+        return "\n".join(lines)
+
+
+def shown(bad: Bad) -> str:
+    """Return rows that were left out for one reason, in words."""
+    lines = ", ".join(f"{line:,}" for line in bad.lines)
+    more = ", ..." if bad.rows > len(bad.lines) else ""
+    return f"{bad.reason} ({bad.rows:,}; line{'s' if bad.rows > 1 else ''} {lines}{more})"
+
+
+def gaps_of(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:
+    """Return the rounds since the row before: 0 for rows of one round, several after a pause.
+
+    Rows are rounds, unless times are whole numbers (of rounds) or there are units. After a pause of more than 50 usual steps the rounds
+    that fit into it have gone by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.logs.log import gaps_of
+    >>> gaps_of(np.array([0.0, 1.0, 1.0, 2.0, 9.0]), None, 5).tolist()
+    [1.0, 1.0, 0.0, 1.0, 7.0]
+    """
+    gaps = np.ones(rows)
+    if times is None or rows < 2:
+        return gaps
+    dated = times.dtype.kind == "M"
+    steps = np.diff(times) / np.timedelta64(1, "us") if dated else np.diff(times)
+    if not dated and (times % 1 == 0).all():
+        gaps[1:] = steps
+        return gaps
+    if units is not None:
+        gaps[1:] = steps > 0
+    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
+    if usual > 0:
+        paused = steps > PAUSE * usual
+        gaps[1:][paused] = np.round(steps[paused] / usual)
+    return gaps

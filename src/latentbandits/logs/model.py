@@ -1,0 +1,70 @@
+"""A fitted chain of hidden states, as plain numbers."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from latentbandits.logs import chain
+
+# How rewards are spread around the means: normal with one noise; of 0 and 1; a mixture of bells; normal with noise of every state;
+# the same with means that are the same in all states, so that only the loudness changes
+NORMAL, BINARY, SHAPED, LOUD, LEVEL = "normal", "binary", "shaped", "loud", "level"
+
+
+class Model(NamedTuple):
+    """A chain of hidden states and what they pay, in the units of a series.
+
+    Attributes
+    ----------
+    family : how rewards are spread
+    means : array (states, arms)
+    leave, enter : arrays (states,), see `latentbandits.logs.chain`
+    noise : array (states,)
+    shape : array (bells, 3) of weights, centres and widths; empty for other families
+    tried : array (states, arms), expected rows
+    likelihood : log-likelihood of all rows
+    objective : the same with the logarithm of all priors
+    """
+
+    family: str
+    means: np.ndarray
+    leave: np.ndarray
+    enter: np.ndarray
+    noise: np.ndarray
+    shape: np.ndarray
+    tried: np.ndarray
+    likelihood: float = -np.inf
+    objective: float = -np.inf
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self.leave)
+
+    @property
+    def dwell(self) -> np.ndarray:
+        """Rounds that every state lasts, on average."""
+        return chain.dwell(self.leave, self.enter)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of time of every state."""
+        return chain.shares(self.leave, self.enter)
+
+    @property
+    def parameters(self) -> int:
+        """Number of numbers that were fitted to rows: cells that the log never tried are not counted."""
+        cells = self.means.shape[1] if self.family == LEVEL else int((self.tried >= 1).sum())
+        noises = {NORMAL: 1, BINARY: 0, SHAPED: 3 * len(self.shape) - 2, LOUD: self.states, LEVEL: self.states}
+        return cells + 2 * self.states - 1 + noises[self.family]
+
+    def ordered(self) -> "Model":
+        """Return the same model with the most usual state first."""
+        order = np.argsort(-self.shares, kind="stable")
+        return self._replace(
+            means=self.means[order],
+            leave=self.leave[order],
+            enter=self.enter[order],
+            noise=self.noise[order],
+            tried=self.tried[order],
+        )

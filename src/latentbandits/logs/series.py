@@ -1,0 +1,154 @@
+"""A log as numbers that a model can be fitted to: arms, rewards in units of noise, and the rounds between rows."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.ndimage import median_filter
+
+# The median of |x - y| of two standard normal numbers
+MEDIAN_DIFFERENCE = 0.9539
+FEWEST_PAIRS = 20
+# A clipped reward is no further than this many times the noise from the median of those of its arm around it
+CLIPPED, AROUND = 4.0, 15
+
+
+class Series(NamedTuple):
+    """The rows of a log, in order of time.
+
+    Attributes
+    ----------
+    arms : int array (rows,)
+    values : array (rows,), rewards, divided by the noise of their arm unless they are 0 and 1
+    gaps : array (rows,), rounds since the row before: 0 for rows of one round, 1 for the next one
+    noise : array (arms,), what the rewards of every arm were divided by
+    binary : whether rewards are 0 and 1
+    odds : array (rows,), what is added to the log-odds of rewards of 0 and 1; empty for nothing
+    """
+
+    arms: np.ndarray
+    values: np.ndarray
+    gaps: np.ndarray
+    noise: np.ndarray
+    binary: bool
+    odds: np.ndarray = np.zeros(0)
+
+    @classmethod
+    def of(cls, arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> Self:
+        """Return the series of a log.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from latentbandits.logs.series import Series
+        >>> random = np.random.default_rng(0)
+        >>> arms = random.integers(2, size=5000)
+        >>> series = Series.of(arms, random.normal(size=5000) * np.array([1.0, 5.0])[arms], np.ones(5000), 2)
+        >>> series.noise.round(1).tolist(), round(float(series.values.std()), 1)
+        ([1.0, 5.0], 1.0)
+        """
+        binary = bool(np.isin(rewards, (0.0, 1.0)).all())
+        noise = np.ones(count) if binary else arm_noise(arms, rewards, gaps, count)
+        return cls(arms.astype(np.int64), rewards / noise[arms], gaps.astype(np.float64), noise, binary)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    @property
+    def width(self) -> int:
+        """Number of arms."""
+        return len(self.noise)
+
+    @property
+    def tried(self) -> np.ndarray:
+        """Number of rows of every arm."""
+        return np.bincount(self.arms, minlength=self.width).astype(float)
+
+    @property
+    def centres(self) -> np.ndarray:
+        """Mean of every arm, without what is added to its log-odds; that of all rows for an arm without any."""
+        if len(self.odds):
+            return self._centred()
+        tried = self.tried
+        sums = np.bincount(self.arms, self.values, minlength=self.width)
+        return np.asarray(np.where(tried > 0, sums / np.maximum(tried, 1), self.values.mean()))
+
+    def _centred(self) -> np.ndarray:
+        """Return the mean of every arm where nothing is added to its log-odds, by Newton's method."""
+        plain = np.clip(self._replace(odds=np.zeros(0)).centres, 1e-4, 1 - 1e-4)
+        found = np.log(plain / (1 - plain))
+        for _ in range(8):
+            share = 1 / (1 + np.exp(-(found[self.arms] + self.odds)))
+            slope = np.bincount(self.arms, self.values - share, minlength=self.width)
+            curve = np.bincount(self.arms, share * (1 - share), minlength=self.width)
+            found = found + np.clip(slope / np.maximum(curve, 1e-9), -1, 1)
+        return np.asarray(1 / (1 + np.exp(-found)))
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The mean of every row if nothing changes but what is added to its log-odds; of rewards of 0 and 1."""
+        share: np.ndarray = np.clip(self.centres, 1e-12, 1 - 1e-12)[self.arms]
+        if not len(self.odds):
+            return share
+        return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share)) + self.odds))))
+
+    @property
+    def spreads(self) -> np.ndarray:
+        """Standard deviation of every arm; that of all rows around their arms' means for an arm with too few."""
+        around = (self.values - self.centres[self.arms]) ** 2
+        tried = self.tried
+        own = np.bincount(self.arms, around, minlength=self.width) / np.maximum(tried, 1)
+        return np.asarray(np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12))
+
+    def standard(self) -> Self:
+        """Return the same rows for models of normal rewards: those of 0 and 1 around their arm's mean, in units of its deviation."""
+        if not self.binary:
+            return self
+        shares = self.shares
+        deviations = np.sqrt(np.maximum(self.centres * (1 - self.centres), 1e-6))
+        values = (self.values - shares) / np.sqrt(np.maximum(shares * (1 - shares), 1e-6))
+        return self._replace(values=values, noise=deviations, binary=False, odds=np.zeros(0))
+
+    def clipped(self) -> Self:
+        """Return the same rows without outliers: each is moved to some noise from the median of the rewards of its arm around it."""
+        values = self.values.copy()
+        for arm in range(self.width):
+            rows = np.flatnonzero(self.arms == arm)
+            if len(rows) > 2 * AROUND:
+                own = values[rows]
+                middle = median_filter(own, 2 * AROUND + 1, mode="nearest")
+                noise = max(float(np.median(np.abs(np.diff(own)))) / MEDIAN_DIFFERENCE, 0.5 * float(own.std()))
+                values[rows] = np.clip(own, middle - CLIPPED * noise, middle + CLIPPED * noise)
+        return self._replace(values=values)
+
+    def part(self, rows: slice) -> Self:
+        """Return some rows."""
+        return self._replace(
+            arms=self.arms[rows],
+            values=self.values[rows],
+            gaps=self.gaps[rows],
+            odds=self.odds[rows] if len(self.odds) else self.odds,
+        )
+
+    def without(self, offsets: np.ndarray) -> Self:
+        """Return the same rows with something taken out of the values."""
+        return self._replace(values=self.values - offsets)
+
+
+def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> np.ndarray:
+    """Return the noise of every arm: the median size of the difference of two rewards of one arm in successive rounds, as a deviation.
+
+    Pairs that are further apart would take changes of the mean for noise, differently for arms that are played more or less often. An arm
+    with too few pairs in successive rounds has the noise of all pairs that follow each other; one whose rewards hardly differ, theirs.
+    """
+    noise = np.empty(count)
+    for arm in range(count):
+        rows = np.flatnonzero(arms == arm)
+        steps = np.diff(rewards[rows])
+        next_row = (np.diff(rows) == 1) & (gaps[rows[1:]] <= 1) if len(rows) > 1 else np.zeros(0, bool)
+        pairs = steps[next_row] if next_row.sum() >= FEWEST_PAIRS else steps
+        found = float(np.median(np.abs(pairs))) / MEDIAN_DIFFERENCE if len(pairs) else 0.0
+        noise[arm] = found if found > 0 else float(np.std(rewards[rows])) if len(rows) else 0.0
+    usual = float(np.median(noise[noise > 0])) if (noise > 0).any() else 1.0
+    return np.where(noise > 1e-9 * usual, noise, usual)

@@ -1,0 +1,245 @@
+"""Worlds that are as a log was, by each explanation: regimes, drift, changes, or nothing that changes.
+
+Every draw is another model that the log leaves open, so what varies from draw to draw is what is not known. Dwell, noise and the gaps
+between the arms can be scaled, to see what would follow if they were otherwise.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from latentbandits.compiled import fast
+from latentbandits.logs import chain
+from latentbandits.protocols import Realisation, Truth
+from latentbandits.random import Purpose, stream
+from latentbandits.worlds.hidden_markov import walk
+
+ALIKE = 1.25  # the noise of arms that differ by no more is one noise, for the limit
+BINARY, NORMAL = "bernoulli", "gaussian"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedWorld:
+    """What all fitted worlds have in common: rewards around means.
+
+    Attributes
+    ----------
+    noise : array (arms,), standard deviation of a reward of every arm
+    rewards : "gaussian" or "bernoulli"
+    shape : array (bells, 3), see `latentbandits.logs.model.Model`; empty for normal noise
+    scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
+    """
+
+    noise: np.ndarray
+    rewards: str
+    shape: np.ndarray
+    scale_dwell: float = 1.0
+    scale_noise: float = 1.0
+    scale_gaps: float = 1.0
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return len(self.noise)
+
+    def scaled(self, **scales: Any) -> Self:
+        """Return the same world with other scales."""
+        return dataclasses.replace(self, **scales)
+
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return states (rounds,), means (rounds, arms) and what an oracle is given, None if nothing."""
+        raise NotImplementedError
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        states, means, known = self.path(horizon, seed, draw, repeat)
+        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
+        if self.rewards == BINARY:
+            chance = random.random((horizon, units))[:, :, None]
+            rewards = (chance < np.clip(means, 0.0, 1.0)[:, None, :]).astype(float)
+        else:
+            noise = self.scale_noise * self.noise
+            rewards = means[:, None, :] + noise * self.errors(random, (seed, draw, repeat), horizon, units)[:, :, None]
+        truth = None
+        if known is not None and len(self.shape) == 0 and self.noise.max() <= ALIKE * self.noise.min():
+            deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
+            transition, matrix, start = known
+            truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
+        return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
+
+    def errors(self, random: np.random.Generator, names: tuple[int, int, int], horizon: int, units: int) -> np.ndarray:
+        """Return noise with mean 0 and variance 1, an array (rounds, units), the same for all arms of a round."""
+        plain = random.standard_normal((horizon, units))
+        if len(self.shape) == 0:
+            return np.asarray(plain)
+        weight, middle, width = self.shape.T
+        seed, draw, repeat = names
+        shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random((horizon, units))
+        bell = np.searchsorted(np.cumsum(weight)[:-1], shares)
+        mean = (weight * middle).sum()
+        spread = np.sqrt((weight * (width**2 + middle**2)).sum() - mean**2)
+        return np.asarray((middle[bell] + width[bell] * plain - mean) / spread)
+
+
+def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
+    """Return means whose distances from the average of their state are multiplied by a factor."""
+    if factor == 1.0:
+        return means
+    centre = means.mean(axis=-1, keepdims=True)
+    made = centre + factor * (means - centre)
+    return np.asarray(np.clip(made, 1e-6, 1 - 1e-6) if rewards == BINARY else made)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedRegimes(FittedWorld):
+    """Regimes: a chain of hidden states. Without states that differ, a world in which nothing changes.
+
+    Attributes
+    ----------
+    means : array (samples, states, arms)
+    leave, enter : arrays (samples, states)
+    """
+
+    means: np.ndarray = dataclasses.field(kw_only=True)
+    leave: np.ndarray = dataclasses.field(kw_only=True)
+    enter: np.ndarray = dataclasses.field(kw_only=True)
+
+    def __repr__(self) -> str:
+        samples, states, arms = self.means.shape
+        return f"<FittedRegimes: {states} states, {arms} arms, {samples} samples>"
+
+    def chosen(self, seed: int, draw: int) -> int:
+        """Return the number of the sample that a draw is."""
+        return int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
+
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return states, means and the chain."""
+        sample = self.chosen(seed, draw)
+        matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
+        leave = np.minimum(self.leave[sample] / self.scale_dwell, 0.9)
+        transition = chain.transition(leave, self.enter[sample])
+        start = chain.shares(leave, self.enter[sample])
+        states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
+        fast(walk)(transition, start, matrix, 0.0, stream(seed, Purpose.PATH, draw, repeat), states, means)
+        return states, means, (transition, matrix, start)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedDrift(FittedWorld):
+    """Drift: the level of every arm wanders around its mean.
+
+    Attributes
+    ----------
+    centres : array (arms,)
+    sizes : array (arms,), standard deviation of the level
+    time : rounds after which a level has changed
+    """
+
+    centres: np.ndarray = dataclasses.field(kw_only=True)
+    sizes: np.ndarray = dataclasses.field(kw_only=True)
+    time: float = dataclasses.field(kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<FittedDrift: {self.arms} arms, {self.time:.0f} rounds>"
+
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return no states, and means that wander."""
+        random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
+        levels = random.standard_normal((horizon, self.arms))
+        fast(wander)(levels, float(np.exp(-1 / max(self.time * self.scale_dwell, 0.1))))
+        means = widened(self.centres, self.scale_gaps, self.rewards) + self.scale_gaps * self.sizes * levels
+        if self.rewards == BINARY:
+            means = np.clip(means, 0.0, 1.0)
+        return np.full(horizon, -1), means, None
+
+
+def wander(levels: np.ndarray, keep: float) -> None:
+    """Turn independent numbers into levels that wander, in place."""
+    fresh = np.sqrt(1.0 - keep * keep)
+    for t in range(1, len(levels)):
+        for arm in range(levels.shape[1]):
+            levels[t, arm] = keep * levels[t - 1, arm] + fresh * levels[t, arm]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedChanges(FittedWorld):
+    """Abrupt changes: after each of them every arm has a new mean, which never returns.
+
+    Attributes
+    ----------
+    centres, sizes : arrays (arms,), mean and standard deviation of the means
+    time : rounds between two changes, on average
+    """
+
+    centres: np.ndarray = dataclasses.field(kw_only=True)
+    sizes: np.ndarray = dataclasses.field(kw_only=True)
+    time: float = dataclasses.field(kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<FittedChanges: {self.arms} arms, {self.time:.0f} rounds>"
+
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+        """Return the number of every round's stretch, and its means."""
+        random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
+        stretch = np.cumsum(random.random(horizon) < 1 / (self.time * self.scale_dwell))
+        fresh = np.random.default_rng(stream(seed, Purpose.MEANS, draw, repeat))
+        steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
+        means = widened(self.centres, self.scale_gaps, self.rewards) + steps[stretch]
+        if self.rewards == BINARY:
+            means = np.clip(means, 0.0, 1.0)
+        return stretch, means, None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SamePeriod:
+    """The very period of a log: a path of states sampled given all its rewards, which are kept; what was not played is sampled.
+
+    Attributes
+    ----------
+    world : the fitted regimes
+    filtered : array (samples, rounds, states), the probability of every state given the rounds so far
+    gaps, played, kept : arrays (rounds,), rounds since the row before, the arm played and the reward that it paid
+    """
+
+    world: FittedRegimes
+    filtered: np.ndarray
+    gaps: np.ndarray
+    played: np.ndarray
+    kept: np.ndarray
+
+    def __repr__(self) -> str:
+        return f"<SamePeriod: {self.rounds:,} rounds, {self.arms} arms>"
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.world.arms
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds of the log."""
+        return len(self.played)
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        world = self.world
+        sample = world.chosen(seed, draw) % len(self.filtered)
+        random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
+        path = np.empty(self.rounds, np.int64)
+        chances = random.random(self.rounds)
+        leave, enter = world.leave[sample], world.enter[sample]
+        fast(chain.sample)(self.filtered[sample], self.gaps, leave, enter, chances, path)
+        means = world.means[sample][path]
+        noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
+        if world.rewards == BINARY:
+            rewards = (noise.random((self.rounds, units))[:, :, None] < means[:, None, :]).astype(float)
+        else:
+            rewards = (
+                means[:, None, :]
+                + world.noise * world.errors(noise, (seed, draw, repeat), self.rounds, units)[:, :, None]
+            )
+        rewards[np.arange(self.rounds), :, self.played] = self.kept[:, None]
+        part = slice(0, horizon)
+        return Realisation(means[part], rewards[part], np.zeros((horizon, 0)), path[part], None)

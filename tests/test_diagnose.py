@@ -1,0 +1,322 @@
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import latentbandits as lb
+from latentbandits import cli
+from latentbandits.agent.feeding import FeedWarning
+from latentbandits.logs import diagnose as diagnose_module
+from latentbandits.logs.diagnose import together
+from latentbandits.logs.explanations import Explanation
+from latentbandits.logs.value import value as value_of
+from latentbandits.logs.verdict import in_race, judged
+
+MEANS = [[0.2, 0.8, 0.5], [0.9, 0.3, 0.5]]
+TIMES = np.datetime64("2026-01-05T00:00") + np.arange(3000) * np.timedelta64(10, "m")
+
+
+def data(means: np.ndarray, noise: float = 0.3, seed: int = 0) -> pd.DataFrame:
+    """Return a log of means (rows, arms), played at random."""
+    random = np.random.default_rng(seed)
+    rows, arms = means.shape
+    played = random.integers(arms, size=rows)
+    rewards = means[np.arange(rows), played] + noise * random.normal(size=rows)
+    names = np.array(["red", "green", "blue"])[:arms]
+    return pd.DataFrame({"at": TIMES[:rows], "banner": names[played], "revenue": rewards, "propensity": 1 / arms})
+
+
+def regimes(rows: int = 2000, seed: int = 1) -> pd.DataFrame:
+    return data(lb.HiddenMarkov(means=MEANS, dwell=50).realise(rows, 1, seed, 0, 0).means, seed=seed)
+
+
+@cache
+def diagnosed() -> lb.Diagnosis:
+    return lb.diagnose(regimes())
+
+
+def test_regimes_are_found_with_their_numbers() -> None:
+    d = diagnosed()
+    assert d.regimes
+    assert d.verdict.kind == "regimes"
+    assert d.fit is not None
+    assert d.fit.states == 2
+    rows = d.table[d.table["arm"] == "red"].sort_values("mean")
+    assert rows["mean"].tolist() == pytest.approx([0.2, 0.9], abs=0.06)
+    assert (d.table["low"] < d.table["mean"]).all()
+    assert (d.table["dwell_low"] < 60).all()
+    assert (d.table["dwell_high"] > 40).all()
+    assert d.useful
+    # half of the time each: 0.85 by following, 0.55 by the best single arm
+    assert d.gain[0] == pytest.approx(0.3, abs=0.07)
+    truth = lb.HiddenMarkov(means=MEANS, dwell=50).realise(2000, 1, 1, 0, 0)
+    best = np.array(MEANS).argmax(axis=1)[truth.states]
+    model = d.model
+    assert model is not None
+    named = np.array(d.log.arms)[model.means.argmax(axis=1)][d.path]
+    assert (named == np.array(["red", "green", "blue"])[best]).mean() > 0.9
+    lost = np.array(MEANS)[truth.states].max(axis=1).sum() - truth.means[np.arange(2000), _played(d)].sum()
+    assert d.regret[0] == pytest.approx(lost, rel=0.1)
+
+
+def _played(d: lb.Diagnosis) -> np.ndarray:
+    places = {"red": 0, "green": 1, "blue": 2}
+    return np.array([places[str(d.log.arms[arm])] for arm in d.log.played])
+
+
+def test_other_causes_are_named() -> None:
+    random = np.random.default_rng(3)
+    time = np.arange(3000)
+    level = np.full((3000, 3), (0.3, 0.5, 0.4))
+    noise = np.zeros(3000)
+    for t in range(1, 3000):
+        noise[t] = 0.9 * noise[t - 1] + 0.3 * random.normal()
+    hours = 0.5 * np.sin(2 * np.pi * time / 144)[:, None]
+    drifting = level + np.cumsum(0.03 * random.normal(size=(3000, 3)), axis=0)
+    once = level + np.where(time[:, None] < 1300, 0.0, (0.5, -0.3, 0.1))
+    found = {
+        "nothing": data(level),
+        "autocorrelation": data(level + noise[:, None]),
+        "drift": data(drifting),
+        "changes": data(once),
+        "calendar": data(level + hours),
+    }
+    for kind, log in found.items():
+        d = lb.diagnose(log)
+        assert d.verdict.kind == kind
+        assert not d.regimes
+        assert d.text()
+
+
+def test_context_is_taken_out_and_said() -> None:
+    log = regimes()
+    age = np.random.default_rng(9).normal(size=len(log))
+    log["revenue"] += 0.8 * age
+    d = lb.diagnose(log.assign(age=age, shoe=age[::-1]), context=["age", "shoe"])
+    assert d.regimes
+    assert [(one.name, one.used) for one in d.covariates] == [("age", True), ("shoe", False)]
+    assert d.covariates[0].share > 0.5
+    assert "age explains" in d.text()
+
+
+def test_clicks_have_regimes_too() -> None:
+    world = lb.HiddenMarkov(means=[[0.1, 0.6], [0.7, 0.2]], dwell=80, rewards="bernoulli").realise(3000, 1, 3, 0, 0)
+    arms = np.random.default_rng(3).integers(2, size=3000)
+    d = lb.diagnose({"action": arms, "reward": world.rewards[np.arange(3000), 0, arms]})
+    assert d.regimes
+    assert d.model is not None
+    assert ((d.model.means > 0) & (d.model.means < 1)).all()
+    assert sorted(d.model.means[:, 0]) == pytest.approx([0.1, 0.7], abs=0.08)
+    comparison = d.compare(["ucb1"], horizon=300, runs=4)
+    assert "bayes-planner" in comparison.table.index
+
+
+def test_it_is_deterministic_and_saved_exactly(tmp_path: Path) -> None:
+    d = diagnosed()
+    assert lb.diagnose(regimes()).json() == d.json()
+    d.save(tmp_path / "d.npz")
+    again = lb.Diagnosis.load(tmp_path / "d.npz")
+    assert again.json() == d.json()
+    np.testing.assert_array_equal(again.states, d.states)
+    (tmp_path / "other.npz").write_bytes(b"no")
+    for name in ("other.npz", "absent.npz"):
+        with pytest.raises(lb.Refusal, match="must be a diagnosis"):
+            lb.Diagnosis.load(tmp_path / name)
+
+
+def test_policies_are_compared_on_what_the_log_leaves_open() -> None:
+    d = diagnosed()
+    comparison = d.compare(["ucb1", "random"], horizon=400, runs=6)
+    assert set(comparison.table.index) >= {"ucb1", "random", "best-single-arm", "bayes-planner"}
+    assert np.ptp(comparison.results.regret[0]) > 0
+    period = d.compare(["ucb1"], period=True, horizon=500, runs=3)
+    assert period.results.horizon == 500
+    world = d.same_period()
+    one = world.realise(2000, 1, 0, 0, 0)
+    np.testing.assert_allclose(one.rewards[np.arange(2000), 0, d.log.played], d.log.rewards)
+    assert (one.states == d.path).mean() > 0.85
+    fitted = d.worlds["regimes"].realise(50_000, 1, 0, 0, 0)
+    spread = (fitted.rewards - fitted.means[:, None]).std()
+    assert spread == pytest.approx(0.3, abs=0.02)
+    quiet = d.problem().scaled("factor on noise", 0.1).world.realise(2000, 1, 0, 0, 0)
+    assert (quiet.rewards - quiet.means[:, None]).std() == pytest.approx(0.03, abs=0.003)
+
+
+def test_advice_follows_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    d = diagnosed()
+    advice = lb.advise(d, ["ucb1", "random"], horizon=300, runs=8, sweep=False)
+    assert advice.winner == "ucb1"
+    assert "by one explanation of the log: regimes" in advice.text()
+    d.save(tmp_path / "d.npz")
+    args = ["advise", str(tmp_path / "d.npz"), "--policies", "ucb1", "random", "--horizon", "300", "--runs", "8"]
+    assert cli.main([*args, "--no-flips", "--out", str(tmp_path / "advice.html")]) == 0
+    assert "use ucb1" in capsys.readouterr().out
+    assert (tmp_path / "advice.html").exists()
+
+
+def test_below_the_margin_all_in_the_race_are_advised_on() -> None:
+    found = [
+        Explanation(kind, False, 0.0, 0, score)
+        for kind, score in (("regimes", 25.0), ("drift", 21.0), ("nothing", 0.0))
+    ]
+    verdict = judged(found)
+    assert verdict.kind == "undecided"
+    assert [one.kind for one in in_race(found, verdict)] == ["regimes", "drift"]
+    clear = [found[0]._replace(score=60.0), *found[1:]]
+    assert [one.kind for one in in_race(clear, judged(clear))] == ["regimes"]
+
+
+def test_a_shape_raises_the_margin_and_stretches_add_up() -> None:
+    found = [Explanation("regimes", False, 0.0, 0, 35.0, 200.0), Explanation("nothing", False, 0.0, 0, 0.0)]
+    assert judged(found).needed == 30.0
+    assert judged(found).kind == "regimes"
+    assert judged([found[0]._replace(shape=300.0), found[1]]).kind == "undecided"
+    both = together([found, list(reversed(found))])
+    assert [(one.kind, one.score, one.shape) for one in both] == [("regimes", 70.0, 400.0), ("nothing", 0.0, 0.0)]
+
+
+def test_fixed_rules_are_valued_and_policies_refused() -> None:
+    d = diagnosed()
+    world = lb.HiddenMarkov(means=MEANS, dwell=50).realise(2000, 1, 1, 0, 0)
+    value = d.value("red")
+    assert value.robust_low < world.means[:, 0].mean() < value.robust_high
+    assert value.effective == pytest.approx((d.log.played == d.log.arms.index("red")).sum())
+    follow = np.array([d.log.arms.index(name) for name in np.array(["green", "red"])[world.states]])
+    assert d.value(follow).snips == pytest.approx(0.85, abs=0.05)
+    assert d.value(lambda log: np.full((len(log), 3), 1 / 3)).snips == pytest.approx(d.log.rewards.mean(), abs=0.02)
+    for rule in ("ucb1", lb.policy("ucb1", arms=3)):
+        with pytest.raises(lb.Refusal, match="a policy that learns depends on"):
+            d.value(rule)
+    with pytest.raises(lb.Refusal, match="probabilities that sum to one"):
+        d.value({"red": 0.5})
+    bare = lb.Log.read(regimes().drop(columns="propensity"))
+    with pytest.raises(lb.Refusal, match="value: propensity is None but must be a column"):
+        value_of(bare, "red")
+
+
+def test_an_agent_goes_on_from_the_log(tmp_path: Path) -> None:
+    d = diagnosed()
+    agent, twin = d.agent("sw-ucb", seed=3, compiled=False), d.agent("sw-ucb", seed=3, compiled=False)
+    assert agent.arms == d.log.arms
+    np.testing.assert_array_equal(agent.memory.sums, twin.memory.sums)
+    agent.save(tmp_path / "agent")
+    restored = lb.Agent.load(tmp_path / "agent", compiled=False)
+    assert [restored.ask().arm for _ in range(5)] == [agent.ask().arm for _ in range(5)]
+    other = d.agent("sw-ucb", arms=["red", "new"], compiled=False)
+    assert other.arms == ("red", "new")
+    assert set(other.retired) == {"green", "blue"}
+    fewer = lb.Agent("sw-ucb", arms=["red", "black"], compiled=False)
+    fewer.feed(d.log)
+    assert fewer.arms == ("red", "black")
+    assert set(fewer.retired) == {"green", "blue"}
+
+
+def test_feeding_is_asking_overwriting_and_telling() -> None:
+    log = lb.Log.read(regimes(600))
+    fed = lb.Agent("d-ucb", arms=list(log.arms), compiled=False)
+    fed.feed(log)
+    policy = lb.policy("d-ucb", arms=3)
+    memory, choice = policy.init(), lb.Choice.blank(policy)
+    for arm, reward in zip(log.played, log.rewards, strict=True):
+        policy.choose(memory, np.zeros(0), np.zeros(1, np.uint64), choice)
+        choice.arms[0] = arm
+        policy.learn(memory, choice, np.array([reward]))
+    for one, other in zip(fed.memory, memory, strict=True):
+        np.testing.assert_allclose(
+            one.view(np.float64) if one.dtype.names else one, other.view(np.float64) if other.dtype.names else other
+        )
+
+
+def test_feeding_is_the_same_compiled_and_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = lb.Log.read(regimes(600))
+    agents = []
+    for short in (0, 10_000):
+        monkeypatch.setattr("latentbandits.agent.feeding.SHORT", short)
+        agents.append(lb.Agent("epsilon-greedy", arms=list(log.arms), seed=2, compiled=False))
+        agents[-1].feed(log)
+    for one, other in zip(agents[0].memory, agents[1].memory, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert [agents[0].ask().arm for _ in range(50)] == [agents[1].ask().arm for _ in range(50)]
+
+
+def test_feeding_refuses_and_warns() -> None:
+    log = lb.Log.read(regimes(600))
+    with pytest.warns(FeedWarning, match="UCB1 gets worse"):
+        lb.Agent("ucb1", arms=list(log.arms), compiled=False).feed(log)
+    with pytest.raises(lb.Refusal, match="units is 2 but must be 1"):
+        lb.Agent(lb.policy("state-library", arms=3, units=2), compiled=False).feed(log)
+    agent = lb.Agent("sw-ucb", arms=list(log.arms), compiled=False)
+    agent.ask()
+    with pytest.raises(lb.Refusal, match="open decisions is 1 but must be 0"):
+        agent.feed(log)
+    with pytest.raises(lb.Refusal, match="must be a log"):
+        agent.feed([1, 2])
+
+
+def refused(log: object) -> str:
+    with pytest.raises(lb.Refusal) as problem:
+        lb.diagnose(log)
+    return str(problem.value)
+
+
+def test_logs_that_say_nothing_are_refused() -> None:
+    log = regimes(600)
+    assert "rows is 400 but must be at least 500" in refused(log[:400])
+    assert "not the same in all rows" in refused(log.assign(revenue=1.0))
+    assert "at least two" in refused(log.assign(banner="red"))
+    assert "cannot be told apart" in refused(log.assign(banner=np.where(np.arange(600) < 300, "a", "b")))
+    tied = log.assign(revenue=np.where(np.arange(600) % 2, 0.0, log["revenue"]))
+    assert "50 % are 0 (log.above(0) makes 0 and 1)" in refused(tied)
+    assert set(lb.Log.read(tied).above(0).rewards) == {0.0, 1.0}
+
+
+def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, page = tmp_path / "log.csv", tmp_path / "d.html"
+    regimes().to_csv(path, index=False)
+    assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("There are regimes: ")
+    assert "arm = banner (guessed)" in said
+    content = page.read_text()
+    assert content.count("<svg") == 0
+    assert content.count("data:image/svg+xml;base64") == 2
+    assert "http://" not in content.replace("http://www.w3.org", "")
+    assert lb.Diagnosis.load(tmp_path / "d.npz").regimes
+    assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["verdict"] == "regimes"
+    assert len(values["table"]) == 6
+    assert cli.main(["diagnose", str(path), "--arm", "bannner", "--out", str(page)]) == 2
+    assert "did you mean banner?" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnose_module, "LONG", 1000)
+    monkeypatch.setattr(diagnose_module, "STRETCH", 600)
+    monkeypatch.setattr(diagnose_module, "RECOUNT", 1200)
+    assert lb.diagnose(regimes()).regimes
+    calls = []
+
+    def interrupt(done: int, total: int | None) -> None:
+        calls.append(done)
+        if len(calls) == 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lb.diagnose(regimes(), progress=interrupt)
+    assert len(calls) < 60
+
+
+def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, page = tmp_path / "log.csv", tmp_path / "d.html"
+    regimes(600).to_csv(path, index=False)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("latentbandits.logs.explanations.loudness", interrupted)
+    assert cli.main(["diagnose", str(path), "--out", str(page)]) == 130
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["log.csv"]

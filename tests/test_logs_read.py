@@ -1,0 +1,203 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import latentbandits as lb
+from latentbandits.logs.log import gaps_of
+
+ROWS = 60
+
+
+def frame() -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "at": pd.date_range("2026-01-01", periods=ROWS, freq="h"),
+            "banner": random.choice(["red", "blue", "green"], ROWS),
+            "click": random.integers(0, 2, ROWS),
+            "pscore": np.full(ROWS, 0.25),
+            "age": random.normal(size=ROWS),
+        }
+    )
+
+
+def same(one: lb.Log, other: lb.Log) -> None:
+    assert one.arms == other.arms
+    np.testing.assert_array_equal(one.played, other.played)
+    np.testing.assert_array_equal(one.rewards, other.rewards)
+    np.testing.assert_array_equal(one.times, other.times)
+    np.testing.assert_array_equal(one.propensities, other.propensities)
+
+
+def test_all_formats_give_the_same_log(tmp_path: Path) -> None:
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    data = frame()
+    data.to_csv(tmp_path / "log.csv", index=False)
+    data.to_csv(tmp_path / "log.tsv", index=False, sep="\t")
+    data.to_parquet(tmp_path / "log.parquet")
+    data.to_json(tmp_path / "log.jsonl", orient="records", lines=True, date_format="iso")
+    plain = lb.Log.read(data)
+    assert plain.arms == ("blue", "green", "red")
+    assert plain.guessed == ("arm", "reward", "time", "propensity")
+    for name in ("log.csv", "log.tsv", "log.parquet", "log.jsonl"):
+        same(lb.Log.read(tmp_path / name), plain)
+    same(lb.Log.read(polars.DataFrame({name: data[name].to_list() for name in data})), plain)
+    same(lb.Log.read(arrow.Table.from_pandas(data)), plain)
+
+
+def test_columns_may_be_named(tmp_path: Path) -> None:
+    data = frame().rename(columns={"banner": "x1", "click": "x2", "at": "x3"})
+    log = lb.Log.read(data, arm="x1", reward="x2", time="x3", context=["age"])
+    same(log, lb.Log.read(frame()))
+    np.testing.assert_array_equal(log.context["age"], data["age"])
+    assert log.guessed == ("propensity",)
+    with pytest.raises(lb.Refusal, match=r"log: column of the arm is None but must be named, one of x3, x1, x2"):
+        lb.Log.read(data)
+    with pytest.raises(lb.Refusal, match=r"log: arm is 'y1' but must be one of the columns x3, x1"):
+        lb.Log.read(data, arm="y1")
+    with pytest.raises(lb.Refusal, match="context is 'x2' but must be one of the columns"):
+        lb.Log.read(data, arm="x1", reward="x2", context=["x2"])
+
+
+def test_bad_rows_are_counted_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    good = "".join(f"2026-02-{day:02d},a,0.5\n" for day in range(1, 21))
+    bad = "2026-03-01,b,\n2026-03-02,,1\nsoon,a,0\n2026-03-04,b,much\n2026-03-05,a,1,7\n2026-03-06,b,inf\n"
+    path.write_text("at,arm,reward\n" + good + bad)
+    log = lb.Log.read(path)
+    assert len(log) == 20
+    assert {(one.reason, one.rows, one.lines) for one in log.bad} == {
+        ("no reward yet (late or lost)", 1, (22,)),
+        ("no arm", 1, (23,)),
+        ("a time that cannot be read", 1, (24,)),
+        ("a reward that is no finite number", 2, (25, 27)),
+        ("4 cells instead of 3", 1, (26,)),
+    }
+    assert "6 rows left out: " in log.text()
+    path.write_text("at,arm,reward\n2026-01-01,a,1\n" + bad)
+    with pytest.raises(lb.Refusal, match=r"rows that can be used is 1 but must be most of them \("):
+        lb.Log.read(path)
+
+
+def test_vowpal_wabbit_and_agents(tmp_path: Path) -> None:
+    path = tmp_path / "log.dsjson"
+    lines = [
+        {"_label_cost": -1.0, "_label_probability": 0.8, "a": [2, 1], "Timestamp": "2026-01-01T00:00:00Z"},
+        {"_label_cost": 0.0, "_label_probability": 0.2, "a": [1, 2], "Timestamp": "2026-01-01T00:01:00Z"},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "{broken\n")
+    log = lb.Log.read(path)
+    assert (log.arms, log.played.tolist(), log.rewards.tolist()) == ((1, 2), [1, 0], [1.0, 0.0])
+    assert log.propensities is not None
+    assert log.propensities.tolist() == [0.8, 0.2]
+    assert [(one.reason, one.lines) for one in log.bad] == [("no JSON", (3,))]
+    path = tmp_path / "export.jsonl"
+    records: list[dict[str, Any]] = [
+        {"event": "ask", "id": "1", "arms": ["a"], "probability": 0.5},
+        {"event": "ask", "id": "2", "arms": ["b"], "probability": 0.5},
+        {"event": "tell", "id": "2", "rewards": [0.3]},
+        {"event": "retire", "arm": "c"},
+        {"event": "tell", "id": "1", "rewards": [0.7]},
+        {"event": "ask", "id": "3", "arms": ["b"], "probability": 0.5},
+    ]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    log = lb.Log.read(path)
+    assert (log.rewards.tolist(), log.left_out) == ([0.7, 0.3], 1)
+
+
+def test_feedback_of_open_bandit_pipeline() -> None:
+    feedback = {
+        "n_rounds": 4, "n_actions": 2, "action": np.array([0, 1, 1, 0]), "reward": np.array([0, 1, 0, 1]),
+        "pscore": np.full(4, 0.5), "context": np.ones((4, 2)), "position": None,
+    }  # fmt: skip
+    log = lb.Log.read(feedback, context=["context_1"])
+    assert log.arms == (0, 1)
+    assert log.context["context_1"].tolist() == [1, 1, 1, 1]
+    with pytest.raises(lb.Refusal, match="a dict with action, reward and pscore"):
+        lb.Log.read({"actions": [1]})
+
+
+def test_time_may_be_dates_seconds_or_rounds_and_is_sorted() -> None:
+    data = frame()
+    seconds = data.assign(at=data["at"].astype("datetime64[s]").astype(np.int64))
+    same(lb.Log.read(seconds), lb.Log.read(data))
+    shuffled = lb.Log.read(data.sample(frac=1, random_state=0))
+    same(shuffled, lb.Log.read(data))
+    assert not shuffled.sorted
+    rounds = lb.Log.read(data.assign(at=np.arange(ROWS)))
+    assert not rounds.dated
+    assert lb.Log.read(data).dated
+
+
+def test_rounds_units_and_gaps() -> None:
+    assert gaps_of(None, None, 3).tolist() == [1, 1, 1]
+    minutes = np.datetime64("2026-01-01T00:00") + np.array([0, 1, 2, 3, 4, 200, 201]) * np.timedelta64(1, "m")
+    assert gaps_of(minutes, None, 7).tolist() == [1, 1, 1, 1, 1, 196, 1]
+    twice = np.repeat(minutes[:4], 2)
+    assert gaps_of(twice, np.array([0, 1] * 4), 8).tolist() == [1, 0, 1, 0, 1, 0, 1, 0]
+    assert gaps_of(twice, None, 8).tolist() == [1] * 8
+
+
+def test_units_share_the_state_of_their_round() -> None:
+    random = np.random.default_rng(0)
+    states = np.repeat(np.arange(800) // 40 % 2, 2)
+    arms = random.integers(2, size=1600)
+    rewards = np.array([[0.0, 1.0], [1.0, 0.0]])[states, arms] + 0.5 * random.normal(size=1600)
+    data = pd.DataFrame(
+        {"time": np.repeat(np.arange(800) * 1.5, 2), "unit": [0, 1] * 800, "arm": arms, "reward": rewards}
+    )
+    d = lb.diagnose(data)
+    assert d.regimes
+    assert (np.abs(d.states[::2] - d.states[1::2]) < 1e-9).all()
+    assert d.fit is not None
+    assert d.fit.dwell.mean() == pytest.approx(40, rel=0.4)
+    with pytest.raises(lb.Refusal, match="unit is 'unit' but must be given with a time"):
+        lb.Log.read(data.drop(columns="time"))
+
+
+def test_rewards_may_be_words_and_arms_numbers() -> None:
+    log = lb.Log.read(pd.DataFrame({"arm": [1.0, 2.0, 1.0, np.nan], "reward": ["true", "False", "0.5", "1"]}))
+    assert (log.arms, log.rewards.tolist(), log.left_out) == ((1, 2), [1.0, 0.0, 0.5], 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("1,2,3\n4,5,6\n", r"first line of .*log.csv is '1,2,3' but must be the names of the columns"),
+        ("arm,arm,reward\n1,2,3\n", "names that all differ"),
+        ("arm,reward\n", r"rows that can be used is 0 but must be most of them \(it has no rows\)"),
+        ("", "must be the names of the columns"),
+    ],
+)
+def test_bad_files_are_refused_in_one_sentence(tmp_path: Path, content: str, says: str) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(content)
+    with pytest.raises(lb.Refusal, match=says):
+        lb.Log.read(path)
+
+
+def test_other_things_are_refused(tmp_path: Path) -> None:
+    for source in ("log.xlsx", tmp_path / "absent.csv", 7, tmp_path):
+        with pytest.raises(lb.Refusal, match=r"^log: "):
+            lb.Log.read(source)
+    (tmp_path / "log.parquet").write_bytes(b"no parquet")
+    with pytest.raises(lb.Refusal, match="must be a log that can be read"):
+        lb.Log.read(tmp_path / "log.parquet")
+    with pytest.raises(lb.Refusal, match=r"at most 1000"):
+        lb.Log.read(pd.DataFrame({"arm": np.arange(2000), "reward": np.zeros(2000)}))
+
+
+def test_a_log_is_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("timestamp,arm,reward,propensity\n" + "".join(f"{t},{t % 2},0.{t % 9},0.5\n" for t in range(50)))
+    with pytest.raises(lb.Refusal, match=r"are those of a log; `latentbandits diagnose`"):
+        lb.Problem(kind="recorded", file=str(path))
+    path.write_text("when,what,paid\n" + "".join(f"{t},{t % 2},0.{t % 9}\n" for t in range(50)))
+    with pytest.raises(lb.Refusal, match="a column only ever grows"):
+        lb.Problem(kind="recorded", file=str(path))
+    path.write_text("red,blue\n" + "".join(f"0.{t % 7},0.{t % 9}\n" for t in range(50)))
+    assert lb.Problem(kind="recorded", file=str(path)).arms == 2

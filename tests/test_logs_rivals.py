@@ -1,0 +1,143 @@
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from latentbandits.compiled import fast
+from latentbandits.logs import calendar, changes, levels
+from latentbandits.logs.em import constant, normal_likelihood
+from latentbandits.logs.series import Series
+
+
+def series_of(values: np.ndarray, arms: np.ndarray, gaps: np.ndarray | None = None, binary: bool = False) -> Series:
+    steps = np.ones(len(values)) if gaps is None else gaps
+    return Series(arms, values, steps, np.ones(int(arms.max()) + 1), binary)
+
+
+def dense(values: np.ndarray, columns: np.ndarray, covariance: np.ndarray) -> float:
+    """Return the best log-likelihood over the weights of columns and the scale of a covariance, by dense matrices."""
+    inverse = np.linalg.inv(covariance)
+    weights = np.linalg.solve(columns.T @ inverse @ columns, columns.T @ inverse @ values)
+    left = values - columns @ weights
+    scale = left @ inverse @ left / len(values)
+    return float(multivariate_normal.logpdf(left, cov=scale * covariance))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_level_with_columns_has_the_likelihood_of_dense_matrices(own: bool) -> None:
+    random = np.random.default_rng(0)
+    gaps = random.choice([0.0, 1.0, 1.0, 3.0], 60)
+    series = series_of(random.normal(size=60), random.integers(3, size=60), gaps)
+    time, size, columns = 4.0, 1.7, random.normal(size=(60, 2))
+    found = levels.with_columns(series, levels.Wandering(0.0, 2, time, float(np.sqrt(size))), columns, own)
+    rounds, same = np.cumsum(gaps), (series.arms[:, None] == series.arms) | (not own)
+    covariance = np.eye(60) + size * same * np.exp(-np.abs(rounds[:, None] - rounds) / time)
+    truth = dense(series.values, np.hstack([levels.dummies(series), columns]), covariance)
+    assert found.gain == pytest.approx(truth - constant(series), abs=1e-8)
+    assert found.numbers == 4
+
+
+def test_levels_of_arms_have_the_likelihood_of_dense_matrices() -> None:
+    random = np.random.default_rng(1)
+    series = series_of(random.normal(size=60), random.integers(3, size=60))
+    keep, size, products = 0.9, 0.6, np.zeros((3, 3))
+    determinant = fast(levels.separate)(series.arms, series.values, series.gaps, keep, size, products)
+    ones, cross, squares = products.T
+    found = normal_likelihood(60, float((squares - cross**2 / ones).sum())) - 0.5 * determinant
+    rounds, same = np.arange(60), series.arms[:, None] == series.arms
+    covariance = np.eye(60) + size * same * keep ** np.abs(rounds[:, None] - rounds)
+    assert found == pytest.approx(dense(series.values, levels.dummies(series), covariance), abs=1e-8)
+
+
+def test_the_search_for_a_level_comes_within_a_nat_of_a_fine_grid() -> None:
+    random = np.random.default_rng(2)
+    level = np.zeros(800)
+    for t in range(1, 800):
+        level[t] = 0.97 * level[t - 1] + 0.3 * random.normal()
+    series = series_of(level + random.normal(size=800), random.integers(2, size=800))
+    best = levels.common_level(series)
+    design, which = levels.dummies(series), np.zeros(800, np.int64)
+    for time in np.geomspace(3, 300, 20):
+        for size in np.geomspace(0.1, 10, 20):
+            found = levels.joint_likelihood(series, design, which, time, size) - constant(series)
+            assert found < best.gain + 1
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_stretches_are_the_best_of_all_ways_to_cut(binary: bool) -> None:
+    random = np.random.default_rng(3)
+    arms = random.integers(2, size=40)
+    level = np.where(np.arange(40) < 17, 0.1, 0.9)
+    values = (random.random(40) < level).astype(float) if binary else random.normal(size=40) + 3 * level
+    values = values if binary else values - np.array([values[arms == arm].mean() for arm in range(2)])[arms]
+    tried, sums = np.zeros((41, 2)), np.zeros((41, 2))
+    for t in range(40):
+        tried[t + 1], sums[t + 1] = tried[t], sums[t]
+        tried[t + 1, arms[t]] += 1
+        sums[t + 1, arms[t]] += values[t]
+    precision, price = (0.0 if binary else 1.0), 0.5 * np.log(40)
+    last = np.zeros(41, np.int64)
+    found = fast(changes.cut)(sums, tried, precision, price, 8, last)
+
+    def worth(ends: tuple[int, ...]) -> float:
+        return sum(changes.worth(sums, tried, a, b, precision, price) for a, b in pairwise(ends))
+
+    ways = [(0, *inner, 40) for count in range(4) for inner in combinations(range(8, 33), count)]
+    allowed = [ends for ends in ways if min(np.diff(ends)) >= 8]
+    assert found == pytest.approx(max(worth(ends) for ends in allowed), abs=1e-9)
+
+
+def test_changes_are_found_to_the_row_beyond_the_blocks() -> None:
+    random = np.random.default_rng(4)
+    values = random.normal(size=9000) + 3.0 * ((np.arange(9000) >= 4321) & (np.arange(9000) < 7003))
+    series = series_of(values, random.integers(2, size=9000))
+    ends = changes.stretches(series).ends
+    assert len(ends) == 4
+    assert abs(ends[1] - 4321) <= 1
+    assert abs(ends[2] - 7003) <= 1
+
+
+def test_a_calendar_is_least_squares_on_its_columns() -> None:
+    random = np.random.default_rng(5)
+    times = np.datetime64("2026-01-05T00:15") + np.arange(3000) * np.timedelta64(30, "m")
+    arms = random.integers(2, size=3000)
+    series = series_of(random.normal(size=3000) + 0.5 * (calendar._weekday(times) >= 5), arms)
+    part, weekday = calendar._part_of_day(times), calendar._weekday(times)
+    assert (weekday == np.array([day.weekday() for day in times.astype(object)])).all()
+    for hours, week, own in calendar.designs(times):
+        found = calendar.fitted(series, times, hours, week, own)
+        if hours == "block":
+            continue
+        shape = calendar.columns(hours, week, part, weekday)
+        effects = np.hstack([shape * (arms == arm)[:, None] for arm in range(2)]) if own else shape
+        whole = np.hstack([np.eye(2)[arms], effects])
+        left = series.values - whole @ np.linalg.lstsq(whole, series.values, rcond=None)[0]
+        gain = 0.5 * 3000 * np.log(((series.values - series.centres[arms]) ** 2).sum() / (left**2).sum())
+        assert found.gain == pytest.approx(gain, abs=1e-6)
+        assert found.numbers == effects.shape[1]
+
+
+def test_office_hours_are_a_block() -> None:
+    random = np.random.default_rng(6)
+    times = np.datetime64("2026-01-05T00:00") + np.arange(2000) * np.timedelta64(30, "m")
+    hour = (times - times.astype("datetime64[D]")) / np.timedelta64(1, "h")
+    open_now = (hour >= 9) & (hour < 17)
+    series = series_of(random.normal(size=2000) + open_now, random.integers(2, size=2000))
+    best = max(calendar.calendars(series, times), key=lambda one: one.gain - 0.5 * one.numbers * np.log(2000))
+    assert (best.hours, best.week, best.per_arm) == ("block", "", False)
+    assert (best.offsets[open_now].min() > best.offsets[~open_now].max()).all()
+
+
+def test_clicks_by_the_hour_are_a_logistic_calendar() -> None:
+    random = np.random.default_rng(7)
+    times = np.datetime64("2026-01-05T00:00") + np.arange(4000) * np.timedelta64(20, "m")
+    angle = 2 * np.pi * ((times - times.astype("datetime64[D]")) / np.timedelta64(1, "D"))
+    odds = -1 + 1.5 * np.sin(angle)
+    values = (random.random(4000) < 1 / (1 + np.exp(-odds))).astype(float)
+    series = series_of(values, random.integers(2, size=4000), binary=True)
+    found = calendar.fitted(series, times, "waves", "", False)
+    assert np.corrcoef(found.offsets, np.sin(angle))[0, 1] > 0.97
+    assert np.polyfit(np.sin(angle), found.offsets, 1)[0] == pytest.approx(1.5, abs=0.2)
+    rest = series._replace(odds=found.offsets)
+    assert constant(rest) - constant(series) == pytest.approx(found.gain, abs=0.1)

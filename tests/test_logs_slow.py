@@ -1,0 +1,44 @@
+"""Calibration of diagnoses: minutes to hours, `make test-slow`."""
+
+import numpy as np
+import pytest
+
+from tests.logged import nulls, ranking, recovered
+
+pytestmark = pytest.mark.slow
+
+
+def test_false_alarms_are_rare() -> None:
+    found = [nulls(2000, 14), nulls(10_000, 6)]
+    alarms, total = (sum(counts) for counts in zip(*found, strict=True))
+    assert total >= 24 * 20
+    assert alarms <= 0.02 * total
+
+
+# dwell, noise, and of 12 logs with 2 to 10 states how many are found: at least those of a first study, less one or two for chance
+@pytest.mark.parametrize(
+    ("dwell", "noise", "least"), [(20.0, 0.1, 10), (100.0, 0.1, 10), (100.0, 0.5, 6), (500.0, 0.1, 7), (500.0, 0.5, 8)]
+)
+def test_regimes_are_found(dwell: float, noise: float, least: int) -> None:
+    got = [recovered(10_000, dwell, noise, draw) for draw in range(12)]
+    assert sum(one.found for one in got) >= least
+
+
+def test_intervals_cover() -> None:
+    got = [
+        recovered(10_000, 100.0, noise, draw, arms, 3)
+        for noise in (0.1, 0.5)
+        for arms in (2, 3, 6, 10)
+        for draw in range(4)
+    ]
+    right = [one for one in got if one.counted == one.states]
+    assert len(right) >= len(got) // 2
+    assert np.mean([one.mean_cover for one in right]) >= 0.9
+    assert np.mean([one.dwell_cover for one in right]) >= 0.85
+    assert np.mean([one.gain_cover for one in right]) >= 0.85
+
+
+def test_policies_are_ranked_as_in_truth() -> None:
+    correlation, within = ranking(24)
+    assert correlation >= 0.9
+    assert within >= 0.95
