@@ -231,9 +231,9 @@ class NaiveLibrary:
         alike = self.slopes.without(seen).groups
         again = self.news(alike, asked.available, due)
         if again or (self.scale.noise > 0 and self.slopes.outdated(len(self.history))):
-            again = self.history[-256:]
-            self.begin(again[0].number - 1)
-            for past in again:
+            recent = self.history[-256:]
+            self.begin(recent[0].number - 1)
+            for past in recent:
                 self.advance(past)
         elif self.scale.noise > 0:
             if self.levels > 0 and in_turn and asked.values is not None:

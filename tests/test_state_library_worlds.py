@@ -15,6 +15,8 @@ from latentbandits.policies.state_library.scale import rebase, set_range
 from latentbandits.policies.state_library.transitions import aged, hazard
 from latentbandits.protocols import Choice
 from tests.naive_differences import Differences
+from tests.naive_features import Slopes
+from tests.naive_particles import Scale
 from tests.test_state_library import play, scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.1)]
@@ -53,13 +55,13 @@ def streams() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", streams())
 def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
     """From differences that can be noise, changes or alternation; what was long ago counts less."""
-    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(units=1)
+    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(1, Slopes(2, 0, Scale()))
     memory, choice = policy.init(), Choice.blank(policy)
     memory.scale[0].high = 4.0
     for t, reward in enumerate(rewards):
         choice.arms[0] = int(t % 50 == 49)  # now and then another arm
         due = count_difference(policy, memory, choice, np.array([reward]))
-        assert due == twin.count([int(choice.arms[0])], [float(reward)])
+        assert due == twin.count([int(choice.arms[0])], [float(reward)], np.zeros(0))
         if due:
             noise = learned_noise(memory)
             assert noise == pytest.approx(twin.noise(4.0), rel=1e-9)

@@ -64,6 +64,7 @@ _HOMES = {
     "UCB1": "policies.ucb1",
     "UniformRandom": "policies.uniform",
     "advise": "advice.advise",
+    "calendar": "calendars",
     "compare": "advice.compare",
     "describe": "settings",
     "kernel": "compiled",
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from latentbandits.agent import Explanation as Explanation
     from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
     from latentbandits.agent import Stats as Stats
+    from latentbandits.calendars import calendar as calendar
     from latentbandits.compiled import kernel as kernel
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
