@@ -115,12 +115,15 @@ class Slopes:
         self.slopes[arm] = np.linalg.solve(moments + ridge, products)
 
     def learn_priors(self) -> None:
-        """One step of expectation-maximisation: the mean square of every feature's effects, where 0.3 arms have what is expected."""
-        noise = self.scale.noise
+        """One step of expectation-maximisation: the mean square of every feature's effects, where 0.3 arms have what is expected.
+
+        Arms without rewards do not count.
+        """
+        noise, arms = self.scale.noise, [arm for arm in range(self.arms) if self.visits[arm]]
         expected = 0.0325 * (self.scale.high - self.scale.low) / noise
         for j in range(self.covariates):
-            squares = [(self.slopes[arm, j] / noise) ** 2 + self.variances[arm, j, j] for arm in range(self.arms)]
-            self.priors[j] = (0.3 * expected**2 + self.variance[j] * sum(squares)) / (0.3 + self.arms)
+            squares = [(self.slopes[arm, j] / noise) ** 2 + self.variances[arm, j, j] for arm in arms]
+            self.priors[j] = (0.3 * expected**2 + self.variance[j] * sum(squares)) / (0.3 + len(arms))
         for arm in range(self.arms):
             self.solve(arm)
 

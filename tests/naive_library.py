@@ -53,9 +53,7 @@ class NaiveLibrary:
         structure: float,
         levels: int,
         patience: int,
-        covariates: int = 0,
     ) -> None:
-        assert covariates == 0, "the twin knows no features"
         self.draws, self.arms, self.units, self.given_noise = draws, arms, units, noise
         self.optimism, self.testing, self.levels, self.patience = optimism, testing, levels, patience
         self.fixed_range = high > low
@@ -233,9 +231,9 @@ class NaiveLibrary:
         alike = self.slopes.without(seen).groups
         again = self.news(alike, asked.available, due)
         if again or (self.scale.noise > 0 and self.slopes.outdated(len(self.history))):
-            again = self.history[-256:]
-            self.begin(again[0].number - 1)
-            for past in again:
+            recent = self.history[-256:]
+            self.begin(recent[0].number - 1)
+            for past in recent:
                 self.advance(past)
         elif self.scale.noise > 0:
             if self.levels > 0 and in_turn and asked.values is not None:

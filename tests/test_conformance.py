@@ -19,6 +19,8 @@ VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} 
     "rp, five arms, five units": lb.policy("rp-ucb", arms=5, units=5),
     "adasp, some arms": lb.policy("adasp-ucb", arms=4, probe_set=[3, 1]),
     "covariates only": lb.TraceLearner(arms=2, lag="none", covariates=6),
+    "library, two features": lb.StateLibrary(arms=3, covariates=2),
+    "library, three features, two units": lb.StateLibrary(arms=2, units=2, covariates=3),
     "gated Thompson": lb.policy("adasp-ucb", arms=2, thompson=True, lag="one-hot"),
     "ucb1, two units": lb.policy("ucb1", arms=2, units=2),
     "exp3-s, three units": lb.policy("exp3-s", arms=2, units=3),

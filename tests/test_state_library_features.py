@@ -102,10 +102,10 @@ def test_a_feature_that_never_varies_has_no_slope() -> None:
 
 @pytest.mark.parametrize("units", [1, 2])
 @pytest.mark.parametrize("factor", [1000.0, 2.0**-20])
-def test_the_unit_of_a_feature_changes_no_choice(factor: float, units: int) -> None:
+def test_the_unit_and_the_zero_of_a_feature_change_no_choice(factor: float, units: int) -> None:
     policy = lb.StateLibrary(arms=3, covariates=2, units=units)
     realisation = featured(units, (1, 1), QUICK, rounds=1000, seed=5, table="")
-    scaled = realisation._replace(context=realisation.context * [factor, 1.0])
+    scaled = realisation._replace(context=realisation.context * [factor, 1.0] + [0.0, 7.0])
     assert_same(record_one(policy, realisation, stream(5)), record_one(policy, scaled, stream(5)))
 
 

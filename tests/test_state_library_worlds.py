@@ -12,11 +12,12 @@ from latentbandits.policies.state_library.differences import count_difference, l
 from latentbandits.policies.state_library.memory import ONE
 from latentbandits.policies.state_library.particles import add
 from latentbandits.policies.state_library.scale import rebase, set_range
-from latentbandits.policies.state_library.transitions import aged, end_visit, hazard
+from latentbandits.policies.state_library.transitions import aged, end_visit, hazard, staying
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from tests.naive_differences import Differences
-from tests.naive_particles import Particle, Urns, age_class
+from tests.naive_features import Slopes
+from tests.naive_particles import Particle, Scale, Urns, age_class
 from tests.test_state_library import play, scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.1)]
@@ -55,13 +56,13 @@ def streams() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", streams())
 def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
     """From differences that can be noise, changes or alternation; what was long ago counts less."""
-    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(units=1)
+    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(1, Slopes(2, 0, Scale()))
     memory, choice = policy.init(), Choice.blank(policy)
     memory.scale[0].high = 4.0
     for t, reward in enumerate(rewards):
         choice.arms[0] = int(t % 50 == 49)  # now and then another arm
         due = count_difference(policy, memory, choice, np.array([reward]))
-        assert due == twin.count([int(choice.arms[0])], [float(reward)])
+        assert due == twin.count([int(choice.arms[0])], [float(reward)], np.zeros(0))
         if due:
             noise = learned_noise(memory)
             assert noise == pytest.approx(twin.noise(4.0), rel=1e-9)
@@ -143,7 +144,7 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     play(agent, scripted(TWO * 25, 20)[:-1])
     policy, memory, best = agent.policy, agent.memory, agent.memory.core[0].best
-    ages = [aged(policy, memory, best, heaviest(agent).changed + age) for age in range(1, 21)]
+    ages = [aged(memory, best, heaviest(agent).changed + age, 1.0 - staying(policy, memory, best)) for age in range(1, 21)]
     assert ages[19] > 0.4
     assert max(ages[:18]) < 0.1
     assert heaviest(agent).ageing > 10
@@ -163,7 +164,7 @@ def test_hazards_by_age_are_those_of_the_twin() -> None:
         end_visit(memory, 0)
         twin.ended[age_class(age)] += 1
     for age in [*range(1, 200), *range(200, 3000, 7)]:
-        assert aged(policy, memory, 0, age) == pytest.approx(twin.aged(age), rel=1e-12)
+        assert aged(memory, 0, age, 1.0 - staying(policy, memory, 0)) == pytest.approx(twin.aged(age), rel=1e-12)
 
 
 def test_states_that_end_by_chance_have_one_hazard() -> None:

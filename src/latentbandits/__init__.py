@@ -66,6 +66,7 @@ _HOMES = {
     "UCB1": "policies.ucb1",
     "UniformRandom": "policies.uniform",
     "advise": "advice.advise",
+    "calendar": "calendars",
     "compare": "advice.compare",
     "describe": "settings",
     "diagnose": "logs.diagnose",
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from latentbandits.agent import Explanation as Explanation
     from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
     from latentbandits.agent import Stats as Stats
+    from latentbandits.calendars import calendar as calendar
     from latentbandits.compiled import kernel as kernel
     from latentbandits.logs.diagnose import diagnose as diagnose
     from latentbandits.logs.diagnosis import Diagnosis as Diagnosis

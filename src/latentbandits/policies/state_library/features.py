@@ -144,17 +144,19 @@ def regress(policy: Any, memory: Memory, arm: int, reward: float, state: int, x:
 def set_priors(policy: Any, memory: Memory) -> None:
     """Estimate how large slopes are, feature by feature (a step of expectation-maximisation): useless ones are shrunk to nothing.
 
-    prior = (0.3 * (0.0325 range / noise)^2 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms)
+    prior = (0.3 * (0.0325 range / noise)^2 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms), of the arms learned from
     """
     noise = memory.noise[0].sd
     expected = _EFFECT * (memory.scale[0].high - memory.scale[0].low) / noise
     for j in range(policy.covariates):
-        total = 0.0
+        total, arms = 0.0, 0
         for arm in range(policy.arms):
-            slope = memory.slopes[arm, j] / noise
-            total += slope * slope + memory.inverse[arm, j, j]
+            if memory.regressed[arm] > 0.0:  # an arm that was never played changes nothing for the others
+                slope = memory.slopes[arm, j] / noise
+                total += slope * slope + memory.inverse[arm, j, j]
+                arms += 1
         seen = memory.features[j]
-        seen.prior = (_WEIGHT * expected * expected + variance(seen) * total) / (_WEIGHT + policy.arms)
+        seen.prior = (_WEIGHT * expected * expected + variance(seen) * total) / (_WEIGHT + arms)
     for arm in range(policy.arms):
         solve(policy, memory, arm)
 

@@ -1,0 +1,120 @@
+"""Features of the hour and the weekday."""
+
+import math
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import latentbandits as lb
+
+WEEK = [datetime(2026, 11, 16) + timedelta(hours=hour) for hour in range(7 * 24)]  # from a Monday
+
+
+def test_columns_of_the_hour() -> None:
+    found = lb.calendar(WEEK, weekdays=False)
+    assert found.shape == (168, 4)
+    for moment, row in zip(WEEK, found, strict=True):
+        angle = 2 * math.pi * moment.hour / 24
+        expected = [math.sin(angle), math.cos(angle), math.sin(2 * angle), math.cos(2 * angle)]
+        assert row == pytest.approx(expected, abs=1e-12)
+    minutes = lb.calendar(datetime(2026, 11, 16, 5, 59, 59, 999999), weekdays=False)
+    assert minutes == pytest.approx([1, 0, 0, -1], abs=1e-8)
+    assert minutes[0] < 1 or minutes[1] > 0
+
+
+def test_columns_of_the_weekday() -> None:
+    found = lb.calendar(WEEK, hours=False)
+    assert found.shape == (168, 6)
+    for moment, row in zip(WEEK, found, strict=True):
+        day = moment.weekday()
+        assert row.tolist() == ([-1.0] * 6 if day == 6 else [float(each == day) for each in range(6)])
+
+
+def test_ten_columns_are_independent_and_zero_on_average() -> None:
+    found = lb.calendar(WEEK)
+    assert (found == np.hstack([lb.calendar(WEEK, weekdays=False), lb.calendar(WEEK, hours=False)])).all()
+    assert found.mean(axis=0) == pytest.approx(np.zeros(10), abs=1e-12)
+    assert np.linalg.matrix_rank(np.hstack([found, np.ones((168, 1))])) == 11
+
+
+@pytest.mark.parametrize("unit", ["h", "m", "s", "ms", "us", "ns"])
+def test_datetime64_of_any_unit(unit: str) -> None:
+    found = lb.calendar(np.array(WEEK, f"datetime64[{unit}]"))
+    assert found == pytest.approx(lb.calendar(WEEK), abs=1e-12)
+
+
+def test_datetime64_of_days_have_no_hour() -> None:
+    found = lb.calendar(np.array(["2026-11-22", "1969-12-31"], "datetime64[D]"))
+    assert found[:, :4].tolist() == [[0, 1, 0, 1]] * 2
+    assert found[:, 4:].tolist() == [[-1.0] * 6, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]  # Sunday, and a Wednesday
+
+
+def test_seconds_since_the_epoch_are_in_utc() -> None:
+    moments = [*WEEK, datetime(1969, 7, 20, 20, 17, 40), datetime(1, 1, 1), datetime(9999, 12, 31, 23)]
+    seconds = [moment.replace(tzinfo=UTC).timestamp() for moment in moments]
+    for given in (seconds, np.array(seconds), np.array(seconds, np.int64), [int(second) for second in seconds]):
+        assert lb.calendar(given) == pytest.approx(lb.calendar(moments), abs=1e-9)
+    assert lb.calendar(np.array([7], np.uint8)) == pytest.approx(lb.calendar([7.0]))
+
+
+def test_a_time_zone_means_local_time() -> None:
+    evening = datetime(
+        2026, 11, 17, 23, 30, tzinfo=timezone(timedelta(hours=-8))
+    )  # a Tuesday there, and Wednesday in UTC
+    assert (lb.calendar(evening) == lb.calendar(datetime(2026, 11, 17, 23, 30))).all()
+    mixed = [evening, datetime(2026, 11, 17, 23, 30), evening.astimezone(UTC)]
+    assert lb.calendar(mixed)[0].tolist() == lb.calendar(mixed)[1].tolist() != lb.calendar(mixed)[2].tolist()
+
+
+def test_pandas() -> None:
+    index = pd.date_range("2026-11-16", periods=168, freq="h")
+    for given in (index, pd.Series(index), index.tz_localize("America/New_York"), list(index)):
+        assert lb.calendar(given) == pytest.approx(lb.calendar(WEEK), abs=1e-12)
+
+
+def test_a_single_timestamp_is_one_row() -> None:
+    for one in (WEEK[5], np.datetime64(WEEK[5]), WEEK[5].replace(tzinfo=UTC).timestamp(), np.array(WEEK[5])):
+        assert lb.calendar(one).shape == (10,)
+        assert lb.calendar(one) == pytest.approx(lb.calendar([WEEK[5]])[0], abs=1e-12)
+    assert lb.calendar([]).shape == (0, 10)
+    assert lb.calendar([WEEK[0]]).shape == (1, 10)
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "sentence"),
+    [
+        (
+            "2026-11-17",
+            "timestamps is '2026-11-17' but must be a datetime, a datetime64 or seconds since the epoch, or",
+        ),
+        (["2026-11-17"], r"timestamps is \['2026-11-17'\] but must be a datetime"),
+        (None, "timestamps is None but must be a datetime"),
+        (True, "timestamps is True but must be"),
+        ([True, False], "must be a datetime"),
+        (math.nan, "timestamps is NaN but must be"),
+        ([0.0, math.inf], r"timestamps\[1\] is inf but must be"),
+        (1.7e12, "timestamps is 1700000000000.0 but must be"),
+        ([WEEK[0], None], r"timestamps\[1\] is None but must be"),
+        ([WEEK[0], 5], r"timestamps\[1\] is 5 but must be"),
+        (date(2026, 11, 17), r"timestamps is datetime.date\(2026, 11, 17\) but must be a datetime"),
+        ([pd.Timestamp("2026-11-17", tz="UTC"), pd.NaT], r"timestamps\[1\] is (NaT|None) but must be"),
+        (np.array(["2026-11-17", "NaT"], "datetime64[s]"), r"timestamps\[1\] is (NaT|None) but must be"),
+        ([[0.0, 1.0]], r"timestamps.shape is \(1, 2\) but must be one axis at most"),
+        ([[0.0], [1.0, 2.0]], "timestamps is .* but must be a datetime"),
+        (1 + 1j, "must be a datetime"),
+        ({"when": 0}, "must be a datetime"),
+    ],
+)
+def test_bad_timestamps_are_refused(timestamps: Any, sentence: str) -> None:
+    with pytest.raises(lb.Refusal, match="calendar: .*" + sentence.removeprefix("calendar: ")):
+        lb.calendar(timestamps)
+
+
+def test_bad_options_are_refused() -> None:
+    with pytest.raises(lb.Refusal, match="calendar: hours is 4 but must be True or False"):
+        lb.calendar(0, hours=4)  # type: ignore[arg-type]
+    with pytest.raises(lb.Refusal, match="calendar: weekdays is False but must be True, or hours must be"):
+        lb.calendar(0, hours=False, weekdays=False)
