@@ -144,7 +144,9 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     play(agent, scripted(TWO * 25, 20)[:-1])
     policy, memory, best = agent.policy, agent.memory, agent.memory.core[0].best
-    ages = [aged(memory, best, heaviest(agent).changed + age, 1.0 - staying(policy, memory, best)) for age in range(1, 21)]
+    ages = [
+        aged(memory, best, heaviest(agent).changed + age, 1.0 - staying(policy, memory, best)) for age in range(1, 21)
+    ]
     assert ages[19] > 0.4
     assert max(ages[:18]) < 0.1
     assert heaviest(agent).ageing > 10
