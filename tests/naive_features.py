@@ -61,9 +61,15 @@ class Slopes:
         return seen._replace(groups=[group._replace(mean=group.mean - effects[group.arm]) for group in seen.groups])
 
     def doubt(self, arm: int, x: Floats, best: Particle) -> float:
-        """Return the variance of an arm's effect, in squared noise, around the features of its rewards in the present state."""
+        """Return the variance of an arm's effect, in squared noise, around the features of its rewards in the present state.
+
+        Of an arm without rewards all features that have varied are in doubt, as much as the priors say.
+        """
         if self.covariates == 0:
             return 0.0
+        if not self.visits[arm]:
+            varied = [j for j in range(self.covariates) if len({float(row[j]) for row in self.seen}) > 1]
+            return sum(float(x[j] - self.average[j]) ** 2 * self.priors[j] / float(self.variance[j]) for j in varied)
         here = self.latest.get((best.here, arm))
         known = here is not None and here.mark is best.now.mark
         far = x - (np.mean(here.rows, axis=0) if known and here is not None else self.average)
@@ -124,7 +130,7 @@ class Slopes:
         for j in range(self.covariates):
             squares = [(self.slopes[arm, j] / noise) ** 2 + self.variances[arm, j, j] for arm in arms]
             self.priors[j] = (0.3 * expected**2 + self.variance[j] * sum(squares)) / (0.3 + len(arms))
-        for arm in range(self.arms):
+        for arm in arms:
             self.solve(arm)
 
     def outdated(self, rounds: int) -> bool:

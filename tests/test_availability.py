@@ -33,6 +33,7 @@ MORE: dict[str, Any] = {
     "m-ucb-turns": lb.MonitoredUCB(arms=3, units=2, forced=0.1),
     "library-of-two-units": lb.StateLibrary(arms=3, units=2, states=4, patience=5),
     "library-with-a-range": lb.StateLibrary(arms=3, low=0.0, high=1.0),
+    "library-with-features": lb.StateLibrary(arms=3, covariates=2),
 }
 NAMES = [*REGISTRY, *MORE]
 ONLINE = [name for name in NAMES if name in MORE or not hasattr(REGISTRY[name].make, "informed")]

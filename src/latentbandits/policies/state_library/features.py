@@ -54,12 +54,18 @@ def effect(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> 
 def doubt(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
     """Return the variance of an arm's effect beyond that of its mean in the present state, in noise^2.
 
-    u' V u, u = features - the average features behind that mean
+    u' V u, u = features - the average features behind that mean; V = diag(prior / variance) for an arm that was not learned from
     """
+    total = 0.0
+    if memory.regressed[arm] == 0.0:
+        for i in range(policy.covariates):
+            seen = memory.features[i]
+            u = x[first + i] - seen.average
+            total += u * u * seen.prior / variance(seen) if seen.squares > 0.0 else 0.0
+        return total
     best = memory.core[0].best
     here = memory.particles[best].here
     known = memory.cells[here, arm].id == memory.states[best, here].id and memory.cells[here, arm].count > 0.0
-    total = 0.0
     for i in range(policy.covariates):
         u = x[first + i] - (memory.cell_features[here, arm, i] if known else memory.features[i].average)
         for j in range(policy.covariates):
@@ -158,7 +164,8 @@ def set_priors(policy: Any, memory: Memory) -> None:
         seen = memory.features[j]
         seen.prior = (_WEIGHT * expected * expected + variance(seen) * total) / (_WEIGHT + arms)
     for arm in range(policy.arms):
-        solve(policy, memory, arm)
+        if memory.regressed[arm] > 0.0:
+            solve(policy, memory, arm)
 
 
 @kernel

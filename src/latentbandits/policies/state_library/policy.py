@@ -13,7 +13,7 @@ from latentbandits.policies.growth import corner
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.differences import count_difference
-from latentbandits.policies.state_library.features import SLOPES, effect, learn_slopes, outdated, see, solve
+from latentbandits.policies.state_library.features import SLOPES, effect, learn_slopes, outdated, see
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
 from latentbandits.policies.state_library.memory import (
     AGES,
@@ -328,8 +328,6 @@ class StateLibrary(NamedTuple):
         made: Memory = corner(self._replace(arms=self.arms + 1).init(), memory)
         for rows in (made.means[:, :, -1:], made.lag_arms[-1:]):
             rows["average"] = memory.scale[0].centre
-        if self.covariates > 0:
-            solve(self, made, self.arms)
         return made
 
     def belief(self, memory: Memory) -> Belief:
