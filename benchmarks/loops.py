@@ -3,7 +3,6 @@
 import math
 import tempfile
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -76,8 +75,9 @@ def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
     policy, context, available = prepare(contestant, realisation)
     regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
     means, rewards, results = realisation.offered, realisation.rewards, (regret, optimal, counts)
-    args = (policy, Choice.blank(policy), means, rewards, context, available, stream(0), *results)
-    return Run(partial(machine_code(play, *args), *args), regret, counts)
+    args = (Choice.blank(policy), means, rewards, context, available, None, stream(0), *results)
+    code = machine_code(play, policy, policy.init(), *args)
+    return Run(lambda: code(policy, policy.init(), *args), regret, counts)  # every run begins with a fresh memory
 
 
 def _verify(kernel: yardstick.Kernel, realisations: list[lb.Realisation]) -> None:

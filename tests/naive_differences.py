@@ -59,11 +59,6 @@ class Differences:
         twice.estimate()
         if twice.noise < 0.6 * raw:  # the state alternates
             return twice.noise
-        if twice.pairs >= 256:  # the noise has two modes
-            large, later = (self.share_above(4 * raw, one) for one in (once, twice))
-            error = 2 * math.sqrt(2 * large / twice.pairs)
-            if large > 0.08 and abs(later - large) < min(0.15 * large, error):
-                return plain
         return raw
 
     def advantage(self, plain: float) -> float:
@@ -74,9 +69,6 @@ class Differences:
             mixed = share * half_normal(size, sd) + (1 - share) / self.once.largest
             found += number * (math.log(mixed) - log_half_normal(size, plain))
         return found
-
-    def share_above(self, size: float, of: NaiveNoise) -> float:
-        return sum(number for place, number in of.bins.items() if of.middle(place) > size) / of.pairs
 
 
 def log_half_normal(size: float, sd: float) -> float:

@@ -48,7 +48,6 @@ def streams() -> dict[str, np.ndarray]:
         "plain": noise,
         "changing": noise + np.repeat(generator.choice([0.0, 1.0, 2.0], 100), 30),
         "alternating": noise + np.arange(3000) % 2,
-        "two modes": noise + 1.5 * generator.integers(0, 2, 3000),
         "louder": noise * np.where(np.arange(3000) < 2000, 1, 3),
     }
 
@@ -66,7 +65,7 @@ def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
         if due:
             noise = learned_noise(memory)
             assert noise == pytest.approx(twin.noise(4.0), rel=1e-9)
-    expected = {"two modes": math.hypot(0.1, 0.75), "louder": 0.16}.get(name, 0.1)
+    expected = {"louder": 0.16}.get(name, 0.1)
     assert noise == pytest.approx(expected, rel=0.12)
 
 

@@ -117,18 +117,6 @@ def advantage(noise: Any, plain: float) -> float:
 
 
 @kernel
-def larger(noise: Any, than: float) -> float:
-    """Return the share of differences above a size."""
-    size = noise.first * math.exp(_LOG_RATIO * (noise.low - _MIDDLE + 0.5))
-    count = 0.0
-    for place in range(noise.low, noise.high + 1):
-        if size > than:
-            count += noise.bins[place]
-        size *= _RATIO
-    return float(count / noise.pairs)
-
-
-@kernel
 def estimate(noise: Any, expected: float, weight: float) -> float:
     """Return the noise: `expected` counts as much as `weight` pairs, on the scale of logarithms (0 if nothing is known)."""
     pairs = float(noise.pairs)

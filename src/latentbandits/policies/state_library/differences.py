@@ -1,9 +1,8 @@
 """The noise, from differences of rewards of one arm: one round apart and, with one unit, also two rounds apart.
 
-Differences are a mixture of noise and of changes of the state, see `latentbandits.noise`; three things can mislead it. Where there are no
-changes the mixture takes the largest differences for some: noise alone must be clearly the worse explanation. Where the state alternates,
-differences are changes, but two rounds apart they are noise. And noise with two modes looks like changes, but as often one round
-apart as two, while a change that lasts is seen twice as often two rounds apart.
+Differences are a mixture of noise and of changes of the state, see `latentbandits.noise`; two things can mislead it. Where there are no
+changes the mixture takes the largest differences for some: noise alone must be clearly the worse explanation. And where the state
+alternates, differences are changes, but two rounds apart they are noise.
 """
 
 import math
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import TIED, advantage, count_pair, estimate, fade, few_values, larger
+from latentbandits.noise import TIED, advantage, count_pair, estimate, fade, few_values
 from latentbandits.policies.state_library.features import shrink_difference
 from latentbandits.policies.state_library.memory import FEATURES, Memory
 from latentbandits.protocols import Choice
@@ -24,9 +23,6 @@ _CAUTION = 0.5
 _PROOF = 3.0  # log likelihood by which the mixture must be better than noise alone
 # With so many pairs that are two rounds apart, noise below this share of what it is one round apart shows that the state alternates
 _FEW, _LESS = 32, 0.6
-# With so many, differences above 4 noise that are at least so frequent, and as frequent one round apart as two (within 15 % and two
-# standard errors), are noise
-_MANY, _LARGE, _FREQUENT, _ALIKE = 256, 4.0, 0.08, 0.15
 
 
 @kernel
@@ -100,9 +96,4 @@ def separated(memory: Memory) -> float:
     apart = estimate(earlier, 0.0, 0.0)
     if apart < _LESS * raw:
         return float(apart)
-    if earlier.pairs >= _MANY:
-        once, twice = larger(noise, _LARGE * raw), larger(earlier, _LARGE * raw)
-        error = 2.0 * math.sqrt(2.0 * once / earlier.pairs)
-        if once > _FREQUENT and abs(twice - once) < min(_ALIKE * once, error):
-            return float(plain)
     return float(raw)
