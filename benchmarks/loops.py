@@ -3,6 +3,7 @@
 import math
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
