@@ -109,7 +109,11 @@ class Cloud:
 
     def fit(self, entry: Remembered, groups: Sequence[Group]) -> float:
         heights, exponents = self.densities(entry, groups)
-        return math.prod(h * decay(min(e, 60)) for h, e in zip(heights, exponents, strict=True))
+        return math.prod(heights) * decay(min(sum(exponents), 60))
+
+    def far(self, entry: Remembered, groups: Sequence[Group]) -> bool:
+        """Return whether rewards are so far from what a state expects that they may be outliers: three deviations."""
+        return sum(self.densities(entry, groups)[1]) > 4.5
 
     def outlying(self, particle: Particle, groups: Sequence[Group]) -> float:
         """Return the likelihood of an outlier: anywhere in the range."""
@@ -129,7 +133,7 @@ class Cloud:
             elif sum(exponents) <= 25:
                 made.append((particle, k, like * leaving[k]))
         made.append((particle, len(particle.library), leaving[-1] * self.fit(self.blank(), seen.groups)))
-        if outliers:
+        if outliers and self.far(particle.now, seen.groups):
             made.append((particle, OUTLIER, particle.weight * stay * self.outlying(particle, seen.groups)))
         return made
 
@@ -159,10 +163,12 @@ class Cloud:
             here = (number - until) / (changed - until)
         made: list[Branch] = []
         if here > 0:
+            outliers = outliers and self.far(particle.now, seen.groups)
             made.append((particle, HERE, particle.weight * here * self.fit(particle.now, seen.groups)))
         if here < 1:
             k = particle.before(number)
             entry = self.blank() if k is None else particle.library[k]
+            outliers = outliers and self.far(entry, seen.groups)
             made.append((particle, BEFORE, particle.weight * (1 - here) * self.fit(entry, seen.groups)))
         if outliers:
             made.append((particle, OUTLIER, particle.weight * self.outlying(particle, seen.groups)))

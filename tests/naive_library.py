@@ -17,6 +17,7 @@ from tests.naive_differences import Differences
 from tests.naive_features import Slopes
 from tests.naive_lag import LagModel
 from tests.naive_particles import Group, Particle, Scale, Seen, Urns
+from tests.naive_trust import Trust
 
 
 class Asked(NamedTuple):
@@ -69,6 +70,7 @@ class NaiveLibrary:
         )
         self.history: list[Seen] = []
         self.played = [0] * arms
+        self.trust = Trust()
         self.forced = 0
         self.why: frozenset[str] = frozenset()
         if self.fixed_range:
@@ -114,11 +116,18 @@ class NaiveLibrary:
                 blend * index + (1 - blend) * (lag + self.lag.doubt(arm))
                 for arm, (index, lag) in enumerate(zip(indices, lagged, strict=True))
             ]
-        greedy, pick = first_best(available, values), first_best(available, indices)
+        preferred, pick = first_best(available, values), first_best(available, indices)
+        plays = [sum(asked.arms[0] == arm for asked in self.asked) for arm in range(self.arms)]
+        usual, noise = first_best(available, plays), self.scale.noise
+        doubted = preferred != usual and not self.trust.trusted(self.number, noise)
+        greedy = usual if doubted else preferred
+        if doubted or not self.trust.may_test(self.number, noise, self.scale.high - self.scale.low):
+            pick = greedy
         self.why = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
         oldest = min(available, key=lambda arm: self.played[arm])
         if len(available) > 1 and self.is_stale(oldest, available):
             self.forced, pick, self.why = len(self.history), oldest, frozenset({"staleness"})
+        self.trust.claim(self.number, values, pick, preferred, usual, doubted)
         return greedy, pick
 
     def is_stale(self, arm: int, available: Sequence[int]) -> bool:
@@ -127,7 +136,7 @@ class NaiveLibrary:
         age = rounds - max(self.played[arm], self.forced)
         rarely = len(available) * max(self.patience, 0.1 * rounds)
         if len(library) == 1:
-            return age > 5 * rarely
+            return age > 2.5 * rarely
         wins = any(first_best(available, entry.means) == arm for entry in library)
         often = len(available) * self.patience * max(1.0, math.sqrt(rounds / 1500))
         return age > rarely or (wins and age > often)
@@ -222,6 +231,7 @@ class NaiveLibrary:
         asked = self.asked[self.number - 1]
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
+        self.trust.check(self.number, len(self.asked), rewards[0])
         seen = Seen(self.number, self.groups(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         for arm in arms:

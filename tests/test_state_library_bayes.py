@@ -3,8 +3,9 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,12 +136,34 @@ class Weighed(NamedTuple):
         return posterior_mean(self.seen.get((state, arm), []), noise)
 
 
-def weighed(chance: float, restless: bool, path: Path, rounds: Sequence[tuple[Step, Played]], noise: float) -> Weighed:
-    """Multiply the prior of a hypothesis by the likelihood of the rewards of some rounds."""
+def far(seen: dict[tuple[int, int], list[float]], state: int, played: Played, noise: float) -> float:
+    """Return how far rewards are from what a state makes expect: half the sum of squares, in standard deviations of each arm's mean."""
+    total = 0.0
+    for arm in set(played[0]):
+        mine = [reward for other, reward in zip(*played, strict=True) if other == arm]
+        known = seen.get((state, arm), [])
+        variance = noise**2 / len(mine) + 1 / (1 / SPREAD**2 + len(known) / noise**2)
+        total += (sum(mine) / len(mine) - posterior_mean(known, noise)) ** 2 / (2 * variance)
+    return total
+
+
+def weighed(
+    chance: float,
+    restless: bool,
+    path: Path,
+    rounds: Sequence[tuple[Step, Played]],
+    noise: float,
+    candidates: Mapping[int, set[int]] = MappingProxyType({}),
+) -> Weighed:
+    """Multiply the prior of a hypothesis by the likelihood of the rewards of some rounds.
+
+    Outliers are three deviations from what the state makes expect, or all states that the round may have had (`candidates`)
+    """
     seen: dict[tuple[int, int], list[float]] = {}
-    for (state, outlier), played in rounds:
+    for i, ((state, outlier), played) in enumerate(rounds):
         if outlier:
-            chance *= outlying_density(played, noise)
+            apart = min(far(seen, one, played, noise) for one in candidates.get(i, {state}))
+            chance *= outlying_density(played, noise) if apart > 4.5 else 0
             continue
         for arm, reward in zip(*played, strict=True):
             seen.setdefault((state, arm), []).append(reward)
@@ -149,9 +172,9 @@ def weighed(chance: float, restless: bool, path: Path, rounds: Sequence[tuple[St
     )
 
 
-def values_by_paths(policy: lb.StateLibrary, observed: Sequence[Played]) -> list[float]:
-    """Return every arm's expected reward; what follows a change is taken from the heaviest path, as the policy does."""
-    all_paths = [
+def all_hypotheses(policy: lb.StateLibrary, observed: Sequence[Played]) -> list[Weighed]:
+    """Return all possible paths, for particles that are restless or not."""
+    found = [
         weighed(
             urns_of(path, policy, restless).chance,
             restless,
@@ -162,6 +185,11 @@ def values_by_paths(policy: lb.StateLibrary, observed: Sequence[Played]) -> list
         for restless in (False, True)
         for path in paths(len(observed))
     ]
+    return [one for one in found if one.weight > 0]
+
+
+def values_by_paths(policy: lb.StateLibrary, all_paths: Sequence[Weighed]) -> list[float]:
+    """Return every arm's expected reward; what follows a change is taken from the heaviest path, as the policy does."""
     total = sum(one.weight for one in all_paths)
     best = max(all_paths, key=lambda one: one.weight)
     known, here = range(max(best.path).state + 2), best.path[-1].state
@@ -188,24 +216,28 @@ def values_by_paths(policy: lb.StateLibrary, observed: Sequence[Played]) -> list
 )
 def test_nothing_pruned_is_exact_bayes(noise: float, units: int, urns: dict[str, Any]) -> None:
     policy = lb.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
-    rounds, apart = 4, 0  # rounds in which units played different arms
+    rounds, apart, outlying = 4, 0, 0  # rounds in which units played different arms, and paths with an outlier
     for seed in range(3):
         memory, random, choice = policy.init(), stream(seed), Choice.blank(policy)
         rewards = np.random.default_rng(seed).normal([[[0.2, 0.8]], [[0.9, 0.1]]] * 3, noise, (6, units, 2))
+        rewards[seed + 1] += 2 * seed * noise
         observed: list[Played] = []
         for t in range(rounds + 1):
             with np.errstate(over="ignore"):
                 policy.choose(memory, np.zeros(0), random, choice)
             values = choice.features[2:]  # those of the library alone
-            assert values == pytest.approx(values_by_paths(policy, observed), abs=1e-9)
+            all_paths = all_hypotheses(policy, observed)
+            assert values == pytest.approx(values_by_paths(policy, all_paths), abs=1e-9)
             assert choice.offers["value"].tolist() == values.tolist()
             if t < rounds:
                 received = rewards[t, range(units), choice.arms]
                 observed.append((choice.arms.tolist(), received.tolist()))
                 policy.learn(memory, choice, received)
-        assert policy.belief(memory).particles == 2 * sum(1 for _ in paths(rounds))
+        assert policy.belief(memory).particles == len(all_paths)
+        outlying += sum(step.outlier for one in all_paths for step in one.path)
         apart += sum(len(set(arms)) > 1 for arms, _ in observed)
     assert (apart > 0) == (units > 1)
+    assert outlying > 0
 
 
 # --- late rewards: a sum over all moments of the change, too ---
@@ -246,18 +278,29 @@ def late_hypotheses(
             ]
             steps = [*path[1:], *late]
             rounds = [(step, played[number]) for number, step in zip((*FRONT, *LATER), steps, strict=True)]
+            # Of a late round in which a particle may have been in either state, both count
+            candidates, until, changed = {}, 2, 8 if state != before else 0
+            for i, (number, step) in enumerate(zip(LATER, late, strict=True)):
+                either = {state, before} if until < number < changed else {state if number >= changed else before}
+                candidates[len(FRONT) + i] = either
+                if not step.outlier and state != before:
+                    until, changed = (
+                        (until, min(changed, number)) if number >= moment else (max(until, number), changed)
+                    )
             # A particle does not say more about the moment than its rewards do
             particle = restless, path, tuple(None if step.outlier else step.state for step in late)
-            yield particle, weighed(chance, restless, path, rounds, policy.noise)
+            yield particle, weighed(chance, restless, path, rounds, policy.noise, candidates)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int) -> None:
     policy = lb.StateLibrary(arms=2, noise=0.4, **EXACT, structure=0.5, stay_prior=5.0)
     drawn = np.random.default_rng(seed).normal([0.1, 0.2, 0.9, 0.8, 0.2, 0.9], 0.2)
+    drawn[3 + seed] += 1.2 * seed  # an outlier
     rewards = dict(zip((*FRONT, *LATER), drawn.tolist(), strict=True))
     memory, arms = asked_and_told(policy, (*FRONT, *LATER), list(rewards.values()))
-    found = list(late_hypotheses(policy, arms, rewards))
+    found = [(particle, one) for particle, one in late_hypotheses(policy, arms, rewards) if one.weight > 0]
+    assert any(None in late for (_, _, late), _ in found) == (seed == 2)
     live = memory.slots[: memory.core[0].live]
     assert len(live) == len({particle for particle, _ in found})
     total = sum(one.weight for _, one in found)

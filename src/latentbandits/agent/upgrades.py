@@ -147,6 +147,22 @@ def _await(library: dict[str, np.ndarray], units: int, numbers: np.ndarray, arms
     return {"pending": pending, "waiting": waiting}
 
 
+def from_5(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Make room for what StateLibrary claims, also within another policy; nothing has been claimed yet."""
+    policy, prefix = description["policy"], "memory/"
+    while "inner" in policy["settings"]:
+        policy, prefix = policy["settings"]["inner"], f"{prefix}inner."
+    if policy["class"] == "StateLibrary":
+        claim = [("number", np.int64), ("kind", np.int64), ("gap", np.float64), ("value", np.float64)]
+        sums = ("rounds", "gaps", "weights", "products", "surprise", "squares")
+        arrays |= {
+            f"{prefix}plays": np.zeros(len(arrays[f"{prefix}played"]), np.int64),
+            f"{prefix}claims": np.zeros(1024, claim),
+            f"{prefix}trust": np.zeros(3, [(name, np.float64) for name in sums]),
+            f"{prefix}budget": np.zeros(1, [("cost", np.float64), ("gained", np.float64)]),
+        }
+
+
 def _with(rows: np.ndarray, names: str, **new: Any) -> np.ndarray:
     """Return records with these fields, in this order: new ones and those that they had."""
     kinds = [(name, new[name].dtype if name in new else rows.dtype[name]) for name in names.split()]
@@ -156,4 +172,8 @@ def _with(rows: np.ndarray, names: str, **new: Any) -> np.ndarray:
     return made
 
 
-UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] = {3: from_3, 4: from_4}
+UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] = {
+    3: from_3,
+    4: from_4,
+    5: from_5,
+}

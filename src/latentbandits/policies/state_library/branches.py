@@ -12,6 +12,7 @@ from latentbandits.policies.state_library.transitions import hazard
 
 _ROOT = math.sqrt(2.0 * math.pi)
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
+FAR = 4.5  # below this exponent, three standard deviations, a reward is no outlier
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
@@ -43,19 +44,22 @@ def outlying(memory: Memory, slot: int, second: int) -> float:
 
 
 @kernel
-def fit(memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float) -> float:
-    """Return how well a state of a particle explains the rewards of one arm or two; k = -1 for a state that nothing is known about."""
+def fit(
+    memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float
+) -> tuple[float, float]:
+    """Return how well a state explains the rewards of one arm or two, and its exponent; k = -1 if nothing is known about the state."""
     blank = k < 0
     mean = memory.means[slot, max(k, 0), first]
     table = memory.gaussians[group, 0 if blank else mean.count]
     far = reward - (memory.scale[0].centre if blank else mean.average)
-    like = table.height * decay(min(far * far * table.precision, _LEAST))
+    height, exponent = table.height, far * far * table.precision
     if second >= 0:
         mean = memory.means[slot, max(k, 0), second]
         table = memory.gaussians[OTHERS, 0 if blank else mean.count]
         far = other - (memory.scale[0].centre if blank else mean.average)
-        like *= table.height * decay(min(far * far * table.precision, _LEAST))
-    return float(like)
+        height *= table.height
+        exponent += far * far * table.precision
+    return float(height * decay(min(exponent, _LEAST))), float(exponent)
 
 
 @kernel
@@ -65,7 +69,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
     weight * stay              * fit(reward, mean in z)     the state z stays
     weight * (1 - stay) * p(k) * fit(reward, mean in k)     it changes to k
     weight * (1 - stay) * p(new) * fit(reward, centre)      it changes to a new state
-    weight * stay * outlying                                the state stays, and the reward is an outlier
+    weight * stay * outlying                                the state stays, and the reward is an outlier, far from the mean in z
     fit(reward, mean) = exp(-(reward - mean)^2 / (2 variance)) / sqrt(variance), see `set_gaussians`, and p in `set_leaving`
     """
     centre = memory.scale[0].centre
@@ -85,6 +89,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         going = particle.weight * (1.0 - stay)
         by_entry, by_move = going * particle.by_entry, going * particle.by_move
         staying_weight = particle.weight * stay
+        apart = 0.0
         for k in range(known):
             mean = memory.means[slot, k, first]
             fit = memory.gaussians[group, mean.count]
@@ -103,6 +108,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
                 like *= fit.height
             like *= decay(min(exponent, _LEAST))
             if k == z:
+                apart = exponent
                 like *= staying_weight
             else:
                 like *= by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k]
@@ -114,7 +120,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         memory.to[number] = known
         memory.chance[number] = going * particle.novel * unseen
         number += 1
-        if outliers:
+        if outliers and apart > FAR:
             memory.parent[number] = slot
             memory.to[number] = OUTLIER
             memory.chance[number] = staying_weight * outlying(memory, slot, second)

@@ -1,8 +1,10 @@
 """Late rewards: a reward belongs to the round of its decision, and to the state that each particle believes was there then."""
 
+import numpy as np
+
 from latentbandits.compiled import kernel
 from latentbandits.noise import few_values
-from latentbandits.policies.state_library.branches import BEFORE, HERE, OUTLIER, fit, outlying
+from latentbandits.policies.state_library.branches import BEFORE, FAR, HERE, OUTLIER, fit, outlying
 from latentbandits.policies.state_library.memory import VISITS, Memory
 
 
@@ -31,6 +33,7 @@ def branch_late(memory: Memory, first: int, reward: float, group: int, second: i
 
         weight * (changed - now) / (changed - until) * fit(reward, mean in the state before)
         weight * (now - until) / (changed - until) * fit(reward, mean in the present one)       and the state changed by now
+        weight * outlying                                                                       if the reward is far from both
     """
     now = memory.core[0].now
     outliers = not few_values(memory.noise[0])
@@ -41,20 +44,23 @@ def branch_late(memory: Memory, first: int, reward: float, group: int, second: i
         here, weight = 1.0 if now >= particle.changed else 0.0, particle.weight
         if particle.until < now < particle.changed:
             here = (now - particle.until) / (particle.changed - particle.until)
+        apart = np.inf
         if here > 0.0:
+            like, exponent = fit(memory, slot, particle.here, first, reward, group, second, other)
             memory.parent[number] = slot
             memory.to[number] = HERE
-            memory.chance[number] = (
-                weight * here * fit(memory, slot, particle.here, first, reward, group, second, other)
-            )
+            memory.chance[number] = weight * here * like
             number += 1
+            apart = exponent
         if here < 1.0:
             k = state_then(memory, slot, now)
+            like, exponent = fit(memory, slot, k, first, reward, group, second, other)
             memory.parent[number] = slot
             memory.to[number] = BEFORE
-            memory.chance[number] = weight * (1.0 - here) * fit(memory, slot, k, first, reward, group, second, other)
+            memory.chance[number] = weight * (1.0 - here) * like
             number += 1
-        if outliers:
+            apart = min(apart, exponent)
+        if outliers and apart > FAR:
             memory.parent[number] = slot
             memory.to[number] = OUTLIER
             memory.chance[number] = weight * outlying(memory, slot, second)

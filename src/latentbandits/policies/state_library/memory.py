@@ -83,6 +83,21 @@ Lag = record_type(
     xx=float,
     xy=float,
 )
+Claim = record_type(  # see `trust`
+    number=int,  # of the round
+    kind=int,
+    gap=float,  # by which another arm is better than the usual one; 0 if that was not the question
+    value=float,  # of the arm played
+)
+Trust = record_type(
+    rounds=float,  # in which the library preferred another arm to the usual one
+    gaps=float,  # their sum, and that of their squares
+    weights=float,
+    products=float,  # of gaps and surprises
+    surprise=float,  # reward - value, and its square
+    squares=float,
+)
+Budget = record_type(cost=float, gained=float)  # of tests, and by leaving the usual arm
 Observation = record_type(
     first=int,  # arm and mean reward of the first unit, or of all if they played the same
     reward=float,
@@ -109,6 +124,8 @@ class Memory(NamedTuple):
     visits : per particle, the states before the present one, the latest first
     ended, reached : per particle and age, how many states ended at it, and lasted until it
     played : the round in which each arm was played last
+    plays : how often each arm was played by the first unit
+    claims, trust, budget : what the library claimed in the last rounds, and how much of it came true, see `trust`
     pending : rewards of each arm that are under way: of rounds after ``core.told``
     waiting : arms of the first unit and of the others in the last rounds
     gaussians : per group of units (ONE, OTHERS, ALL) and number of rewards behind a mean
@@ -140,6 +157,10 @@ class Memory(NamedTuple):
     ended: np.ndarray
     reached: np.ndarray
     played: np.ndarray
+    plays: np.ndarray
+    claims: np.ndarray
+    trust: np.ndarray
+    budget: np.ndarray
     pending: np.ndarray
     waiting: np.ndarray
     gaussians: np.ndarray

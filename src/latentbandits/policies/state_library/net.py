@@ -11,7 +11,7 @@ from latentbandits.policies.state_library.memory import Memory
 from latentbandits.protocols import Choice
 
 _SHARE = 0.1  # share of all rounds after which an arm that was never played since is tried again, per arm
-_CALM = 5.0  # times that, as long as the state has never changed
+_CALM = 2.5  # times that, as long as the state has never changed
 _ROUNDS = 1500.0  # from here on an arm that is the best of a remembered state is tried more often
 
 

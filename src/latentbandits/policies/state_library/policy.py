@@ -22,7 +22,9 @@ from latentbandits.policies.state_library.memory import (
     HISTORY,
     VISITS,
     WAITING,
+    Budget,
     Cell,
+    Claim,
     Core,
     Feature,
     Gaussian,
@@ -33,6 +35,7 @@ from latentbandits.policies.state_library.memory import (
     Particle,
     Scale,
     State,
+    Trust,
     Visit,
 )
 from latentbandits.policies.state_library.net import stalest
@@ -40,6 +43,7 @@ from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.pending import await_rewards, receive
 from latentbandits.policies.state_library.scale import NARROW, WIDE, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
+from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, traits
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
@@ -195,6 +199,10 @@ class StateLibrary(NamedTuple):
             ended=np.zeros((n, AGES), np.int32),
             reached=np.zeros((n, AGES), np.int32),
             played=np.zeros(k, np.int64),
+            plays=np.zeros(k, np.int64),
+            claims=np.zeros(WAITING, Claim),
+            trust=np.zeros(3, Trust),
+            budget=np.zeros(1, Budget),
             pending=np.zeros(k, np.int64),
             waiting=np.zeros((WAITING, 2), np.int64),
             gaussians=np.zeros((3, CAP + 1), Gaussian),
@@ -266,6 +274,12 @@ class StateLibrary(NamedTuple):
                 blend_lag(self, memory, choice)
                 greedy = highest_value(choice)
             pick = highest(choice)
+            preferred, usual = greedy, usual_arm(self, memory, choice)
+            doubted = preferred != usual and not trusted(memory)
+            if doubted:
+                pick = greedy = usual
+            elif pick != greedy and restrained(memory):
+                pick = greedy
             if pick != greedy:
                 choice.note[WHY] = UNTRIED if pick == hopeful else RIVAL
             stale = stalest(self, memory, choice)
@@ -273,9 +287,11 @@ class StateLibrary(NamedTuple):
                 core.forced = core.rounds
                 pick = stale
                 choice.note[WHY] = STALENESS
+            claim(memory, choice, pick, preferred, usual, doubted)
         choice.arms[0] = pick
         for unit in range(1, self.units):
             choice.arms[unit] = greedy
+        memory.plays[pick] += 1
         await_rewards(self, memory, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
@@ -285,6 +301,7 @@ class StateLibrary(NamedTuple):
         number = int(choice.features[1])
         in_turn = number == core.asked == core.told + 1
         receive(self, memory, number)
+        check(memory, number, rewards[0])
         due = count_difference(self, memory, choice, rewards)
         remember(self, memory, choice, rewards)
         start = core.rounds

@@ -1,0 +1,142 @@
+"""Trust: whether what the library claims comes true, and whether its tests are worth what they cost.
+
+Where the library prefers another arm to the usual one, which was played most, it claims a gap: its value of the preferred arm less its
+value of the usual arm. Rewards of such rounds show how much of the gap there is, since both values are predictions of them. It is the
+value of the usual arm that is wrong where noise was taken for a state: nobody looks again. If nothing is left of the gaps, the library
+is not trusted: it decides in one of eight rounds only, and the usual arm is played in the others.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.policies.state_library.memory import WAITING, Memory
+from latentbandits.protocols import Choice
+
+# Rounds in which the library preferred another arm to the usual one: it was played; the usual one was, as a test; or in its stead
+_PREFERRED, _TESTED, _INSTEAD = 0, 1, 2
+_LATEST = 512.0  # such rounds that are remembered of each kind, about
+_PRIOR = 4.0  # before any of them the part of the gap that is untrue is 0, give or take 1 / sqrt(_PRIOR)
+_SUSPECT = 0.5  # the part from which on the library is suspected
+_SURE = 2.0  # standard errors by which a gap must be above 0 to be out of question
+_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_SELDOM = 0.125
+# What tests may cost: so many times the range, and this share of what leaving the usual arm has gained
+_ALLOWANCE, _SHARE = 10.0, 0.3
+
+
+@kernel
+def usual_arm(policy: Any, memory: Memory, choice: Choice) -> int:
+    """Return the available arm that was played most."""
+    top = -1
+    for arm in range(policy.arms):
+        if choice.offers[arm].available and (top < 0 or memory.plays[arm] > memory.plays[top]):
+            top = arm
+    return top
+
+
+@kernel
+def seldom(memory: Memory) -> bool:
+    """Return whether this is one of the eighth of all rounds in which the library decides even if it is not trusted.
+
+    Multiples of the golden ratio are spread evenly, whatever the period of the world
+    """
+    return bool(memory.core[0].asked * _GOLDEN % 1.0 < _SELDOM)
+
+
+@kernel
+def untrue(record: Any) -> float:
+    """Return the part of the gaps that rewards of the usual arm have shown to be untrue, with some caution.
+
+    sum of gap * surprise / (sum of gap^2 + 4 * mean of surprise^2);  surprise = reward - value
+    """
+    if record.rounds == 0.0:
+        return 0.0
+    return float(record.products / (record.weights + _PRIOR * record.squares / record.rounds))
+
+
+@kernel
+def left(memory: Memory) -> tuple[float, float]:
+    """Return what is left of the gaps on average, and its standard error; infinity if the usual arm was not played in their stead.
+
+    mean gap + mean surprise of the preferred arm - mean surprise of the usual arm
+    """
+    ours, theirs = memory.trust[_PREFERRED], memory.trust[_INSTEAD]
+    if theirs.rounds < 2.0 or ours.rounds < 2.0:
+        return np.inf, np.inf
+    least = memory.noise[0].sd * memory.noise[0].sd
+    mine, other = ours.surprise / ours.rounds, theirs.surprise / theirs.rounds
+    variance = max(theirs.squares / theirs.rounds - other * other, least) / theirs.rounds
+    variance += max(ours.squares / ours.rounds - mine * mine, least) / ours.rounds
+    gap = (ours.gaps + theirs.gaps) / (ours.rounds + theirs.rounds)
+    return float(gap + mine - other), math.sqrt(variance)
+
+
+@kernel
+def trusted(memory: Memory) -> bool:
+    """Return whether the library may leave the usual arm in this round.
+
+    If tests make it suspect, the usual arm is played in its stead until it is clear that something is left of the gaps.
+    """
+    if seldom(memory):
+        return True
+    remains, error = left(memory)
+    if untrue(memory.trust[_TESTED]) <= _SUSPECT:
+        return bool(remains > 0.0)
+    return bool(remains > _SURE * error)
+
+
+@kernel
+def restrained(memory: Memory) -> bool:
+    """Return whether the library may not test in this round: it is not trusted, or tests have cost too much, as it sees it itself.
+
+    cost > 10 * range + 0.3 * (gaps of all rounds in which the preferred arm was played) * (the part that is true)
+    """
+    if not trusted(memory):
+        return True
+    scale, budget = memory.scale[0], memory.budget[0]
+    wrong = max(untrue(memory.trust[_TESTED]), untrue(memory.trust[_INSTEAD]))
+    true = min(max(1.0 - wrong, 0.0), 1.0)
+    spent = budget.cost > _ALLOWANCE * (scale.high - scale.low) + _SHARE * true * budget.gained
+    return bool(spent and not seldom(memory))
+
+
+@kernel
+def claim(memory: Memory, choice: Choice, pick: int, preferred: int, usual: int, doubted: bool) -> None:
+    """Note what the library claims in this round, in which an arm is played: the preferred one, the usual one, or another as a test."""
+    made, budget = memory.claims[memory.core[0].asked % WAITING], memory.budget[0]
+    value = choice.offers[pick].value
+    gap = choice.offers[preferred].value - choice.offers[usual].value
+    if pick == preferred:
+        budget.gained += gap
+    elif not doubted:
+        budget.cost += choice.offers[preferred].value - value
+    made.number = memory.core[0].asked
+    made.kind = _PREFERRED if pick == preferred else _INSTEAD if doubted else _TESTED
+    made.gap = gap if pick in (preferred, usual) else 0.0
+    made.value = value
+
+
+@kernel
+def check(memory: Memory, number: int, reward: float) -> None:
+    """Compare the reward of a round with what the library claimed, if it preferred another arm to the usual one."""
+    made = memory.claims[number % WAITING]
+    if made.number != number or made.gap <= 0.0:
+        return
+    record = memory.trust[made.kind]
+    if record.rounds >= _LATEST:
+        record.rounds *= 0.5
+        record.gaps *= 0.5
+        record.weights *= 0.5
+        record.products *= 0.5
+        record.surprise *= 0.5
+        record.squares *= 0.5
+    surprise = reward - made.value
+    record.rounds += 1.0
+    record.gaps += made.gap
+    record.weights += made.gap * made.gap
+    record.products += made.gap * surprise
+    record.surprise += surprise
+    record.squares += surprise * surprise
