@@ -90,8 +90,8 @@ def check_particle(policy: lb.StateLibrary, memory: Memory, slot: int, rounds: i
     assert particle.stays + changes == rounds
     for odds in (particle.odds, particle.ageing):
         assert policy.structure / 1000 <= odds <= 1000
-    assert memory.ended[slot].sum() == memory.reached[slot, 0] == changes
-    assert (np.diff(memory.reached[slot]) == -memory.ended[slot, :-1]).all()
+    assert memory.ended[slot].sum() == particle.visits == changes
+    assert memory.ended[slot, : particle.age].sum() == particle.younger
     assert particle.until < particle.changed <= memory.core[0].front or changes == 0
     if changes < policy.states:  # nothing was replaced
         assert memory.states["spent"][slot, :known].sum() == rounds

@@ -148,11 +148,22 @@ def _await(library: dict[str, np.ndarray], units: int, numbers: np.ndarray, arms
 
 
 def from_5(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Make room for what StateLibrary claims, also within another policy; nothing has been claimed yet."""
+    """StateLibrary, also within another policy, counts visits that lasted long by those that did not, and has claimed nothing yet."""
     policy, prefix = description["policy"], "memory/"
     while "inner" in policy["settings"]:
         policy, prefix = policy["settings"]["inner"], f"{prefix}inner."
     if policy["class"] == "StateLibrary":
+        visits = arrays[f"{prefix}ended"].sum(axis=1).astype(np.int64)
+        arrays[f"{prefix}particles"] = _with(
+            arrays[f"{prefix}particles"],
+            "weight here known lineage stays changes changed until outliers constant by_age ageing age younger visits "
+            "entries singles odds by_entry by_move novel",
+            constant=np.float64(0),
+            age=np.int64(0),
+            younger=np.int64(0),
+            visits=visits,
+        )
+        del arrays[f"{prefix}reached"]
         claim = [("number", np.int64), ("kind", np.int64), ("gap", np.float64), ("value", np.float64)]
         sums = ("rounds", "gaps", "weights", "products", "surprise", "squares")
         arrays |= {

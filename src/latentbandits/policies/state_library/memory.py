@@ -50,8 +50,12 @@ Particle = record_type(
     changed=int,  # round of the last change, and the latest one known to be before it
     until=int,
     outliers=float,  # rewards that were taken for outliers
-    by_age=float,  # probability that its state changes in this round, if that depends on the age
+    constant=float,  # probability that its state changes in this round, if that does not depend on the age, and if it does
+    by_age=float,
     ageing=float,  # odds of a hazard that depends on the age of the state, against one that does not
+    age=int,  # of the present state, as a place in `ended`; visits that ended at a lower age, and all that ended
+    younger=int,
+    visits=int,
     entries=float,  # into all states
     singles=float,  # states entered once
     odds=float,  # of the transition counts against the entry counts
@@ -86,7 +90,7 @@ Lag = record_type(
 Claim = record_type(  # see `trust`
     number=int,  # of the round
     kind=int,
-    gap=float,  # by which another arm is better than the usual one; 0 if that was not the question
+    gap=float,  # by which another arm is better than the usual one
     value=float,  # of the arm played
 )
 Trust = record_type(
@@ -122,7 +126,7 @@ class Memory(NamedTuple):
     moves : per particle, how often one state followed another
     slots : rows of particles; the first ``core.live`` of them are in use
     visits : per particle, the states before the present one, the latest first
-    ended, reached : per particle and age, how many states ended at it, and lasted until it
+    ended : per particle and age, how many visits ended at it
     played : the round in which each arm was played last
     plays : how often each arm was played by the first unit
     claims, trust, budget : what the library claimed in the last rounds, and how much of it came true, see `trust`
@@ -155,7 +159,6 @@ class Memory(NamedTuple):
     slots: np.ndarray
     visits: np.ndarray
     ended: np.ndarray
-    reached: np.ndarray
     played: np.ndarray
     plays: np.ndarray
     claims: np.ndarray

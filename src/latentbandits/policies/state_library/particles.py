@@ -65,9 +65,9 @@ def begin(policy: Any, memory: Memory) -> None:
         memory.visits[0, i].began = 0
     particle.outliers = 0.0
     particle.ageing = policy.structure
+    particle.age = particle.younger = particle.visits = 0
     for i in range(AGES):
         memory.ended[0, i] = 0
-        memory.reached[0, i] = 0
     clear(policy, memory, 0, 0)
     memory.states[0, 0].entered = 1.0
     core.numbered += 1
@@ -91,7 +91,6 @@ def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
     memory.particles[new] = memory.particles[old]
     for i in range(AGES):
         memory.ended[new, i] = memory.ended[old, i]
-        memory.reached[new, i] = memory.reached[old, i]
     for i in range(VISITS):
         memory.visits[new, i] = memory.visits[old, i]
     known = memory.particles[old].known
@@ -196,7 +195,7 @@ def settle(policy: Any, memory: Memory, slot: int, to: int) -> int:
     z = particle.here
     changed = to != OUTLIER and to != z
     if rounds == 1:
-        update_ageing(policy, memory, slot, changed)
+        update_ageing(policy, particle, changed)
     particle.stays += rounds - 1 if changed else rounds
     memory.states[slot, z].spent += rounds - 1 if changed else rounds
     if to == OUTLIER:

@@ -197,7 +197,6 @@ class StateLibrary(NamedTuple):
             slots=np.zeros(n, np.int64),
             visits=np.zeros((n, VISITS), Visit),
             ended=np.zeros((n, AGES), np.int32),
-            reached=np.zeros((n, AGES), np.int32),
             played=np.zeros(k, np.int64),
             plays=np.zeros(k, np.int64),
             claims=np.zeros(WAITING, Claim),

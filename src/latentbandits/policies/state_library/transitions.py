@@ -34,14 +34,18 @@ def staying(policy: Any, memory: Memory, slot: int) -> float:
 def aged(memory: Memory, slot: int, now: int, constant: float) -> float:
     """Return the probability that a particle's state changes at its present age, as states of that age did.
 
-    (ended[age] + prior) / (reached[age] + 1) / rounds of that age, with the same prior at every age
+    (ended[age] + prior) / (visits that lasted so long + 1) / rounds of that age, with the same prior at every age
     """
-    age = min(now - memory.particles[slot].changed, _OLDEST)
-    at = _AGE[age]
+    particle = memory.particles[slot]
+    at = _AGE[min(now - particle.changed, _OLDEST)]
     if at == AGES - 1:
         return constant
+    for age in range(particle.age, at):
+        particle.younger += memory.ended[slot, age]
+    particle.age = at
     width = _WIDTH[at]
-    return float((memory.ended[slot, at] + constant * width) / ((memory.reached[slot, at] + 1.0) * width))
+    reached = particle.visits - particle.younger
+    return float((memory.ended[slot, at] + constant * width) / ((reached + 1.0) * width))
 
 
 @kernel
@@ -56,15 +60,15 @@ def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
     if rounds > 1:
         return 1.0 - math.exp(rounds * math.log(stay))  # a power would be rounded otherwise by machine code
     particle = memory.particles[slot]
+    particle.constant = 1.0 - stay
     particle.by_age = aged(memory, slot, now, 1.0 - stay)
     return float((1.0 - stay + particle.ageing * particle.by_age) / (1.0 + particle.ageing))
 
 
 @kernel
-def update_ageing(policy: Any, memory: Memory, slot: int, changed: bool) -> None:
+def update_ageing(policy: Any, particle: Any, changed: bool) -> None:
     """Update the odds of the hazard that depends on age by how well it predicted whether the state changes."""
-    particle = memory.particles[slot]
-    constant = 1.0 - staying(policy, memory, slot)
+    constant = particle.constant
     odds = particle.ageing * (particle.by_age / constant if changed else (1.0 - particle.by_age) / (1.0 - constant))
     particle.ageing = min(max(odds, policy.structure / _MOST_ODDS), _MOST_ODDS)
 
@@ -160,8 +164,8 @@ def end_visit(memory: Memory, slot: int) -> None:
     particle = memory.particles[slot]
     age = _AGE[min(memory.core[0].now - particle.changed, _OLDEST)]
     memory.ended[slot, age] += 1
-    for i in range(age + 1):
-        memory.reached[slot, i] += 1
+    particle.visits += 1
+    particle.age = particle.younger = 0
     for i in range(VISITS - 1, 0, -1):
         memory.visits[slot, i] = memory.visits[slot, i - 1]
     memory.visits[slot, 0].state = particle.here

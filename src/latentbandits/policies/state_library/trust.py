@@ -83,9 +83,8 @@ def trusted(memory: Memory) -> bool:
     if seldom(memory):
         return True
     remains, error = left(memory)
-    if untrue(memory.trust[_TESTED]) <= _SUSPECT:
-        return bool(remains > 0.0)
-    return bool(remains > _SURE * error)
+    suspect = untrue(memory.trust[_TESTED]) > _SUSPECT
+    return bool(remains > _SURE * error) if suspect else bool(remains > 0.0)
 
 
 @kernel
@@ -106,24 +105,25 @@ def restrained(memory: Memory) -> bool:
 @kernel
 def claim(memory: Memory, choice: Choice, pick: int, preferred: int, usual: int, doubted: bool) -> None:
     """Note what the library claims in this round, in which an arm is played: the preferred one, the usual one, or another as a test."""
-    made, budget = memory.claims[memory.core[0].asked % WAITING], memory.budget[0]
-    value = choice.offers[pick].value
+    budget, value = memory.budget[0], choice.offers[pick].value
     gap = choice.offers[preferred].value - choice.offers[usual].value
     if pick == preferred:
         budget.gained += gap
     elif not doubted:
         budget.cost += choice.offers[preferred].value - value
-    made.number = memory.core[0].asked
-    made.kind = _PREFERRED if pick == preferred else _INSTEAD if doubted else _TESTED
-    made.gap = gap if pick in (preferred, usual) else 0.0
-    made.value = value
+    if gap > 0.0 and pick in (preferred, usual):
+        made = memory.claims[memory.core[0].asked % WAITING]
+        made.number = memory.core[0].asked
+        made.kind = _PREFERRED if pick == preferred else _INSTEAD if doubted else _TESTED
+        made.gap = gap
+        made.value = value
 
 
 @kernel
 def check(memory: Memory, number: int, reward: float) -> None:
     """Compare the reward of a round with what the library claimed, if it preferred another arm to the usual one."""
     made = memory.claims[number % WAITING]
-    if made.number != number or made.gap <= 0.0:
+    if made.number != number:
         return
     record = memory.trust[made.kind]
     if record.rounds >= _LATEST:
