@@ -198,11 +198,11 @@ def nulls(rows: int, logs: int) -> tuple[int, int]:
     return alarms, total
 
 
-def power(rows: int, logs: int) -> None:
+def power(rows: int, logs: int, first: int = 100) -> None:
     """Print how often regimes are found and what is recovered of them."""
     for dwell in (100.0, 20.0, 500.0):
         for noise in (0.1, 0.5):
-            got = [recovered(rows, dwell, noise, draw) for draw in range(logs)]
+            got = [recovered(rows, dwell, noise, draw) for draw in range(first, first + logs)]
             show(f"{rows} rows, dwell {dwell:.0f}, noise {noise}", got)
 
 
