@@ -23,7 +23,8 @@ from latentbandits.worlds.noise import alternating, standardised
 NULLS = (
     "iid", "ar8", "ar95", "ma10", "t3", "skew", "lognormal", "outliers", "drift100", "drift300", "drift1000", "common-drift", "random-walk",
     "trend", "one-change", "three-changes", "hour", "office-hours", "weekend", "volatility", "uneven-noise", "clicks", "rare-clicks",
-    "click-calendar", "rare-click-calendar", "ar8-t3",
+    "click-calendar", "rare-click-calendar", "ar8-t3", "drift300-t3", "lottery", "lottery-arm", "loud-level", "click-drift",
+    "click-level-calendar",
 )  # fmt: skip
 RULES = ("uniform", "epsilon-greedy", "ucb1", "d-ucb", "ab-test", "changing")
 ARMS = (3, 2, 5)
@@ -49,6 +50,11 @@ def rewards_of(kind: str, rows: int, arms: int, random: np.random.Generator, dra
         share = 0.002 + 0.02 * means if kind.startswith("rare") else 0.6 * means
         if kind.endswith("calendar"):
             share = share * np.where(open_now, 1.5, 0.7)[:, None]
+        if kind == "click-drift":
+            share = 0.1 + 0.8 * lb.Drift(arms=arms, timescale=300.0).realise(rows, 1, draw, draw, 0).means.clip(0, 1)
+        if "level" in kind:
+            level = standardised(random, "normal", 0.99, rows, 1)
+            share = 1 / (1 + np.exp(-(np.log(share / (1 - share)) + level)))
         return (random.random(rows)[:, None] < share).astype(float)
     noise = random.standard_normal(rows)
     size = float(random.choice([0.1, 0.5]))
@@ -57,14 +63,20 @@ def rewards_of(kind: str, rows: int, arms: int, random: np.random.Generator, dra
         noise = standardised(random, shape, 0.95 if kind == "ar95" else 0.8, rows, 1)[:, 0]
     elif kind == "ma10":
         noise = np.convolve(random.standard_normal(rows + 9), np.ones(10) / np.sqrt(10), "valid")
-    elif kind in ("t3", "outliers"):
-        noise = standardised(random, kind, 0.0, rows, 1)[:, 0]
+    elif kind in ("t3", "outliers", "drift300-t3"):
+        noise = standardised(random, kind.removeprefix("drift300-"), 0.0, rows, 1)[:, 0]
+    elif kind.startswith("lottery"):  # two prizes, at random
+        prize = 3.0 * (random.random(rows) < random.uniform(0.1, 0.5))
+        means = means + size * prize[:, None] * (np.arange(arms) == arms - 1 if kind == "lottery-arm" else 1)
+    elif kind == "loud-level":
+        level = standardised(random, "normal", 0.98, rows, 1)[:, 0]
+        noise = level + noise * alternating(random, 3.0, rows)
     elif kind == "skew":
         noise = random.exponential(size=rows) - 1
     elif kind == "lognormal":
         noise = np.exp(0.8 * noise) - np.exp(0.32)
-    elif kind.startswith("drift"):
-        means = lb.Drift(arms=arms, timescale=float(kind[5:])).realise(rows, 1, draw, draw, 0).means
+    if kind.startswith("drift"):
+        means = lb.Drift(arms=arms, timescale=float(kind[5:].removesuffix("-t3"))).realise(rows, 1, draw, draw, 0).means
     elif kind == "common-drift":
         means = means + lb.Drift(timescale=700.0).realise(rows, 1, draw, draw, 0).means[:, :1]
     elif kind == "random-walk":
@@ -182,17 +194,19 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
 
 def nulls(rows: int, logs: int) -> tuple[int, int]:
     """Print and count the false alarms among logs of every kind without regimes."""
-    alarms, total, named = 0, 0, Counter[str]()
+    alarms, total, named, nearest = 0, 0, Counter[str](), float("-inf")
     for kind, draw, log in null_logs(rows, logs, first=500):
         d = lb.diagnose(log)
         total += 1
+        nearest = float("-inf") if draw == 500 else nearest
+        nearest = max(nearest, d.verdict.margin - d.verdict.needed)
         named[f"{kind}: {d.verdict.kind}"] += 1
         if d.regimes:
             alarms += 1
             margin = f"margin {d.verdict.margin:.0f} of {d.verdict.needed:.0f}"
             print(f"false alarm: {kind}, {rows} rows, draw {draw}, {margin}", flush=True)
         if draw == 500 + logs - 1:
-            print(f"{kind}: {alarms} false alarms of {total} so far", flush=True)
+            print(f"{kind}: {alarms} false alarms of {total} so far; nearest {nearest:.0f} nats", flush=True)
     print(dict(sorted(named.items())))
     print(f"{rows} rows: {alarms} false alarms of {total}")
     return alarms, total

@@ -1,6 +1,6 @@
 """The explanations that compete for a log: regimes, and all that could be mistaken for them. The best penalised likelihood wins."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,7 @@ class Explanation(NamedTuple):
     score : the gain, penalised for the numbers (BIC) and corrected for the shape, in nats
     shape : what the same chain gains on shuffled rewards, where only a better shape can be gained; only where states differ
     detail : what was fitted
+    ordered : the score where only the order of an arm's rewards is left, to which no shape can add; of rivals with normal noise
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Explanation(NamedTuple):
     score: float
     shape: float = 0.0
     detail: Any = None
+    ordered: float = -np.inf
 
     @property
     def name(self) -> str:
@@ -103,7 +105,7 @@ def explanations(
         found.append(Explanation(CALENDAR, True, best.gain, best.numbers, score, detail=best))
         if score > 0:
             found += _with_calendar(series, times, best, seed, tick)
-    best_first = sorted(found, key=lambda one: -one.score)
+    best_first = sorted(level_ground(found), key=lambda one: -one.score)
     return list({one.name: one for one in reversed(best_first)}.values())[::-1]  # the best of each name
 
 
@@ -111,51 +113,71 @@ def _penalised(series: Series, gain: float, numbers: int) -> float:
     return float(gain - 0.5 * numbers * np.log(series.rows))
 
 
-def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation]:
-    standard = series.standard()
-    common, own = _either(levels.common_level, standard), _either(levels.own_levels, standard)
-    cut, (bent, numbers) = stretches(series if series.binary else series.clipped()), trend(standard)
-    found = [
-        Explanation(AUTOCORRELATION, False, common.gain, common.numbers, 0.0, detail=common),
-        Explanation(DRIFT, False, own.gain, own.numbers, 0.0, detail=own),
-        Explanation(CHANGES, False, cut.gain, cut.numbers, 0.0, detail=cut),
+def level_ground(found: Sequence[Explanation]) -> list[Explanation]:
+    """Return explanations with what the shape gains taken out of rivals with normal noise, as it was taken out of regimes.
+
+    Such a rival may do without a better shape, or have what it gains by the order of rewards alone.
+    """
+    states = [one for one in found if one.kind == REGIMES]
+    shape = max(states, key=lambda one: one.score).shape if states else 0.0
+    return [
+        one._replace(score=max(one.ordered, one.score - shape)) if np.isfinite(one.ordered) else one for one in found
     ]
-    if _penalised(series, bent, numbers) > _penalised(series, own.gain, own.numbers):
-        found[1] = Explanation(DRIFT, False, bent, numbers, 0.0, detail=own)
+
+
+def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation]:
+    found = rivals(series)
     if not series.binary:
         loud, shape = loudness(series, seed, tick)
-        numbers = loud.parameters - series.width - 1
-        found.append(Explanation(LOUDNESS, False, loud.likelihood - constant(series), numbers, 0.0, shape, loud))
-    found = [one._replace(score=_penalised(series, one.gain, one.numbers) - one.shape) for one in found]
+        gain, numbers = loud.likelihood - constant(series), loud.parameters - series.width - 1
+        score = _penalised(series, gain, numbers) - shape
+        found.append(Explanation(LOUDNESS, False, gain, numbers, score, shape, loud))
     return [*found, *regimes(series, seed, tick, rival=max(one.score for one in found))]
 
 
-def _either(fit: Callable[[Series], Wandering], series: Series) -> Wandering:
-    """Return the better fit of a level: to the rewards as they are, or to those without outliers, which hide a level from it."""
-    return max((fit(one) for one in (series, series.clipped())), key=lambda one: one.gain)
+def rivals(series: Series) -> list[Explanation]:
+    """Return levels, drift and changes, each fitted to the rewards as they are, and to their order alone."""
+    standard = series.standard()
+    ordered = standard.clipped() if series.binary else standard.scored()
+    cut = series if series.binary and not len(series.odds) else standard.clipped()
+    found = []
+    for kind, fit, rows, order in (
+        (AUTOCORRELATION, levels.common_level, standard, ordered),
+        (DRIFT, drift, standard, ordered),
+        (CHANGES, stretches, cut, cut if series.binary else ordered),
+    ):
+        best = fit(rows)
+        again = fit(order) if order is not rows else best
+        score, other = (_penalised(series, one.gain, one.numbers) for one in (best, again))
+        found.append(Explanation(kind, False, best.gain, best.numbers, score, detail=best, ordered=other))
+    return found
+
+
+def drift(series: Series) -> Wandering:
+    """Return the better of levels of all arms and of a trend, straight or bent, of every arm its own."""
+    own, (bent, numbers) = levels.own_levels(series), trend(series)
+    better = _penalised(series, bent, numbers) > _penalised(series, own.gain, own.numbers)
+    return own._replace(gain=bent, numbers=numbers) if better else own
 
 
 def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick) -> list[Explanation]:
     """Return the calendar together with each of the others, fitted to what it leaves."""
-    rest = rest_of(series, calendar.offsets)
-    standard = rest.standard()
-    common, own = _either(levels.common_level, standard), _either(levels.own_levels, standard)
-    cut = stretches(standard.clipped())
-    found = [
-        Explanation(AUTOCORRELATION, True, common.gain, common.numbers, 0.0, detail=common),
-        Explanation(DRIFT, True, own.gain, own.numbers, 0.0, detail=own),
-        Explanation(CHANGES, True, cut.gain, cut.numbers, 0.0, detail=cut),
-    ]
-    added = [one._replace(gain=one.gain + calendar.gain, numbers=one.numbers + calendar.numbers) for one in found]
-    if not series.binary:
-        columns = calendar.design(series, times)
-        for place, each in ((0, False), (1, True)):  # the level of all arms, and those of each
-            level: Wandering = added[place].detail
-            joint = [levels.with_columns(one, level, columns, each).gain for one in (series, series.clipped())]
-            added[place] = added[place]._replace(gain=max(added[place].gain, *joint))
-    kept = added if len(cut.ends) > 2 else added[:2]
-    found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in kept]
-    rival = max(one.score for one in found) - _penalised(series, calendar.gain, calendar.numbers)
+    rest, of_calendar = rest_of(series, calendar.offsets), _penalised(series, calendar.gain, calendar.numbers)
+    columns = np.zeros((0, 0)) if series.binary else calendar.design(series, times)
+    found = []
+    for one in rivals(rest):
+        if one.kind == CHANGES and len(one.detail.ends) == 2:
+            continue
+        gain, numbers, ordered = one.gain + calendar.gain, one.numbers + calendar.numbers, one.ordered + of_calendar
+        if one.kind != CHANGES and not series.binary:  # both at once: what either could explain is not lost
+            joint = [
+                levels.with_columns(rows, one.detail, columns, one.kind == DRIFT) for rows in (series, series.scored())
+            ]
+            gain = max(gain, joint[0].gain)
+            ordered = max(ordered, _penalised(series, joint[1].gain, numbers))
+        score = _penalised(series, gain, numbers)
+        found.append(one._replace(calendar=True, gain=gain, numbers=numbers, score=score, ordered=ordered))
+    rival = max(one.score for one in found) - of_calendar
     for one in regimes(rest, seed, tick, rival):
         detail = one.detail._replace(offsets=calendar.offsets)
         found.append(
@@ -163,7 +185,7 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
                 calendar=True,
                 gain=one.gain + calendar.gain,
                 numbers=one.numbers + calendar.numbers,
-                score=one.score + _penalised(series, calendar.gain, calendar.numbers),
+                score=one.score + of_calendar,
                 detail=detail,
             )
         )
