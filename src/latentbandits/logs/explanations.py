@@ -1,6 +1,6 @@
 """The explanations that compete for a log: regimes, and all that could be mistaken for them. The best penalised likelihood wins."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,17 +138,22 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
 def rivals(series: Series) -> list[Explanation]:
     """Return levels, drift and changes, each fitted to the rewards as they are, and to their order alone."""
     standard = series.standard()
-    ordered = standard.clipped() if series.binary else standard.scored()
-    cut = series if series.binary and not len(series.odds) else standard.clipped()
+    clipped = standard.clipped()
+    ordered = clipped if series.binary else standard.scored()
+    # outliers look like changes, and short stretches like outliers
+    cut = (series,) if series.binary and not len(series.odds) else (standard, clipped)
+    fits: tuple[tuple[str, Callable[[Series], Any], tuple[Series, ...]], ...] = (
+        (AUTOCORRELATION, levels.common_level, (standard,)),
+        (DRIFT, drift, (standard,)),
+        (CHANGES, stretches, cut),
+    )
     found = []
-    for kind, fit, rows, order in (
-        (AUTOCORRELATION, levels.common_level, standard, ordered),
-        (DRIFT, drift, standard, ordered),
-        (CHANGES, stretches, cut, cut if series.binary else ordered),
-    ):
-        best = fit(rows)
-        again = fit(order) if order is not rows else best
-        score, other = (_penalised(series, one.gain, one.numbers) for one in (best, again))
+    for kind, fit, rows in fits:
+        ends = [fit(one) for one in rows]
+        scores = [_penalised(series, one.gain, one.numbers) for one in ends]
+        score, best = max(zip(scores, ends, strict=True), key=lambda pair: pair[0])
+        again = best if series.binary and kind == CHANGES else fit(ordered)
+        other = _penalised(series, again.gain, again.numbers)
         found.append(Explanation(kind, False, best.gain, best.numbers, score, detail=best, ordered=other))
     return found
 

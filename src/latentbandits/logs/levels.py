@@ -21,6 +21,7 @@ TIMES, SIZES = (
     (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5),
 )
 BEGINNINGS, EVALUATIONS = 3, 80
+POLISH, MANY = 30, 20  # evaluations at the end, for logs with no more arms than this
 PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
 
 
@@ -136,11 +137,17 @@ def common_level(series: Series) -> Wandering:
     (0.9, True)
     """
     design, which = dummies(series), np.zeros(series.rows, np.int64)
+    around, bare = series.without(series.centres[series.arms]), np.zeros((series.rows, 0))
+
+    def roughly(time: float, size: float) -> float:  # with the arms' means as they are
+        return joint_likelihood(around, bare, which, time, size)
 
     def likelihood(time: float, size: float) -> float:
         return joint_likelihood(series, design, which, time, size)
 
-    return _best(series, likelihood)
+    near = _best(series, roughly)
+    # from there a few steps are enough: each takes time proportional to the square of the number of arms
+    return _best(series, likelihood, near, POLISH if series.width <= MANY else 1)
 
 
 def joint_likelihood(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> float:
@@ -177,16 +184,24 @@ def own_levels(series: Series) -> Wandering:
     return _best(series, likelihood)
 
 
-def _best(series: Series, likelihood: Callable[[float, float], float]) -> Wandering:
-    """Return the best speed and size of a level: a grid, then the best of it to the end."""
+def _best(
+    series: Series,
+    likelihood: Callable[[float, float], float],
+    near: Wandering | None = None,
+    evaluations: int = EVALUATIONS,
+) -> Wandering:
+    """Return the best speed and size of a level: a grid, then the best of it to the end; or from one that is near."""
 
     def loss(point: np.ndarray) -> float:
         time, size = np.exp(np.clip(point, (-2.0, -12.0), (16.0, 14.0)))
         return -likelihood(float(time), float(size))
 
-    grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
-    begun = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
-    options = {"maxfev": EVALUATIONS, "fatol": 0.05, "xatol": 0.01}
+    if near is not None:
+        begun = [(float(np.log(near.time)), 2 * float(np.log(near.size)))]
+    else:
+        grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
+        begun = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
+    options = {"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01}
     search: Any = minimize
     ends = [search(loss, np.array(point), method="Nelder-Mead", options=options) for point in begun]
     best = min(ends, key=lambda end: float(end.fun))
