@@ -280,7 +280,7 @@ def test_logs_that_say_nothing_are_refused() -> None:
 
 def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, page = tmp_path / "log.csv", tmp_path / "d.html"
-    regimes().to_csv(path, index=False)
+    regimes().replace({"banner": {"blue": "青"}}).to_csv(path, index=False)
     assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("There are regimes: ")

@@ -37,6 +37,7 @@ class Explanation(NamedTuple):
     shape : what the same chain gains on shuffled rewards, where only a better shape can be gained; only where states differ
     detail : what was fitted
     ordered : the score where only the order of an arm's rewards is left, to which no shape can add; of rivals with normal noise
+    clipped : the score on rewards without outliers; of regimes, and of rivals with normal noise
     """
 
     kind: str
@@ -47,6 +48,7 @@ class Explanation(NamedTuple):
     shape: float = 0.0
     detail: Any = None
     ordered: float = -np.inf
+    clipped: float = -np.inf
 
     @property
     def name(self) -> str:
@@ -105,7 +107,11 @@ def explanations(
         found.append(Explanation(CALENDAR, True, best.gain, best.numbers, score, detail=best))
         if score > 0:
             found += _with_calendar(series, times, best, seed, tick)
-    best_first = sorted(level_ground(found), key=lambda one: -one.score)
+    found = level_ground(found)
+    first = max(found, key=lambda one: one.score)
+    if first.kind == REGIMES and not series.binary:
+        found += louder(series.without(first.detail.offsets), found, first, seed, tick)
+    best_first = sorted(found, key=lambda one: -one.score)
     return list({one.name: one for one in reversed(best_first)}.values())[::-1]  # the best of each name
 
 
@@ -114,15 +120,34 @@ def _penalised(series: Series, gain: float, numbers: int) -> float:
 
 
 def level_ground(found: Sequence[Explanation]) -> list[Explanation]:
-    """Return explanations with what the shape gains taken out of rivals with normal noise, as it was taken out of regimes.
+    """Return explanations with the scores of rivals that have normal noise made comparable to that of regimes, whose noise has any shape.
 
-    Such a rival may do without a better shape, or have what it gains by the order of rewards alone.
+    Such a rival has the best of three: what it gains by the order of rewards alone; its score without what the shape gains, which was taken
+    out of regimes too; and a score as far from that of regimes as both are apart on rewards without outliers.
     """
-    states = [one for one in found if one.kind == REGIMES]
-    shape = max(states, key=lambda one: one.score).shape if states else 0.0
-    return [
-        one._replace(score=max(one.ordered, one.score - shape)) if np.isfinite(one.ordered) else one for one in found
-    ]
+    best = max((one for one in found if one.kind == REGIMES), key=lambda one: one.score, default=None)
+    made = []
+    for one in found:
+        scores = [one.score] if best is None else [one.score - best.shape, best.score - best.clipped + one.clipped]
+        made.append(one._replace(score=max(one.ordered, *scores)) if np.isfinite(one.ordered) else one)
+    return made
+
+
+def louder(
+    series: Series, found: Sequence[Explanation], first: Explanation, seed: int, tick: Tick
+) -> list[Explanation]:
+    """Return levels whose noise is loud and quiet in turn, which regimes could be mistaken for where they are ahead of both alone."""
+    made = []
+    for one in found:
+        if one.kind in (AUTOCORRELATION, DRIFT) and one.calendar == first.calendar:
+            rest = levels.news(series, one.detail, one.kind == DRIFT)
+            loud, shape = loudness(rest, seed, tick)
+            gain, numbers = loud.likelihood - constant(rest), loud.parameters - series.width - 1
+            added = _penalised(series, gain, numbers) - shape
+            if added > 0:
+                numbers += one.numbers
+                made.append(one._replace(gain=one.gain + gain, numbers=numbers, score=one.score + added, shape=shape))
+    return made
 
 
 def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation]:
@@ -136,15 +161,13 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
 
 
 def rivals(series: Series) -> list[Explanation]:
-    """Return levels, drift and changes, each fitted to the rewards as they are, and to their order alone."""
+    """Return levels, drift and changes, each fitted to the rewards as they are, without outliers, and to their order alone."""
     standard = series.standard()
-    clipped = standard.clipped()
-    ordered = clipped if series.binary else standard.scored()
-    # outliers look like changes, and short stretches like outliers
-    cut = (series,) if series.binary and not len(series.odds) else (standard, clipped)
+    both = (standard, standard.clipped())
+    cut = (series,) if series.binary and not len(series.odds) else both
     fits: tuple[tuple[str, Callable[[Series], Any], tuple[Series, ...]], ...] = (
-        (AUTOCORRELATION, levels.common_level, (standard,)),
-        (DRIFT, drift, (standard,)),
+        (AUTOCORRELATION, levels.common_level, both),
+        (DRIFT, drift, both),
         (CHANGES, stretches, cut),
     )
     found = []
@@ -152,9 +175,9 @@ def rivals(series: Series) -> list[Explanation]:
         ends = [fit(one) for one in rows]
         scores = [_penalised(series, one.gain, one.numbers) for one in ends]
         score, best = max(zip(scores, ends, strict=True), key=lambda pair: pair[0])
-        again = best if series.binary and kind == CHANGES else fit(ordered)
-        other = _penalised(series, again.gain, again.numbers)
-        found.append(Explanation(kind, False, best.gain, best.numbers, score, detail=best, ordered=other))
+        last = scores[-1]
+        again = last if series.binary else _penalised(series, *fit(standard.scored())[:2])
+        found.append(Explanation(kind, False, best.gain, best.numbers, score, detail=best, ordered=again, clipped=last))
     return found
 
 
@@ -181,7 +204,10 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
             gain = max(gain, joint[0].gain)
             ordered = max(ordered, _penalised(series, joint[1].gain, numbers))
         score = _penalised(series, gain, numbers)
-        found.append(one._replace(calendar=True, gain=gain, numbers=numbers, score=score, ordered=ordered))
+        clipped = one.clipped + of_calendar
+        found.append(
+            one._replace(calendar=True, gain=gain, numbers=numbers, score=score, ordered=ordered, clipped=clipped)
+        )
     rival = max(one.score for one in found) - of_calendar
     for one in regimes(rest, seed, tick, rival):
         detail = one.detail._replace(offsets=calendar.offsets)
@@ -191,6 +217,7 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
                 gain=one.gain + calendar.gain,
                 numbers=one.numbers + calendar.numbers,
                 score=one.score + of_calendar,
+                clipped=one.clipped + of_calendar,
                 detail=detail,
             )
         )
@@ -284,7 +311,13 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
             Explanation(REGIMES, False, gain, numbers, _penalised(series, gain, numbers) - shape, shape, detail)
         )
     best = max(found, key=lambda one: one.score - OF_SHAPE * one.shape)
-    return [] if brief(best.detail.model) else [best]
+    if brief(best.detail.model):
+        return []
+    if series.binary:
+        return [best._replace(clipped=best.score + best.shape)]
+    clipped = series.clipped()
+    plain = em.fitted(clipped, best.detail.model._replace(family=NORMAL), SHAPE_STEPS, 0.3, tick=tick)
+    return [best._replace(clipped=growth.score(clipped, plain))]
 
 
 def brief(model: Model) -> bool:

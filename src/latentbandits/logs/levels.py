@@ -152,14 +152,56 @@ def common_level(series: Series) -> Wandering:
 
 def joint_likelihood(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> float:
     """Return the log-likelihood of a level, or of one for every arm (`which`), with all columns of a design fitted along."""
+    return _joint(series, design, which, time, size)[0]
+
+
+def _joint(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> tuple[float, np.ndarray]:
+    """Return the log-likelihood, and the weights of the columns."""
     wide = design.shape[1]
     levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
     args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
     determinant = fast(filtered)(*args)
     whole = np.tril(products) + np.tril(products, -1).T
     cross = whole[:wide, wide]
-    squares = whole[wide, wide] - cross @ np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
-    return normal_likelihood(series.rows, float(squares)) - 0.5 * float(determinant)
+    weights = np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
+    found = normal_likelihood(series.rows, float(whole[wide, wide] - cross @ weights)) - 0.5 * float(determinant)
+    return found, np.asarray(weights)
+
+
+def innovated(
+    values: np.ndarray,
+    gaps: np.ndarray,
+    which: np.ndarray,
+    keep: float,
+    size: float,
+    levels: np.ndarray,
+    news: np.ndarray,
+) -> None:
+    """Write what is new in every value, given those before it, in units of its deviation; `levels`, all zeros, is work space."""
+    variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
+    now = 0.0
+    for t in range(len(values)):
+        own = which[t]
+        now += gaps[t]
+        left = keep ** (now - last[own]) if last[own] >= 0.0 else 1.0
+        variance[own] = left * left * variance[own] + size * (1.0 - left * left)
+        levels[own] *= left
+        last[own] = now
+        spread = variance[own] + 1.0
+        off = values[t] - levels[own]
+        levels[own] += variance[own] / spread * off
+        variance[own] /= spread
+        news[t] = off / np.sqrt(spread)
+
+
+def news(series: Series, level: Wandering, own: bool) -> Series:
+    """Return what is new in every row, given a level that was fitted: independent normal numbers if the level is all there is."""
+    which = series.arms if own else np.zeros(series.rows, np.int64)
+    weights = _joint(series, dummies(series), which, level.time, level.size**2)[1]
+    found = np.empty(series.rows)
+    keep, room = float(np.exp(-1 / level.time)), np.zeros(series.width)
+    fast(innovated)(series.values - weights[series.arms], series.gaps, which, keep, level.size**2, room, found)
+    return series._replace(values=found)
 
 
 def with_columns(series: Series, level: Wandering, columns: np.ndarray, own: bool) -> Wandering:
