@@ -38,12 +38,13 @@ def test_all_formats_give_the_same_log(tmp_path: Path) -> None:
     data = frame()
     data.to_csv(tmp_path / "log.csv", index=False)
     data.to_csv(tmp_path / "log.tsv", index=False, sep="\t")
+    data.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
     data.to_parquet(tmp_path / "log.parquet")
     data.to_json(tmp_path / "log.jsonl", orient="records", lines=True, date_format="iso")
     plain = lb.Log.read(data)
     assert plain.arms == ("blue", "green", "red")
     assert plain.guessed == ("arm", "reward", "time", "propensity")
-    for name in ("log.csv", "log.tsv", "log.parquet", "log.jsonl"):
+    for name in ("log.csv", "log.tsv", "semicolons.csv", "log.parquet", "log.jsonl"):
         same(lb.Log.read(tmp_path / name), plain)
     same(lb.Log.read(polars.DataFrame({name: data[name].to_list() for name in data})), plain)
     same(lb.Log.read(arrow.Table.from_pandas(data)), plain)
