@@ -131,7 +131,7 @@ def null_logs(rows: int, logs: int, first: int = 0) -> Iterator[tuple[str, int, 
 
 
 class Recovered(NamedTuple):
-    """What was recovered of a log with regimes."""
+    """What was recovered of a log with regimes; `matched` is the cover of means in all states that were found, however many."""
 
     found: bool
     counted: int
@@ -141,6 +141,7 @@ class Recovered(NamedTuple):
     mean_cover: float
     dwell_cover: float
     gain_cover: float
+    matched: float
 
 
 def regime_log(
@@ -163,17 +164,18 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
     d = lb.diagnose(log)
     nan = float("nan")
     if not d.regimes or d.model is None or d.samples is None:
-        return Recovered(False, 0, world.states, nan, nan, nan, nan, nan)
+        return Recovered(False, 0, world.states, nan, nan, nan, nan, nan, nan)
     near = ((d.model.means[:, None, :] - world.means[None]) ** 2).sum(axis=2)
     mine, true = linear_sum_assignment(near)
     match = np.full(d.model.states, -1)
     match[mine] = true
     timeline = float((match[d.path] == truth.states).mean())
-    if d.model.states != world.states:
-        return Recovered(True, d.model.states, world.states, nan, timeline, nan, nan, nan)
-    order = true[np.argsort(mine)]
     low, high = posterior.interval(d.means_sampled)
     tried = d.model.tried >= 1
+    matched = ((low[mine] <= world.means[true]) & (world.means[true] <= high[mine]))[tried[mine]].mean()
+    if d.model.states != world.states:
+        return Recovered(True, d.model.states, world.states, nan, timeline, nan, nan, nan, float(matched))
+    order = true[np.argsort(mine)]
     inside = ((low <= world.means[order]) & (world.means[order] <= high))[tried]
     dwell_low, dwell_high = posterior.interval(d.samples.dwell)
     shares = np.full(world.states, 1 / world.states)
@@ -189,6 +191,7 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
         float(inside.mean()),
         covered,
         float(d.gain[1] <= gain <= d.gain[2]),
+        float(matched),
     )
 
 
@@ -228,6 +231,7 @@ def show(title: str, got: list[Recovered]) -> None:
         name: round(float(np.nanmean([getattr(one, name) for one in chosen])), 2) if chosen else None
         for name, chosen in (
             ("timeline", found),
+            ("matched", found),
             ("dwell_error", right),
             ("mean_cover", right),
             ("dwell_cover", right),

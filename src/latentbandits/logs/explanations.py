@@ -123,12 +123,15 @@ def level_ground(found: Sequence[Explanation]) -> list[Explanation]:
     """Return explanations with the scores of rivals that have normal noise made comparable to that of regimes, whose noise has any shape.
 
     Such a rival has the best of three: what it gains by the order of rewards alone; its score without what the shape gains, which was taken
-    out of regimes too; and a score as far from that of regimes as both are apart on rewards without outliers.
+    out of regimes too; and a score as far from that of regimes as both are apart on rewards without outliers. Where regimes are
+    no better than nothing, it has its score without outliers instead of the last two.
     """
     best = max((one for one in found if one.kind == REGIMES), key=lambda one: one.score, default=None)
+    if best is not None and best.score <= OF_SHAPE * best.shape:  # no better than nothing, and no yardstick
+        best = None
     made = []
     for one in found:
-        scores = [one.score] if best is None else [one.score - best.shape, best.score - best.clipped + one.clipped]
+        scores = [one.clipped] if best is None else [one.score - best.shape, best.score - best.clipped + one.clipped]
         made.append(one._replace(score=max(one.ordered, *scores)) if np.isfinite(one.ordered) else one)
     return made
 
@@ -163,7 +166,7 @@ def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation
 def rivals(series: Series) -> list[Explanation]:
     """Return levels, drift and changes, each fitted to the rewards as they are, without outliers, and to their order alone."""
     standard = series.standard()
-    both = (standard, standard.clipped())
+    both, order = (standard, standard.clipped()), standard.scored()
     cut = (series,) if series.binary and not len(series.odds) else both
     fits: tuple[tuple[str, Callable[[Series], Any], tuple[Series, ...]], ...] = (
         (AUTOCORRELATION, levels.common_level, both),
@@ -176,7 +179,7 @@ def rivals(series: Series) -> list[Explanation]:
         scores = [_penalised(series, one.gain, one.numbers) for one in ends]
         score, best = max(zip(scores, ends, strict=True), key=lambda pair: pair[0])
         last = scores[-1]
-        again = last if series.binary else _penalised(series, *fit(standard.scored())[:2])
+        again = last if series.binary else _penalised(series, *fit(order)[:2])
         found.append(Explanation(kind, False, best.gain, best.numbers, score, detail=best, ordered=again, clipped=last))
     return found
 
