@@ -23,13 +23,15 @@ from latentbandits.worlds.noise import alternating, standardised
 NULLS = (
     "iid", "ar8", "ar95", "ma10", "t3", "skew", "lognormal", "outliers", "drift100", "drift300", "drift1000", "common-drift", "random-walk",
     "trend", "one-change", "three-changes", "hour", "office-hours", "weekend", "volatility", "uneven-noise", "clicks", "rare-clicks",
-    "click-calendar", "rare-click-calendar", "ar8-t3",
+    "click-calendar", "rare-click-calendar", "ar8-t3", "drift300-t3", "lottery", "lottery-arm", "loud-level", "click-drift",
+    "click-level-calendar",
 )  # fmt: skip
 RULES = ("uniform", "epsilon-greedy", "ucb1", "d-ucb", "ab-test", "changing")
 ARMS = (3, 2, 5)
+# Written out, so that the same ones are played on the fit and on the truth
 POLICIES = (
-    "state-library", "cp-ts", "glr-ucb", "cusum-ucb", "m-ucb", "sw-ucb", "d-ucb", "ts", "ucb1", "epsilon-greedy", "exp3-s",
-    "ab-test:test=200",
+    "state-library", "scaled:cp-ts", "scaled:glr-ucb", "scaled:cusum-ucb", "scaled:m-ucb", "scaled:sw-ucb", "scaled:d-ucb", "scaled:ts",
+    "scaled:ucb1", "epsilon-greedy", "scaled:exp3-s", "ab-test:test=200",
 )  # fmt: skip
 
 
@@ -49,6 +51,11 @@ def rewards_of(kind: str, rows: int, arms: int, random: np.random.Generator, dra
         share = 0.002 + 0.02 * means if kind.startswith("rare") else 0.6 * means
         if kind.endswith("calendar"):
             share = share * np.where(open_now, 1.5, 0.7)[:, None]
+        if kind == "click-drift":
+            share = 0.1 + 0.8 * lb.Drift(arms=arms, timescale=300.0).realise(rows, 1, draw, draw, 0).means.clip(0, 1)
+        if "level" in kind:
+            level = standardised(random, "normal", 0.99, rows, 1)
+            share = 1 / (1 + np.exp(-(np.log(share / (1 - share)) + level)))
         return (random.random(rows)[:, None] < share).astype(float)
     noise = random.standard_normal(rows)
     size = float(random.choice([0.1, 0.5]))
@@ -57,14 +64,20 @@ def rewards_of(kind: str, rows: int, arms: int, random: np.random.Generator, dra
         noise = standardised(random, shape, 0.95 if kind == "ar95" else 0.8, rows, 1)[:, 0]
     elif kind == "ma10":
         noise = np.convolve(random.standard_normal(rows + 9), np.ones(10) / np.sqrt(10), "valid")
-    elif kind in ("t3", "outliers"):
-        noise = standardised(random, kind, 0.0, rows, 1)[:, 0]
+    elif kind in ("t3", "outliers", "drift300-t3"):
+        noise = standardised(random, kind.removeprefix("drift300-"), 0.0, rows, 1)[:, 0]
+    elif kind.startswith("lottery"):  # two prizes, at random
+        prize = 3.0 * (random.random(rows) < random.uniform(0.1, 0.5))
+        means = means + size * prize[:, None] * (np.arange(arms) == arms - 1 if kind == "lottery-arm" else 1)
+    elif kind == "loud-level":
+        level = standardised(random, "normal", 0.98, rows, 1)[:, 0]
+        noise = level + noise * alternating(random, 3.0, rows)
     elif kind == "skew":
         noise = random.exponential(size=rows) - 1
     elif kind == "lognormal":
         noise = np.exp(0.8 * noise) - np.exp(0.32)
-    elif kind.startswith("drift"):
-        means = lb.Drift(arms=arms, timescale=float(kind[5:])).realise(rows, 1, draw, draw, 0).means
+    if kind.startswith("drift"):
+        means = lb.Drift(arms=arms, timescale=float(kind[5:].removesuffix("-t3"))).realise(rows, 1, draw, draw, 0).means
     elif kind == "common-drift":
         means = means + lb.Drift(timescale=700.0).realise(rows, 1, draw, draw, 0).means[:, :1]
     elif kind == "random-walk":
@@ -119,7 +132,7 @@ def null_logs(rows: int, logs: int, first: int = 0) -> Iterator[tuple[str, int, 
 
 
 class Recovered(NamedTuple):
-    """What was recovered of a log with regimes."""
+    """What was recovered of a log with regimes; `matched` is the cover of means in all states that were found, however many."""
 
     found: bool
     counted: int
@@ -129,6 +142,7 @@ class Recovered(NamedTuple):
     mean_cover: float
     dwell_cover: float
     gain_cover: float
+    matched: float
 
 
 def regime_log(
@@ -151,17 +165,18 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
     d = lb.diagnose(log)
     nan = float("nan")
     if not d.regimes or d.model is None or d.samples is None:
-        return Recovered(False, 0, world.states, nan, nan, nan, nan, nan)
+        return Recovered(False, 0, world.states, nan, nan, nan, nan, nan, nan)
     near = ((d.model.means[:, None, :] - world.means[None]) ** 2).sum(axis=2)
     mine, true = linear_sum_assignment(near)
     match = np.full(d.model.states, -1)
     match[mine] = true
     timeline = float((match[d.path] == truth.states).mean())
-    if d.model.states != world.states:
-        return Recovered(True, d.model.states, world.states, nan, timeline, nan, nan, nan)
-    order = true[np.argsort(mine)]
     low, high = posterior.interval(d.means_sampled)
     tried = d.model.tried >= 1
+    matched = ((low[mine] <= world.means[true]) & (world.means[true] <= high[mine]))[tried[mine]].mean()
+    if d.model.states != world.states:
+        return Recovered(True, d.model.states, world.states, nan, timeline, nan, nan, nan, float(matched))
+    order = true[np.argsort(mine)]
     inside = ((low <= world.means[order]) & (world.means[order] <= high))[tried]
     dwell_low, dwell_high = posterior.interval(d.samples.dwell)
     shares = np.full(world.states, 1 / world.states)
@@ -177,32 +192,35 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
         float(inside.mean()),
         covered,
         float(d.gain[1] <= gain <= d.gain[2]),
+        float(matched),
     )
 
 
 def nulls(rows: int, logs: int) -> tuple[int, int]:
     """Print and count the false alarms among logs of every kind without regimes."""
-    alarms, total, named = 0, 0, Counter[str]()
+    alarms, total, named, nearest = 0, 0, Counter[str](), float("-inf")
     for kind, draw, log in null_logs(rows, logs, first=500):
         d = lb.diagnose(log)
         total += 1
+        nearest = float("-inf") if draw == 500 else nearest
+        nearest = max(nearest, d.verdict.margin - d.verdict.needed)
         named[f"{kind}: {d.verdict.kind}"] += 1
         if d.regimes:
             alarms += 1
             margin = f"margin {d.verdict.margin:.0f} of {d.verdict.needed:.0f}"
             print(f"false alarm: {kind}, {rows} rows, draw {draw}, {margin}", flush=True)
         if draw == 500 + logs - 1:
-            print(f"{kind}: {alarms} false alarms of {total} so far", flush=True)
+            print(f"{kind}: {alarms} false alarms of {total} so far; nearest {nearest:.0f} nats", flush=True)
     print(dict(sorted(named.items())))
     print(f"{rows} rows: {alarms} false alarms of {total}")
     return alarms, total
 
 
-def power(rows: int, logs: int) -> None:
+def power(rows: int, logs: int, first: int = 100) -> None:
     """Print how often regimes are found and what is recovered of them."""
     for dwell in (100.0, 20.0, 500.0):
         for noise in (0.1, 0.5):
-            got = [recovered(rows, dwell, noise, draw) for draw in range(logs)]
+            got = [recovered(rows, dwell, noise, draw) for draw in range(first, first + logs)]
             show(f"{rows} rows, dwell {dwell:.0f}, noise {noise}", got)
 
 
@@ -214,6 +232,7 @@ def show(title: str, got: list[Recovered]) -> None:
         name: round(float(np.nanmean([getattr(one, name) for one in chosen])), 2) if chosen else None
         for name, chosen in (
             ("timeline", found),
+            ("matched", found),
             ("dwell_error", right),
             ("mean_cover", right),
             ("dwell_cover", right),
@@ -233,10 +252,7 @@ def ranking(logs: int) -> tuple[float, float]:
             continue
         said = d.compare(POLICIES, horizon=2000, runs=48).regret
         truth = lb.compare(world, POLICIES, horizon=2000, runs=48, seed=5).regret
-        labels = [
-            label for label in said if label in truth and label not in ("bayes-planner", "best-single-arm", "random")
-        ]
-        guess, real = (np.array([one[label].mean() for label in labels]) for one in (said, truth))
+        guess, real = (np.array([one[label].mean() for label in POLICIES]) for one in (said, truth))
         correlations.append(float(spearmanr(guess, real).statistic))
         picks.append(float(real[guess.argmin()] / real.min()))
     within = float(np.mean(np.array(picks) <= 1.05))

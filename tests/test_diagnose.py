@@ -269,13 +269,18 @@ def test_logs_that_say_nothing_are_refused() -> None:
     assert "at least two" in refused(log.assign(banner="red"))
     assert "cannot be told apart" in refused(log.assign(banner=np.where(np.arange(600) < 300, "a", "b")))
     tied = log.assign(revenue=np.where(np.arange(600) % 2, 0.0, log["revenue"]))
-    assert "50 % are 0 (log.above(0) makes 0 and 1)" in refused(tied)
+    assert "50 % are 0 (log.above(0), or --above 0, makes 0 and 1)" in refused(tied)
+    assert "rewards is [-1.0, 3.0] but must be 0 and 1" in refused(
+        log.assign(revenue=np.where(log["revenue"] > 0.5, 3, -1))
+    )
+    assert "a millionth of their size" in refused(log.assign(revenue=log["revenue"] + 1e9))
+    assert "arms is 200 but must be few enough" in refused(log.assign(banner=np.arange(600) % 200))
     assert set(lb.Log.read(tied).above(0).rewards) == {0.0, 1.0}
 
 
 def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, page = tmp_path / "log.csv", tmp_path / "d.html"
-    regimes().to_csv(path, index=False)
+    regimes().replace({"banner": {"blue": "青"}}).to_csv(path, index=False)
     assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("There are regimes: ")
@@ -289,6 +294,9 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     values = json.loads(capsys.readouterr().out)
     assert values["verdict"] == "regimes"
     assert len(values["table"]) == 6
+    assert values["rewards"] == "normal"
+    assert cli.main(["diagnose", str(path), "--above", "0.5", "--out", str(page), "--no-compare", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rewards"] == "binary"
     assert cli.main(["diagnose", str(path), "--arm", "bannner", "--out", str(page)]) == 2
     assert "did you mean banner?" in capsys.readouterr().err
 

@@ -49,6 +49,20 @@ def test_the_objective_never_falls(family: str) -> None:
     assert history[-1] > history[0] + 10
 
 
+def test_a_chain_of_one_number_never_falls_and_is_worth_it_where_states_are_alike() -> None:
+    states = np.arange(4000) // 50 % 4
+    random = np.random.default_rng(4)
+    arms = random.integers(2, size=4000)
+    means = random.normal(size=(4, 2))
+    series = Series.of(arms, means[states, arms] + 0.7 * random.normal(size=4000), np.ones(4000), 2)
+    free = em.start(series, means / series.noise, dwell=20)
+    history: list[float] = []
+    even = em.fitted(series, em.as_alike(free), 40, -1.0, history=history)
+    assert (np.diff(history) > -1e-7).all()
+    assert np.ptp(even.leave) == np.ptp(even.enter) == 0
+    assert growth.score(series, even) > growth.score(series, em.fitted(series, free, 40))
+
+
 def test_the_objective_hardly_falls_with_a_calendar_of_odds() -> None:
     series = binary_series()
     series = series._replace(odds=np.sin(np.arange(series.rows) / 20.0))

@@ -38,12 +38,13 @@ def test_all_formats_give_the_same_log(tmp_path: Path) -> None:
     data = frame()
     data.to_csv(tmp_path / "log.csv", index=False)
     data.to_csv(tmp_path / "log.tsv", index=False, sep="\t")
+    data.to_csv(tmp_path / "semicolons.csv", index=False, sep=";")
     data.to_parquet(tmp_path / "log.parquet")
     data.to_json(tmp_path / "log.jsonl", orient="records", lines=True, date_format="iso")
     plain = lb.Log.read(data)
     assert plain.arms == ("blue", "green", "red")
     assert plain.guessed == ("arm", "reward", "time", "propensity")
-    for name in ("log.csv", "log.tsv", "log.parquet", "log.jsonl"):
+    for name in ("log.csv", "log.tsv", "semicolons.csv", "log.parquet", "log.jsonl"):
         same(lb.Log.read(tmp_path / name), plain)
     same(lb.Log.read(polars.DataFrame({name: data[name].to_list() for name in data})), plain)
     same(lb.Log.read(arrow.Table.from_pandas(data)), plain)
@@ -61,6 +62,16 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
         lb.Log.read(data, arm="y1")
     with pytest.raises(lb.Refusal, match="context is 'x2' but must be one of the columns"):
         lb.Log.read(data, arm="x1", reward="x2", context=["x2"])
+
+
+def test_names_of_several_words_are_guessed_if_only_one_fits() -> None:
+    names = {"banner": "bannerId", "click": "click_value", "at": "event_time", "pscore": "action_probability"}
+    log = lb.Log.read(frame().rename(columns=names))
+    same(log, lb.Log.read(frame()))
+    assert log.guessed == ("arm", "reward", "time", "propensity")
+    both = frame().rename(columns={"click": "click_value"}).assign(order_value=1.0)
+    with pytest.raises(lb.Refusal, match="column of the reward is None but must be named"):
+        lb.Log.read(both)
 
 
 def test_bad_rows_are_counted_with_their_lines(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
+import zlib
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+import latentbandits as lb
 from latentbandits.compiled import fast
 from latentbandits.logs import calendar, changes, levels
 from latentbandits.logs.em import constant, normal_likelihood
 from latentbandits.logs.series import Series
+from tests import logged
 
 
 def series_of(values: np.ndarray, arms: np.ndarray, gaps: np.ndarray | None = None, binary: bool = False) -> Series:
@@ -141,3 +144,43 @@ def test_clicks_by_the_hour_are_a_logistic_calendar() -> None:
     assert np.polyfit(np.sin(angle), found.offsets, 1)[0] == pytest.approx(1.5, abs=0.2)
     rest = series._replace(odds=found.offsets)
     assert constant(rest) - constant(series) == pytest.approx(found.gain, abs=0.1)
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_new_given_a_level_is_that_of_dense_matrices(own: bool) -> None:
+    random = np.random.default_rng(5)
+    gaps = random.choice([0.0, 1.0, 1.0, 3.0], 60)
+    series = series_of(random.normal(size=60), random.integers(3, size=60), gaps)
+    time, size = 4.0, 1.7
+    found = levels.news(series, levels.Wandering(0.0, 2, time, float(np.sqrt(size))), own)
+    rounds, same = np.cumsum(gaps), (series.arms[:, None] == series.arms) | (not own)
+    covariance = np.eye(60) + size * same * np.exp(-np.abs(rounds[:, None] - rounds) / time)
+    columns, root = levels.dummies(series), np.linalg.cholesky(covariance)
+    white, value = np.linalg.solve(root, columns), np.linalg.solve(root, series.values)
+    np.testing.assert_allclose(found.values, value - white @ np.linalg.lstsq(white, value, rcond=None)[0], atol=1e-9)
+
+
+def test_scores_keep_the_order_of_every_arm_and_nothing_else() -> None:
+    random = np.random.default_rng(6)
+    arms = random.integers(2, size=500)
+    values = random.normal(size=500)
+    plain, bent = (series_of(one, arms).scored() for one in (values, np.exp(np.where(arms == 0, values, 5 * values))))
+    np.testing.assert_array_equal(plain.values, bent.values)
+    for arm in range(2):
+        own = plain.values[arms == arm]
+        np.testing.assert_array_equal(np.argsort(own), np.argsort(values[arms == arm]))
+        assert own.std() == pytest.approx(1, abs=0.02)
+
+
+@pytest.mark.parametrize(("kind", "draw"), [("drift300-t3", 505), ("three-changes", 503)])
+def test_what_was_once_mistaken_for_regimes_no_longer_is(kind: str, draw: int) -> None:
+    random = np.random.default_rng([zlib.crc32(kind.encode()), 2000, draw])
+    rewards = logged.rewards_of(kind, 2000, logged.ARMS[draw % 3], random, draw)
+    arms = logged.played(rewards, logged.RULES[draw % 6], random, draw)
+    assert not lb.diagnose(logged.as_log(rewards, arms)).regimes
+
+
+def test_regimes_that_only_a_rare_arm_shows_are_found() -> None:
+    log, _, _ = logged.regime_log(10_000, 20.0, 0.1, 104)
+    assert np.bincount(log.played).max() > 9000
+    assert lb.diagnose(log).regimes

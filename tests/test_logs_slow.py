@@ -15,12 +15,13 @@ def test_false_alarms_are_rare() -> None:
     assert alarms <= 0.02 * total
 
 
-# dwell, noise, and of 12 logs with 2 to 10 states how many are found: at least those of a first study, less one or two for chance
+# dwell, noise, and of 12 logs with 2 to 10 states how many are found: those of a first study, 11, 6, 12, 8, 9 and 10, less one for chance
 @pytest.mark.parametrize(
-    ("dwell", "noise", "least"), [(20.0, 0.1, 10), (100.0, 0.1, 10), (100.0, 0.5, 6), (500.0, 0.1, 7), (500.0, 0.5, 8)]
+    ("dwell", "noise", "least"),
+    [(20.0, 0.1, 10), (20.0, 0.5, 6), (100.0, 0.1, 11), (100.0, 0.5, 8), (500.0, 0.1, 8), (500.0, 0.5, 9)],
 )
 def test_regimes_are_found(dwell: float, noise: float, least: int) -> None:
-    got = [recovered(10_000, dwell, noise, draw) for draw in range(12)]
+    got = [recovered(10_000, dwell, noise, draw) for draw in range(100, 112)]
     assert sum(one.found for one in got) >= least
 
 

@@ -26,6 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="columns of numbers that were known before the decision",
     )
     parser.add_argument(
+        "--above",
+        type=float,
+        metavar="VALUE",
+        help="make rewards 0 and 1: 1 above VALUE (for rewards that are mostly one value)",
+    )
+    parser.add_argument(
         "--policies", nargs="+", metavar="POLICY", help="what to compare on worlds that are as the log was"
     )
     parser.add_argument(
@@ -55,6 +61,8 @@ def run(options: argparse.Namespace) -> int:
     problem.ending(options.out, Diagnosis.owner, ".html")
     columns: dict[str, Any] = {role: getattr(options, role) for role in ROLES}
     log = Log.read(options.log, **columns, context=options.context)
+    if options.above is not None:
+        log = log.above(options.above)
     with Progress("diagnosing;", unit="million steps") as progress:
         found = diagnose(
             log,

@@ -178,8 +178,8 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
 
 
 def _least_squares(whole: np.ndarray, tried: np.ndarray, means: np.ndarray) -> np.ndarray:
-    root = np.sqrt(tried)
-    return np.asarray(np.linalg.lstsq(whole * root[:, None], means * root, rcond=None)[0])
+    weighted = whole * tried[:, None]
+    return np.asarray(np.linalg.lstsq(weighted.T @ whole, weighted.T @ means, rcond=None)[0])
 
 
 def _logistic(whole: np.ndarray, tried: np.ndarray, sums: np.ndarray) -> np.ndarray:

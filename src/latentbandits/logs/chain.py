@@ -133,17 +133,24 @@ def smoothed(likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.
     return Counts(float(total), states, jumps, visits, entries)
 
 
-def moved(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probabilities to leave states and to enter them that fit what is expected best, with the priors above."""
+def moved(counts: Counts, alike: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities to leave states and to enter them that fit what is expected best, with the priors above.
+
+    Where states are `alike`, one probability to leave fits all of them, and all are entered equally often.
+    """
+    if alike:
+        leave = min((counts.jumps.sum() + JUMPS) / (counts.visits.sum() + VISITS), MOST_LEAVING)
+        count = len(counts.jumps)
+        return np.full(count, leave), np.full(count, 1 / count)
     leave = np.minimum((counts.jumps + JUMPS) / (counts.visits + VISITS), MOST_LEAVING)
     enter = counts.entries + ENTRIES
     return leave, enter / enter.sum()
 
 
-def prior(leave: np.ndarray, enter: np.ndarray) -> float:
-    """Return the logarithm of the prior of a chain, but for a constant."""
+def prior(leave: np.ndarray, enter: np.ndarray, alike: bool = False) -> float:
+    """Return the logarithm of the prior of a chain, but for a constant; of one number where states are `alike`."""
     chain = JUMPS * np.log(leave) + (VISITS - JUMPS) * np.log1p(-leave)
-    return float(chain.sum() + ENTRIES * np.log(enter).sum())
+    return float(chain[0] if alike else chain.sum() + ENTRIES * np.log(enter).sum())
 
 
 def transition(leave: np.ndarray, enter: np.ndarray) -> np.ndarray:

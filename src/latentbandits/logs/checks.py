@@ -11,6 +11,7 @@ from latentbandits.settings import Refusal
 OWNER = "diagnose"
 FEWEST, RARE = 500, 20  # rows in all, and of an arm
 TIED = 0.3
+FLATTEST = 1e-6  # deviation of the rewards in units of the largest: below, sums of squares lose it
 UNEVEN = 2.0
 WEEKS = 14
 
@@ -23,6 +24,14 @@ def refuse(log: Log) -> None:
         raise Refusal(OWNER, "arms", list(log.arms), "at least two")
     if np.ptp(log.rewards) == 0:
         raise Refusal(OWNER, "rewards", float(log.rewards[0]), "not the same in all rows")
+    size = float(np.abs(log.rewards).max())
+    if np.std(log.rewards) < FLATTEST * size:
+        rule = f"a millionth of their size, {size:g}, or more: subtract a constant from them"
+        raise Refusal(OWNER, "spread of the rewards", float(np.std(log.rewards)), rule)
+    tried = np.bincount(log.played, minlength=len(log.arms))
+    if tried[tried >= RARE].sum() < 0.5 * len(log):
+        rule = f"few enough for most rows to be of arms with at least {RARE} rewards (is this the column of the arm?)"
+        raise Refusal(OWNER, "arms", len(log.arms), rule)
     first = np.array([np.flatnonzero(log.played == arm)[0] for arm in range(len(log.arms))])
     last = np.array([np.flatnonzero(log.played == arm)[-1] for arm in range(len(log.arms))])
     order = np.argsort(first)
@@ -34,8 +43,14 @@ def refuse(log: Log) -> None:
         place = int(counts.argmax())
         share, value = percent(counts.max() / len(log)), float(values[place])
         above = float(values[place - 1]) if place == len(values) - 1 else value  # so that both sides have some
-        rule = f"spread out, or 0 and 1: {share} are {value:g} (log.above({above:g}) makes 0 and 1)"
+        rule = (
+            f"spread out, or 0 and 1: {share} are {value:g} (log.above({above:g}), or --above {above:g}, makes 0 and 1)"
+        )
         raise Refusal(OWNER, "rewards", "mostly one value", rule)
+    if len(values) == 2 and values.tolist() != [0.0, 1.0]:
+        low = float(values[0])
+        rule = f"0 and 1, or more than two numbers (log.above({low:g}), or --above {low:g}, makes 0 and 1)"
+        raise Refusal(OWNER, "rewards", values.tolist(), rule)
 
 
 def flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:

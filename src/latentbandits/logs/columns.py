@@ -1,5 +1,6 @@
 """Which column of a log is what, and what its cells mean; cells that mean nothing are counted, with their lines."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -69,13 +70,24 @@ def chosen(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str
         if role in found:
             continue
         lower = {name.lower(): name for name in reversed(known) if name not in found.values()}
-        match = next((lower[name] for name in names if name in lower), None)
+        alike = [column for column in lower.values() if role == _role(column)]
+        match = next((lower[name] for name in names if name in lower), alike[0] if len(alike) == 1 else None)
         if match is not None:
             found[role] = match
             guessed.append(role)
         elif role in NEEDED:
             raise Refusal(OWNER, f"column of the {role}", None, f"named, one of {', '.join(known) or 'none at all'}")
     return {role: found[role] for role in USUAL if role in found}, tuple(guessed)
+
+
+def _role(column: str) -> str | None:
+    """Return what a name of several words says that a column is: by its last word (`click_value`), else by its first (`banner_id`)."""
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower())
+    for word in (words[-1], words[0]) if len(words) > 1 else ():
+        for role, usual in USUAL.items():
+            if len(word) > 1 and word in usual:
+                return role
+    return None
 
 
 class Faults:

@@ -106,7 +106,8 @@ def diagnose(
         scores = detail.scores
         rest = rest_of(series, taken) if taken.any() else series
         steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
-        fit = em.fitted(rest, detail.model, steps, LAST_TOLERANCE, tick=tick).ordered()
+        # whatever chain was enough to judge, every state has a dwell of its own to be reported
+        fit = em.fitted(rest, detail.model._replace(alike=False), steps, LAST_TOLERANCE, tick=tick).ordered()
         samples = sampled(rest, fit, SAMPLES, seed, tick)
     else:
         rest = series

@@ -54,7 +54,7 @@ def fitted(
     for step in range(steps + 1):
         counts = expected(series, model)
         tick(series.rows * model.states)
-        prior = emissions.prior(series, model) + chain.prior(model.leave, model.enter)
+        prior = emissions.prior(series, model) + chain.prior(model.leave, model.enter, model.alike)
         model = model._replace(likelihood=counts.likelihood, objective=counts.likelihood + prior)
         if history is not None:
             history.append(model.objective)
@@ -63,7 +63,7 @@ def fitted(
         before = model.objective
         best = emissions.refitted(series, model, counts.states)
         if not held:
-            leave, enter = chain.moved(counts)
+            leave, enter = chain.moved(counts, model.alike)
             best = best._replace(leave=leave, enter=enter)
         model = best
     return model
@@ -103,3 +103,11 @@ def as_shaped(model: Model) -> Model:
     width = float(model.noise.mean())
     bells = np.array([[0.7, 0.0, 0.8 * width], [0.2, 0.3 * width, 1.5 * width], [0.1, -0.3 * width, 3.0 * width]])
     return model._replace(family=SHAPED, shape=bells)
+
+
+def as_alike(model: Model) -> Model:
+    """Return the same model with states that last equally long and are entered equally often."""
+    weight = model.tried.sum(axis=1)
+    leave = float((weight * model.leave).sum() / weight.sum())
+    count = model.states
+    return model._replace(leave=np.full(count, leave), enter=np.full(count, 1 / count), alike=True)

@@ -1,6 +1,6 @@
 """The explanations that compete for a log: regimes, and all that could be mistaken for them. The best penalised likelihood wins."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,6 +36,8 @@ class Explanation(NamedTuple):
     score : the gain, penalised for the numbers (BIC) and corrected for the shape, in nats
     shape : what the same chain gains on shuffled rewards, where only a better shape can be gained; only where states differ
     detail : what was fitted
+    ordered : the score where only the order of an arm's rewards is left, to which no shape can add; of rivals with normal noise
+    clipped : the score on rewards without outliers; of regimes, and of rivals with normal noise
     """
 
     kind: str
@@ -45,6 +47,8 @@ class Explanation(NamedTuple):
     score: float
     shape: float = 0.0
     detail: Any = None
+    ordered: float = -np.inf
+    clipped: float = -np.inf
 
     @property
     def name(self) -> str:
@@ -103,6 +107,10 @@ def explanations(
         found.append(Explanation(CALENDAR, True, best.gain, best.numbers, score, detail=best))
         if score > 0:
             found += _with_calendar(series, times, best, seed, tick)
+    found = level_ground(found)
+    first = max(found, key=lambda one: one.score)
+    if first.kind == REGIMES and not series.binary:
+        found += louder(series.without(first.detail.offsets), found, first, seed, tick)
     best_first = sorted(found, key=lambda one: -one.score)
     return list({one.name: one for one in reversed(best_first)}.values())[::-1]  # the best of each name
 
@@ -111,51 +119,99 @@ def _penalised(series: Series, gain: float, numbers: int) -> float:
     return float(gain - 0.5 * numbers * np.log(series.rows))
 
 
+def level_ground(found: Sequence[Explanation]) -> list[Explanation]:
+    """Return explanations with the scores of rivals that have normal noise made comparable to that of regimes, whose noise has any shape.
+
+    Such a rival has the best of three: what it gains by the order of rewards alone; its score without what the shape gains, which was taken
+    out of regimes too; and a score as far from that of regimes as both are apart on rewards without outliers. Where regimes are
+    no better than nothing, it has its score without outliers instead of the last two.
+    """
+    best = max((one for one in found if one.kind == REGIMES), key=lambda one: one.score, default=None)
+    if best is not None and best.score <= OF_SHAPE * best.shape:  # no better than nothing, and no yardstick
+        best = None
+    made = []
+    for one in found:
+        scores = [one.clipped] if best is None else [one.score - best.shape, best.score - best.clipped + one.clipped]
+        made.append(one._replace(score=max(one.ordered, *scores)) if np.isfinite(one.ordered) else one)
+    return made
+
+
+def louder(
+    series: Series, found: Sequence[Explanation], first: Explanation, seed: int, tick: Tick
+) -> list[Explanation]:
+    """Return levels whose noise is loud and quiet in turn, which regimes could be mistaken for where they are ahead of both alone."""
+    made = []
+    for one in found:
+        if one.kind in (AUTOCORRELATION, DRIFT) and one.calendar == first.calendar:
+            rest = levels.news(series, one.detail, one.kind == DRIFT)
+            loud, shape = loudness(rest, seed, tick)
+            gain, numbers = loud.likelihood - constant(rest), loud.parameters - series.width - 1
+            added = _penalised(series, gain, numbers) - shape
+            if added > 0:
+                numbers += one.numbers
+                made.append(one._replace(gain=one.gain + gain, numbers=numbers, score=one.score + added, shape=shape))
+    return made
+
+
 def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Explanation]:
-    standard = series.standard()
-    common, own = _either(levels.common_level, standard), _either(levels.own_levels, standard)
-    cut, (bent, numbers) = stretches(series if series.binary else series.clipped()), trend(standard)
-    found = [
-        Explanation(AUTOCORRELATION, False, common.gain, common.numbers, 0.0, detail=common),
-        Explanation(DRIFT, False, own.gain, own.numbers, 0.0, detail=own),
-        Explanation(CHANGES, False, cut.gain, cut.numbers, 0.0, detail=cut),
-    ]
-    if _penalised(series, bent, numbers) > _penalised(series, own.gain, own.numbers):
-        found[1] = Explanation(DRIFT, False, bent, numbers, 0.0, detail=own)
+    found = rivals(series)
     if not series.binary:
         loud, shape = loudness(series, seed, tick)
-        numbers = loud.parameters - series.width - 1
-        found.append(Explanation(LOUDNESS, False, loud.likelihood - constant(series), numbers, 0.0, shape, loud))
-    found = [one._replace(score=_penalised(series, one.gain, one.numbers) - one.shape) for one in found]
+        gain, numbers = loud.likelihood - constant(series), loud.parameters - series.width - 1
+        score = _penalised(series, gain, numbers) - shape
+        found.append(Explanation(LOUDNESS, False, gain, numbers, score, shape, loud))
     return [*found, *regimes(series, seed, tick, rival=max(one.score for one in found))]
 
 
-def _either(fit: Callable[[Series], Wandering], series: Series) -> Wandering:
-    """Return the better fit of a level: to the rewards as they are, or to those without outliers, which hide a level from it."""
-    return max((fit(one) for one in (series, series.clipped())), key=lambda one: one.gain)
+def rivals(series: Series) -> list[Explanation]:
+    """Return levels, drift and changes, each fitted to the rewards as they are, without outliers, and to their order alone."""
+    standard = series.standard()
+    both, order = (standard, standard.clipped()), standard.scored()
+    cut = (series,) if series.binary and not len(series.odds) else both
+    fits: tuple[tuple[str, Callable[[Series], Any], tuple[Series, ...]], ...] = (
+        (AUTOCORRELATION, levels.common_level, both),
+        (DRIFT, drift, both),
+        (CHANGES, stretches, cut),
+    )
+    found = []
+    for kind, fit, rows in fits:
+        ends = [fit(one) for one in rows]
+        scores = [_penalised(series, one.gain, one.numbers) for one in ends]
+        score, best = max(zip(scores, ends, strict=True), key=lambda pair: pair[0])
+        last = scores[-1]
+        again = last if series.binary else _penalised(series, *fit(order)[:2])
+        found.append(Explanation(kind, False, best.gain, best.numbers, score, detail=best, ordered=again, clipped=last))
+    return found
+
+
+def drift(series: Series) -> Wandering:
+    """Return the better of levels of all arms and of a trend, straight or bent, of every arm its own."""
+    own, (bent, numbers) = levels.own_levels(series), trend(series)
+    better = _penalised(series, bent, numbers) > _penalised(series, own.gain, own.numbers)
+    return own._replace(gain=bent, numbers=numbers) if better else own
 
 
 def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick) -> list[Explanation]:
     """Return the calendar together with each of the others, fitted to what it leaves."""
-    rest = rest_of(series, calendar.offsets)
-    standard = rest.standard()
-    common, own = _either(levels.common_level, standard), _either(levels.own_levels, standard)
-    cut = stretches(standard.clipped())
-    found = [
-        Explanation(AUTOCORRELATION, True, common.gain, common.numbers, 0.0, detail=common),
-        Explanation(DRIFT, True, own.gain, own.numbers, 0.0, detail=own),
-        Explanation(CHANGES, True, cut.gain, cut.numbers, 0.0, detail=cut),
-    ]
-    added = [one._replace(gain=one.gain + calendar.gain, numbers=one.numbers + calendar.numbers) for one in found]
-    if not series.binary:
-        columns = calendar.design(series, times)
-        for place, each in ((0, False), (1, True)):  # the level of all arms, and those of each
-            level: Wandering = added[place].detail
-            joint = [levels.with_columns(one, level, columns, each).gain for one in (series, series.clipped())]
-            added[place] = added[place]._replace(gain=max(added[place].gain, *joint))
-    kept = added if len(cut.ends) > 2 else added[:2]
-    found = [one._replace(score=_penalised(series, one.gain, one.numbers)) for one in kept]
-    rival = max(one.score for one in found) - _penalised(series, calendar.gain, calendar.numbers)
+    rest, of_calendar = rest_of(series, calendar.offsets), _penalised(series, calendar.gain, calendar.numbers)
+    columns = np.zeros((0, 0)) if series.binary else calendar.design(series, times)
+    found = []
+    for one in rivals(rest):
+        if one.kind == CHANGES and len(one.detail.ends) == 2:
+            continue
+        gain, numbers, ordered = one.gain + calendar.gain, one.numbers + calendar.numbers, one.ordered + of_calendar
+        if one.kind != CHANGES and not series.binary:  # both at once: what either could explain is not lost
+            joint = [
+                levels.with_columns(rows, one.detail, columns, one.kind == DRIFT) for rows in (series, series.scored())
+            ]
+            gain = max(gain, joint[0].gain)
+            ordered = max(ordered, _penalised(series, joint[1].gain, numbers))
+        score = _penalised(series, gain, numbers)
+        clipped = one.clipped + of_calendar
+        found.append(
+            one._replace(calendar=True, gain=gain, numbers=numbers, score=score, ordered=ordered, clipped=clipped)
+        )
+    rival = max(one.score for one in found) - of_calendar
     for one in regimes(rest, seed, tick, rival):
         detail = one.detail._replace(offsets=calendar.offsets)
         found.append(
@@ -163,7 +219,8 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
                 calendar=True,
                 gain=one.gain + calendar.gain,
                 numbers=one.numbers + calendar.numbers,
-                score=one.score + _penalised(series, calendar.gain, calendar.numbers),
+                score=one.score + of_calendar,
+                clipped=one.clipped + of_calendar,
                 detail=detail,
             )
         )
@@ -257,7 +314,13 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
             Explanation(REGIMES, False, gain, numbers, _penalised(series, gain, numbers) - shape, shape, detail)
         )
     best = max(found, key=lambda one: one.score - OF_SHAPE * one.shape)
-    return [] if brief(best.detail.model) else [best]
+    if brief(best.detail.model):
+        return []
+    if series.binary:
+        return [best._replace(clipped=best.score + best.shape)]
+    clipped = series.clipped()
+    plain = em.fitted(clipped, best.detail.model._replace(family=NORMAL), SHAPE_STEPS, 0.3, tick=tick)
+    return [best._replace(clipped=growth.score(clipped, plain))]
 
 
 def brief(model: Model) -> bool:

@@ -16,7 +16,8 @@ RULE = (
     "the path of a .csv, .tsv, .parquet or .jsonl file (or .dsjson of Vowpal Wabbit), a data frame of pandas, polars or Arrow, "
     "or the feedback of Open Bandit Pipeline"
 )
-TEXT = {".csv": ",", ".tsv": "\t", ".txt": None}
+TEXT = {".csv": None, ".tsv": "\t", ".txt": None}  # which cells are separated by; None: see its first line
+SEPARATORS = ",;\t"  # the first of those that are equally frequent
 LINES = (".jsonl", ".ndjson", ".json", ".dsjson", ".log")
 
 
@@ -67,9 +68,10 @@ def _text(path: Path, separator: str | None) -> Table:
     """Read a file with a line of names and a line per row; lines with too many cells are refused by number."""
     refused: dict[int, str] = {}
     options: dict[str, Any] = {"skip_blank_lines": False, "encoding": "utf-8-sig"}
-    separator = separator or ","
     with open(path, encoding="utf-8-sig") as file:
-        names = file.readline().rstrip("\r\n").split(separator)
+        first = file.readline().rstrip("\r\n")
+    separator = separator or max(SEPARATORS, key=first.count)
+    names = first.split(separator)
     if not any(names) or any(_numeric(name) for name in names):
         raise Refusal(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")
     if len(set(names)) < len(names):

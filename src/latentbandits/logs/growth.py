@@ -37,10 +37,13 @@ def grown(
         begun.append(scattered(series, states, random))
         tried = [em.fitted(series, model, FIRST_STEPS, tick=tick) for model in begun]
         tried.sort(key=lambda model: -model.objective)
-        model = max(
+        free = max(
             (em.fitted(series, model, LAST_STEPS, SETTLED, tick=tick) for model in tried[:FINALISTS]),
             key=lambda model: model.objective,
         )
+        # one number for the chain is often enough, and leaves more for the states
+        even = em.fitted(series, em.as_alike(free), LAST_STEPS, SETTLED, tick=tick)
+        model = max((even, free), key=lambda model: score(series, model))
         found.append(model)
         now = score(series, model)
         step = now - best

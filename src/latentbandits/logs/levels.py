@@ -21,6 +21,7 @@ TIMES, SIZES = (
     (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5),
 )
 BEGINNINGS, EVALUATIONS = 3, 80
+POLISH, MANY = 30, 20  # evaluations at the end, for logs with no more arms than this
 PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
 
 
@@ -136,23 +137,71 @@ def common_level(series: Series) -> Wandering:
     (0.9, True)
     """
     design, which = dummies(series), np.zeros(series.rows, np.int64)
+    around, bare = series.without(series.centres[series.arms]), np.zeros((series.rows, 0))
+
+    def roughly(time: float, size: float) -> float:  # with the arms' means as they are
+        return joint_likelihood(around, bare, which, time, size)
 
     def likelihood(time: float, size: float) -> float:
         return joint_likelihood(series, design, which, time, size)
 
-    return _best(series, likelihood)
+    near = _best(series, roughly)
+    # from there a few steps are enough: each takes time proportional to the square of the number of arms
+    return _best(series, likelihood, near, POLISH if series.width <= MANY else 1)
 
 
 def joint_likelihood(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> float:
     """Return the log-likelihood of a level, or of one for every arm (`which`), with all columns of a design fitted along."""
+    return _joint(series, design, which, time, size)[0]
+
+
+def _joint(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> tuple[float, np.ndarray]:
+    """Return the log-likelihood, and the weights of the columns."""
     wide = design.shape[1]
     levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
     args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
     determinant = fast(filtered)(*args)
     whole = np.tril(products) + np.tril(products, -1).T
     cross = whole[:wide, wide]
-    squares = whole[wide, wide] - cross @ np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
-    return normal_likelihood(series.rows, float(squares)) - 0.5 * float(determinant)
+    weights = np.linalg.lstsq(whole[:wide, :wide], cross, rcond=None)[0]
+    found = normal_likelihood(series.rows, float(whole[wide, wide] - cross @ weights)) - 0.5 * float(determinant)
+    return found, np.asarray(weights)
+
+
+def innovated(
+    values: np.ndarray,
+    gaps: np.ndarray,
+    which: np.ndarray,
+    keep: float,
+    size: float,
+    levels: np.ndarray,
+    news: np.ndarray,
+) -> None:
+    """Write what is new in every value, given those before it, in units of its deviation; `levels`, all zeros, is work space."""
+    variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
+    now = 0.0
+    for t in range(len(values)):
+        own = which[t]
+        now += gaps[t]
+        left = keep ** (now - last[own]) if last[own] >= 0.0 else 1.0
+        variance[own] = left * left * variance[own] + size * (1.0 - left * left)
+        levels[own] *= left
+        last[own] = now
+        spread = variance[own] + 1.0
+        off = values[t] - levels[own]
+        levels[own] += variance[own] / spread * off
+        variance[own] /= spread
+        news[t] = off / np.sqrt(spread)
+
+
+def news(series: Series, level: Wandering, own: bool) -> Series:
+    """Return what is new in every row, given a level that was fitted: independent normal numbers if the level is all there is."""
+    which = series.arms if own else np.zeros(series.rows, np.int64)
+    weights = _joint(series, dummies(series), which, level.time, level.size**2)[1]
+    found = np.empty(series.rows)
+    keep, room = float(np.exp(-1 / level.time)), np.zeros(series.width)
+    fast(innovated)(series.values - weights[series.arms], series.gaps, which, keep, level.size**2, room, found)
+    return series._replace(values=found)
 
 
 def with_columns(series: Series, level: Wandering, columns: np.ndarray, own: bool) -> Wandering:
@@ -177,16 +226,24 @@ def own_levels(series: Series) -> Wandering:
     return _best(series, likelihood)
 
 
-def _best(series: Series, likelihood: Callable[[float, float], float]) -> Wandering:
-    """Return the best speed and size of a level: a grid, then the best of it to the end."""
+def _best(
+    series: Series,
+    likelihood: Callable[[float, float], float],
+    near: Wandering | None = None,
+    evaluations: int = EVALUATIONS,
+) -> Wandering:
+    """Return the best speed and size of a level: a grid, then the best of it to the end; or from one that is near."""
 
     def loss(point: np.ndarray) -> float:
         time, size = np.exp(np.clip(point, (-2.0, -12.0), (16.0, 14.0)))
         return -likelihood(float(time), float(size))
 
-    grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
-    begun = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
-    options = {"maxfev": EVALUATIONS, "fatol": 0.05, "xatol": 0.01}
+    if near is not None:
+        begun = [(float(np.log(near.time)), 2 * float(np.log(near.size)))]
+    else:
+        grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
+        begun = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
+    options = {"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01}
     search: Any = minimize
     ends = [search(loss, np.array(point), method="Nelder-Mead", options=options) for point in begun]
     best = min(ends, key=lambda end: float(end.fun))

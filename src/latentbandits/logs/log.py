@@ -94,6 +94,8 @@ class Log:
         (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
         """
         found = table(source)
+        if not len(found.lines) and not found.refused:
+            raise Refusal(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
         if isinstance(context, str):
             raise Refusal(OWNER, "context", context, "a list of columns")
         given = {"arm": arm, "reward": reward, "time": time, "unit": unit, "propensity": propensity}

@@ -24,6 +24,7 @@ class Model(NamedTuple):
     tried : array (states, arms), expected rows
     likelihood : log-likelihood of all rows
     objective : the same with the logarithm of all priors
+    alike : whether all states last equally long and are entered equally often, so that the chain is one number
     """
 
     family: str
@@ -35,6 +36,7 @@ class Model(NamedTuple):
     tried: np.ndarray
     likelihood: float = -np.inf
     objective: float = -np.inf
+    alike: bool = False
 
     @property
     def states(self) -> int:
@@ -56,7 +58,8 @@ class Model(NamedTuple):
         """Number of numbers that were fitted to rows: cells that the log never tried are not counted."""
         cells = self.means.shape[1] if self.family == LEVEL else int((self.tried >= 1).sum())
         noises = {NORMAL: 1, BINARY: 0, SHAPED: 3 * len(self.shape) - 2, LOUD: self.states, LEVEL: self.states}
-        return cells + 2 * self.states - 1 + noises[self.family]
+        chain_numbers = 1 if self.alike else 2 * self.states - 1
+        return cells + chain_numbers + noises[self.family]
 
     def ordered(self) -> "Model":
         """Return the same model with the most usual state first."""

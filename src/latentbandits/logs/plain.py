@@ -29,6 +29,7 @@ def values(d: "Diagnosis") -> dict[str, Any]:
         "useful": d.useful if d.regimes else None,
         "old_rule_regret": loss if d.regimes else None,
         "table": records(d.table),
+        "rewards": "binary" if d.series.binary else "normal",
         "noise": d.noise.tolist(),
         "explanations": [
             {"name": one.name, "score": one.score, "gain": one.gain, "numbers": one.numbers, "shape": one.shape}

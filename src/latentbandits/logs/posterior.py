@@ -15,8 +15,8 @@ from latentbandits.logs.series import Series
 
 STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
 LEVEL = 0.95
-# With many states intervals from the curvature are too narrow: some states may be two, or two be one
-WIDER, FROM = 0.025, 3
+# Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
+WIDER, FROM, UNSURE = 0.025, 3, 0.8
 
 
 class Samples(NamedTuple):
@@ -144,8 +144,13 @@ def own_information(series: Series, model: Model) -> np.ndarray:
 
 
 def sampled(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = silent) -> Samples:
-    """Return models sampled from the normal posterior around the top of the likelihood; wider where there are many states."""
-    spread = covariance(series, model, tick) * (1 + WIDER * max(0, model.states - FROM)) ** 2
+    """Return models sampled from the normal posterior around the top of the likelihood.
+
+    They are spread wider where there are many states, and where the state of a row is hard to tell.
+    """
+    unsure = 1 - float(expected(series, model).states.max(axis=1).mean())
+    wider = 1 + WIDER * max(0, model.states - FROM) + UNSURE * unsure
+    spread = covariance(series, model, tick) * wider**2
     random = np.random.default_rng([seed, 2])
     points = random.multivariate_normal(packed(model), spread, count, method="cholesky")
     made = [unpacked(model, point) for point in points]

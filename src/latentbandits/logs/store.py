@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "latentbandits diagnosis", 1
 WORLDS = {kind.__name__: kind for kind in (FittedRegimes, FittedDrift, FittedChanges)}
 LOG_ARRAYS = ("played", "rewards", "times", "units", "propensities", "gaps")
+SAID = Explanation._fields.index("detail")  # what comes before it is what an explanation says
 FIT = ("means", "leave", "enter", "noise", "shape", "tried")
 
 
@@ -58,7 +59,7 @@ def packed(d: "Diagnosis") -> bytes:
         "binary": d.series.binary,
         "family": None if d.fit is None else d.fit.family,
         "likelihood": None if d.fit is None else [d.fit.likelihood, d.fit.objective],
-        "explanations": [list(one[:-1]) for one in d.explanations],
+        "explanations": [list(one[:SAID]) for one in d.explanations],
         "scores": {str(states): score for states, score in d.scores.items()},
         "calendar": d.calendar,
         "covariates": [list(one) for one in d.covariates],

@@ -1,6 +1,7 @@
 """The same colour and line for the same policy everywhere; safe for colour-blind eyes (Okabe & Ito 2008)."""
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
@@ -99,7 +100,10 @@ def saved(figure: Figure, form: str) -> bytes:
     """Return a figure as the content of a file, svg, png or pdf; with no date and no versions, so that the same run is the same file."""
     nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
     content = BytesIO()
-    with plotting():
+    with plotting(), warnings.catch_warnings():
+        warnings.filterwarnings(
+            "ignore", "Glyph "
+        )  # a name in a script that the font does not have is a box in the figure
         figure.savefig(content, format=form, dpi=200, metadata=nameless[form])
     return content.getvalue()
 
