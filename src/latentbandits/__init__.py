@@ -33,6 +33,7 @@ _HOMES = {
     "DetectionAugmented": "policies.detection_augmented",
     "DiscountedUCB": "policies.discounted_ucb",
     "Drift": "worlds.drift",
+    "DurableAgent": "store",
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
     "Explanation": "agent",
@@ -71,6 +72,7 @@ _HOMES = {
     "describe": "settings",
     "diagnose": "logs.diagnose",
     "kernel": "compiled",
+    "open": "store",
     "policy": "specs",
     "simulate": "simulation.batch",
     "trace": "advice.trace",
@@ -136,6 +138,8 @@ if TYPE_CHECKING:
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
     from latentbandits.specs import policy as policy
+    from latentbandits.store import DurableAgent as DurableAgent
+    from latentbandits.store import open as open  # noqa: A004
     from latentbandits.worlds.available import Available as Available
     from latentbandits.worlds.drift import Drift as Drift
     from latentbandits.worlds.hidden_markov import HiddenMarkov as HiddenMarkov
