@@ -23,6 +23,18 @@ from latentbandits.store.sqlite import SQLite
 _PREFIX = "sqlite:///"
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
 _opening = threading.Lock()
+_parents: list[Any] = []  # of a forked process: the ledgers of the one that forked, which it must neither use nor close
+
+
+def _begin_anew() -> None:
+    global _opening
+    _parents.extend(_shared.values())
+    _shared.clear()
+    _opening = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 class DurableAgent:
@@ -179,6 +191,8 @@ class DurableAgent:
             if self._closed:
                 return
             self._closed = True
+            if self._place not in _shared or _shared[self._place][0] is not self._ledger:
+                return  # of the process that forked this one
             ledger, users = _shared[self._place]
             if users > 1:
                 _shared[self._place] = ledger, users - 1

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision
+from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, is_id
 from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.names import as_name
 from latentbandits.settings import Refusal, nearest
@@ -143,8 +143,8 @@ class Experiment:
     def _known(self, request: requests.Decide) -> tuple[Decision, ...] | None:
         """Return the decisions that a key stands for, None if it is new; refuse it if it stands for another request."""
         key = request.key
-        if not isinstance(key, str) or not 0 < len(key) <= LONGEST_KEY:
-            raise Refusal("experiment", "key", key, f"a text of 1 to {LONGEST_KEY} characters")
+        if not isinstance(key, str) or not key or not _fits(key):
+            raise Refusal("experiment", "key", key, f"a text of 1 to {LONGEST_KEY} characters that UTF-8 can hold")
         if key in self._answered:
             digest, decisions, _ = self._answered[key]
         else:
@@ -166,7 +166,7 @@ class Experiment:
             unit = None if wanted.unit is None else str(as_name(wanted.unit, "unit"))
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
-        if unit is not None and (len(unit) > LONGEST_KEY or "\0" in unit or not _encodes(unit)):
+        if unit is not None and not _fits(unit):
             raise Refusal("experiment", "unit", unit, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold")
         return seen, offered, unit, bool(wanted.deferred)
 
@@ -201,7 +201,7 @@ class Experiment:
         return Decision(key, tuple([names[arm] for arm in played.arms]), played.why, played.chances, played.decided_by)
 
     def _reward(self, request: requests.Reward, now_us: int) -> str:
-        key, waiting = request.id, self.state.open.get(request.id)
+        key, waiting = request.id, self._waiting(request.id)
         units = self.state.player.policy.units
         try:
             values = received(request.rewards, units).tolist()
@@ -231,7 +231,7 @@ class Experiment:
         raise Conflict("experiment", "rewards", request.rewards, f"{told}, as they were told for this decision before")
 
     def _censor(self, request: requests.Censor, now_us: int) -> str:
-        waiting = self.state.open.get(request.id)
+        waiting = self._waiting(request.id)
         if waiting is not None:
             self._end_without(request.id, waiting, "asked", now_us, request.actor)
             return "accepted"
@@ -241,7 +241,7 @@ class Experiment:
         raise Conflict("experiment", "decision", request.id, f"open to be censored (it has ended: {end.kind})")
 
     def _activate(self, request: requests.Activate, now_us: int) -> str:
-        waiting = self.state.open.get(request.id)
+        waiting = self._waiting(request.id)
         if waiting is not None and not waiting.active:
             self._add(self._event("activate", now_us, key=request.id, actor=request.actor))
             self._shown.add(request.id)
@@ -253,11 +253,17 @@ class Experiment:
             return "duplicate"
         raise Conflict("experiment", "decision", request.id, "open to be activated (it has ended)")
 
+    def _waiting(self, key: Any) -> Waiting | None:
+        """Return an open decision, None if it is not open."""
+        return self.state.open.get(key) if isinstance(key, str) else None
+
     def _story(self, key: Any) -> list[Event]:
         """Return everything about a decision that is not open, in order, or refuse one that was never made."""
-        story = self._reads.story(self.row.id, key) if isinstance(key, str) else []
-        story += [event for event in self.pending if event.kind == "decide" and event.key == key]
-        story += [self._ended[name] for name in (key, f"late {key}") if name in self._ended]
+        story: list[Event] = []
+        if is_id(key):
+            story = self._reads.story(self.row.id, key)
+            story += [event for event in self.pending if event.kind == "decide" and event.key == key]
+            story += [self._ended[name] for name in (key, f"late {key}") if name in self._ended]
         if not story:
             raise Unknown("experiment", "decision", key, f"the id of a decision of {self.name}")
         return story
@@ -304,7 +310,7 @@ class Experiment:
         if later and state.status != "draft":
             rule = f"one of {', '.join(ANY_TIME)}, since the experiment is {state.status}"
             raise Closed("experiment", "setting", later[0], rule)
-        spec = state.spec.changed(request.changes, state.player.names)
+        spec = state.spec.changed(request.changes, () if state.status == "draft" else state.player.names)
         if spec.control in state.retired:
             raise Refusal("experiment", "control", spec.control, "an arm that is not retired")
         said, before = spec.plain(), state.spec.plain()
@@ -362,9 +368,10 @@ def _refused_here(check: Any, *given: Any) -> Any:
         raise refusal.at(owner="experiment") from None
 
 
-def _encodes(unit: str) -> bool:
+def _fits(given: str) -> bool:
+    """Return whether a store can hold a text."""
     try:
-        unit.encode()
+        given.encode()
     except UnicodeEncodeError:
         return False
-    return True
+    return len(given) <= LONGEST_KEY and "\0" not in given

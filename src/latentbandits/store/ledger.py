@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from latentbandits.agent.decision import EARLIEST, Name, Stats
+from latentbandits.agent.decision import EARLIEST, Name, Stats, is_id
 from latentbandits.agent.explain import Explanation
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.steps import bind
@@ -20,7 +20,7 @@ from latentbandits.store.events import Event, text
 from latentbandits.store.experiment import Experiment
 from latentbandits.store.protocol import Row, Storage
 from latentbandits.store.replay import begun, explanation, replay
-from latentbandits.store.spec import AFTER, Spec, as_experiment
+from latentbandits.store.spec import AFTER, Spec, as_experiment, is_experiment
 from latentbandits.store.state import State
 
 SNAPSHOT_EVENTS, SNAPSHOT_WORK = 10_000, 2.0  # a start repeats at most so many events, or so many seconds of work
@@ -178,9 +178,10 @@ class Ledger:
         self._snapshot_due(touched)
         if not failed:
             return answers
+        of = [request.experiment for request in wanted]
         return [
-            failed.get(getattr(request, "experiment", ""), answer)
-            for request, answer in zip(wanted, answers, strict=True)
+            failed.get(name, answer) if is_experiment(name) else answer
+            for name, answer in zip(of, answers, strict=True)
         ]
 
     def _append(self, groups: dict[str, Any], failed: dict[str, Exception]) -> None:
@@ -248,14 +249,14 @@ class Ledger:
             self._ready(name)
 
     def _found(self, name: str) -> Row:
-        row = self.storage.experiment(name) if isinstance(name, str) else None
+        row = self.storage.experiment(name) if is_experiment(name) else None
         if row is None:
             raise Unknown("store", "experiment", name, "the name of one that exists")
         return row
 
     def _ready(self, name: str) -> Experiment:
         """Return an experiment whose state is that of the store."""
-        held = self._held.get(name)
+        held = self._held.get(name) if isinstance(name, str) else None
         if held is None:
             held = self._held[name] = _Held(self._found(name), None)
         if held.experiment is None:
@@ -347,7 +348,7 @@ class Ledger:
         """Return why a decision was made, however long ago."""
         with self._lock:
             one = self._ready(name)
-            story = self.storage.story(one.row.id, key) if isinstance(key, str) else []
+            story = self.storage.story(one.row.id, key) if is_id(key) else []
             if not story:
                 raise Unknown("experiment", "decision", key, f"the id of a decision of {name}")
             return explanation(story[0], one.state)

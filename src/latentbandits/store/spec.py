@@ -142,7 +142,13 @@ def as_experiment(name: Any) -> str:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: store: experiment is '../etc' but must be 1 to 64 letters, digits, '-', '_' and '.', ...
     """
-    plain = isinstance(name, str) and 0 < len(name) <= 64 and name.isascii()
-    if plain and name[0].isalnum() and all(one.isalnum() or one in "-_." for one in name):
+    if is_experiment(name):
         return str(name)
     raise Refusal("store", "experiment", name, "1 to 64 letters, digits, '-', '_' and '.', the first a letter or digit")
+
+
+def is_experiment(name: Any) -> bool:
+    """Return whether something can be the name of an experiment."""
+    if not isinstance(name, str) or not 0 < len(name) <= 64 or not name.isascii():
+        return False
+    return name[0].isalnum() and all(one.isalnum() or one in "-_." for one in name)

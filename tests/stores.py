@@ -1,0 +1,68 @@
+"""A ledger to test, and a clock that it goes by."""
+
+from pathlib import Path
+from typing import Any
+
+import latentbandits as lb
+from latentbandits.store import Create, Decide, Ledger, Made, Reward, Round, Spec, SQLite, replay, snapshots
+
+SECOND = 1_000_000
+
+
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000 * SECOND
+
+    def __call__(self) -> int:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += int(seconds * SECOND)
+
+
+class Case:
+    """A ledger with one experiment, in a file that can be opened again."""
+
+    def __init__(self, path: Path, policy: str = "ucb1", **settings: Any) -> None:
+        self.path, self.clock = path, Clock()
+        self.ledger = Ledger(SQLite(path), self.clock, compiled=False)
+        self.ledger.call(Create("e", Spec.of(policy, **{"arms": ["a", "b", "c"], **settings}), "live"))
+
+    def again(self) -> None:
+        """Close without a snapshot, as a crash does, and open again."""
+        self.ledger.storage.close()
+        self.ledger = Ledger(SQLite(self.path), self.clock, compiled=False)
+
+    def decide(self, **given: Any) -> lb.Decision:
+        made: Made = self.ledger.call(Decide("e", (Round(**given),)))
+        return made.decisions[0]
+
+    def tell(self, decision: lb.Decision, reward: Any) -> str:
+        outcome: str = self.ledger.call(Reward("e", decision.id, reward))
+        return outcome
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.ledger.storage.events(1)]
+
+    def repeated(self) -> str:
+        """Return the digest of the state that the whole log leads to."""
+        storage = self.ledger.storage
+        row = storage.experiment("e")
+        assert row is not None
+        state = replay.first(storage, row, None)
+        replay.replay(storage, row.id, state)
+        assert state.head == row.head
+        assert state.diverged == 0
+        return snapshots.digest(state)
+
+
+def played(case: Case, rounds: int) -> list[lb.Decision]:
+    """Decide and, mostly, tell; some decisions stay open."""
+    decisions = []
+    for n in range(rounds):
+        decisions.append(case.decide(unit=f"u{n}"))
+        if n % 4:
+            case.tell(decisions[-1], (n % 7) / 7)
+    return decisions
