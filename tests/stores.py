@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import latentbandits as lb
-from latentbandits.store import Create, Decide, Ledger, Made, Reward, Round, Spec, SQLite, replay, snapshots
+from latentbandits.store import Create, Decide, Ledger, Made, Reads, Reward, Round, Spec, SQLite, replay, snapshots
 
 SECOND = 1_000_000
 
@@ -48,14 +48,18 @@ class Case:
 
     def repeated(self) -> str:
         """Return the digest of the state that the whole log leads to."""
-        storage = self.ledger.storage
-        row = storage.experiment("e")
-        assert row is not None
-        state = replay.first(storage, row, None)
-        replay.replay(storage, row.id, state)
-        assert state.head == row.head
-        assert state.diverged == 0
-        return snapshots.digest(state)
+        return repeated(self.ledger.storage)
+
+
+def repeated(reads: Reads) -> str:
+    """Return the digest of the state that the whole log of the experiment leads to."""
+    row = reads.experiment("e")
+    assert row is not None
+    state = replay.first(reads, row, None)
+    replay.replay(reads, row.id, state)
+    assert state.head == row.head
+    assert state.diverged == 0
+    return snapshots.digest(state)
 
 
 def played(case: Case, rounds: int) -> list[lb.Decision]:
