@@ -76,7 +76,7 @@ def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
 
 
 def test_shuffled_arrivals_in_groups_of_any_size_are_repeated_exactly(make: Make) -> None:
-    """The order of the log is the order of memory (mutation: sort a group's events, or answer a group's rewards first)."""
+    """The order of the log is the order of memory (mutation: number the events of a group by their kind)."""
     case = make("state-library", floor=0.2)
     random, waiting = np.random.default_rng(3), list[str]()
     for size in (1, 3, 17, 64, 5):
