@@ -1,11 +1,13 @@
 """The durable core: what is answered is stored, what is stored is what was answered, and nothing else ever happens."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import latentbandits as lb
 from latentbandits.settings import Refusal
 from latentbandits.store import (
     Activate,
@@ -288,3 +290,48 @@ def test_bad_input_changes_nothing(case: Case) -> None:
         assert isinstance(answer, Refusal), request
         assert "\n" not in str(answer)
     assert (case.ledger.digest("e"), case.ledger.view("e").head) == (before, head)
+
+
+def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:
+    """Mutation: begin the stream of the floor anew, so that its numbers come again."""
+    case = make(floor=0.5)
+    played(case, 5)
+    before = case.ledger.state("e", lambda state: state.player.mixing.random.copy())
+    case.ledger.call(Configure("e", {"floor": 0.25, "holdback": 0.1}))
+    after = case.ledger.state("e", lambda state: state.player.mixing)
+    assert (after.floor, after.holdback, after.random.tolist()) == (0.25, 0.1, before.tolist())
+
+
+def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
+    def opened(**given: Any) -> lb.DurableAgent:
+        return lb.open(f"sqlite:///{tmp_path}/d.db", "offers", **{"policy": "ucb1", "arms": ["a", "b"], **given})
+
+    with pytest.raises(Refusal, match="policy is None but must be given, since the store has no experiment offers yet"):
+        opened(policy=None)
+    agent = opened(window=60, compiled=False)
+    agent.add("c")
+    decision = agent.ask(available=(name for name in ("c",)), key="k")
+    twin = opened()  # the same process may share the file
+    other = lb.open(tmp_path / "d.db", "other", policy="ts", arms=3)
+    assert twin.tell(decision.id, 1.0) == "accepted"
+    assert agent.tell(decision, 1.0) == "duplicate"
+    assert (twin.arms, other.arms, twin.stats.told) == (("a", "b", "c"), (0, 1, 2), 1)
+    for one in (agent, twin, other, other):
+        one.close()
+    with pytest.raises(Refusal, match="this agent was closed"):
+        agent.ask()
+    for given, sentence in (
+        ({"policy": "ts"}, "policy of the file"),
+        ({"policy": "ucb1:exploration=3"}, "policy of the file"),
+        ({"arms": ["a", "x"]}, "arms is"),
+        ({"window": 61}, r"window is 61 but must be 60\.0, as the store has it"),
+        ({"seed": 1}, "seed is 1 but must be 0, as the store has it .it cannot change"),
+        ({"flor": 1}, "setting is 'flor'"),
+    ):
+        with pytest.raises(Refusal, match=sentence):
+            opened(**given)
+    with opened(arms=["a", "b", "c"], window=60) as again:  # as they are now
+        assert again.ask(available=["c"], key="k") == decision
+        assert again.explain(decision).arms == ("c",)
+        again.status = "frozen"
+        assert again.status == "frozen"

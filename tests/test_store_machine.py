@@ -49,7 +49,9 @@ class Machine(RuleBasedStateMachine):
     @initialize(default=st.sampled_from([None, 0.25]))
     def begin(self, default: float | None) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.case = Case(Path(self.folder.name) / "d.db", "exp3", window=WINDOW, default=default, max_open=6)
+        self.case = Case(
+            Path(self.folder.name) / "d.db", "exp3", durable=False, window=WINDOW, default=default, max_open=6
+        )
         self.default, self.model = default, dict[str, Known]()
         self.keys: dict[str, str] = {}
         self.status, self.arms, self.retired = "live", ["a", "b", "c"], set[str]()
@@ -82,7 +84,7 @@ class Machine(RuleBasedStateMachine):
         except Refusal as refusal:
             return type(refusal)
 
-    @rule(rounds=st.integers(1, 3), deferred=st.booleans(), key=st.sampled_from([None, "k", "l"]))
+    @rule(rounds=st.integers(1, 3), deferred=st.booleans(), key=st.sampled_from([None, None, None, "k", "l"]))
     def decide(self, rounds: int, deferred: bool, key: str | None) -> None:
         self.expire()
         answer = self.call(Decide("e", (Round(deferred=deferred),) * rounds, key))
@@ -142,7 +144,7 @@ class Machine(RuleBasedStateMachine):
         assert answer == ("duplicate" if one.active else Conflict if one.end else "accepted")
         one.active = one.active or not one.end
 
-    @rule(status=st.sampled_from(["live", "shadow", "frozen", "killed", "live"] * 2 + ["archived"]))
+    @rule(status=st.sampled_from(["live", "shadow", "frozen", "killed", "live"]))
     def change(self, status: str) -> None:
         self.expire()
         answer = self.call(SetStatus("e", status))
@@ -150,6 +152,32 @@ class Machine(RuleBasedStateMachine):
             assert answer is Closed
         else:
             self.status = status
+
+    @precondition(lambda self: len(self.model) > 8)
+    @rule()
+    def archive(self) -> None:
+        self.expire()
+        self.call(SetStatus("e", "archived"))
+        self.status = "archived"
+
+    @precondition(lambda self: self.status != "archived")
+    @rule(values=st.lists(VALUES, min_size=1, max_size=3), wait=st.sampled_from([0, 0, 30, 61]))
+    def group(self, values: list[float], wait: int) -> None:
+        """Decide, wait, and tell several times in one group: the first one counts, unless the window is over."""
+        self.decide(1, False, None)
+        key, one = list(self.model.items())[-1]
+        self.case.clock.move(wait)
+        self.expire()
+        answers = self.case.ledger.run([Reward("e", key, value) for value in values])
+        first, *others = answers
+        assert first == ("late" if one.end else "accepted")
+        if one.end:
+            one.late = values[0]
+        else:
+            one.end, one.value = "reward", values[0]
+            self.learn(one)
+        for value, answer in zip(values[1:], others, strict=True):
+            assert answer == "duplicate" if value == values[0] else isinstance(answer, Conflict)
 
     @rule(arm=st.sampled_from(["b", "c", "d"]))
     def come_or_go(self, arm: str) -> None:
@@ -197,5 +225,5 @@ class Machine(RuleBasedStateMachine):
 
 TestMachine = Machine.TestCase
 TestMachine.settings = settings(
-    max_examples=30, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
