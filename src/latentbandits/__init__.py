@@ -18,6 +18,7 @@ _HOMES = {
     "ABTest": "policies.ab_test",
     "Advice": "advice.advise",
     "Agent": "agent",
+    "AsyncClient": "client",
     "Available": "worlds.available",
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
@@ -26,6 +27,7 @@ _HOMES = {
     "CUSUMUCB": "policies.cusum_ucb",
     "ChangePointThompson": "policies.change_point_thompson",
     "Choice": "protocols",
+    "Client": "client",
     "Comparison": "advice.compare",
     "Decision": "agent",
     "Diagnosis": "logs.diagnosis",
@@ -98,6 +100,8 @@ if TYPE_CHECKING:
     from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
     from latentbandits.agent import Stats as Stats
     from latentbandits.calendars import calendar as calendar
+    from latentbandits.client import AsyncClient as AsyncClient
+    from latentbandits.client import Client as Client
     from latentbandits.compiled import kernel as kernel
     from latentbandits.logs.diagnose import diagnose as diagnose
     from latentbandits.logs.diagnosis import Diagnosis as Diagnosis

@@ -7,7 +7,7 @@ import msgspec
 Name = str | int
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Answer(msgspec.Struct, kw_only=True):
     """What an answer says."""
 
 

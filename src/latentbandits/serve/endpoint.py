@@ -78,7 +78,7 @@ class Route(NamedTuple):
     @property
     def name(self) -> str:
         """The name of its handler: what meters, logs and the description of the interface call it."""
-        return str(self.handler.__name__)  # type: ignore[attr-defined]
+        return str(self.handler.__name__)
 
 
 class Endpoint:

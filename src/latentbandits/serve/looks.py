@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+import msgspec
+
 from latentbandits import __version__, specs
 from latentbandits.agent.decision import Name
 from latentbandits.serve import answers, history
@@ -84,9 +86,7 @@ async def read_minutes(call: Call) -> answers.Minutes:
     number = await _number(service, call.experiment)
     rows = await service.read(lambda reads: reads.minutes(number, since))
     found = [
-        answers.ArmMinute(
-            minute=row.minute, arm=arms[row.arm], by=row.decided_by, **dict(zip(row._fields[3:], row[3:], strict=True))
-        )
+        msgspec.convert({**row._asdict(), "arm": arms[row.arm], "by": row.decided_by}, answers.ArmMinute)
         for row in rows
         if row.arm < len(arms)
     ]

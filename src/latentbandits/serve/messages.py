@@ -15,7 +15,7 @@ Experiment = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", de
 Rewards = float | Annotated[list[float], Meta(min_length=1, max_length=MOST)]
 
 
-class Body(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a request says."""
 
 
@@ -115,7 +115,7 @@ class NewKey(Body):
     ) = None
 
 
-class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Query(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What an address says behind its question mark."""
 
 
