@@ -1,11 +1,13 @@
 """Reading a store: the same SQL for every engine that has `?` or a translation of it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from latentbandits.store.events import Event
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Minute, Row, Snapshot
 
+TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
 _STORY = (
@@ -86,6 +88,32 @@ class Queries:
 def insert(table: str, columns: Sequence[str], then: str = "") -> str:
     """Return the statement that inserts a row."""
     return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}){then}"
+
+
+def together(sql: str, rows: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield statements that insert many rows each, and their rows: 64, 32, ... at a time, so that there are few statements to know.
+
+    One statement is one step of SQLite, and between two steps other threads take over: a step per row makes a group wait for them each time.
+
+    Examples
+    --------
+    >>> from latentbandits.store.queries import insert, together
+    >>> [(sql, len(rows)) for sql, rows in together(insert("belief", ("minute", "seq")), ["a", "b", "c"])]
+    [('INSERT INTO belief (minute, seq) VALUES (?, ?), (?, ?)', 2), ('INSERT INTO belief (minute, seq) VALUES (?, ?)', 1)]
+    """
+    begun, size = 0, TOGETHER
+    while begun < len(rows):
+        while size > len(rows) - begun:
+            size //= 2
+        yield _repeated(sql, size), rows[begun : begun + size]
+        begun += size
+
+
+@cache
+def _repeated(sql: str, times: int) -> str:
+    head, values, rest = sql.partition(" VALUES ")
+    row, close, then = rest.partition(")")
+    return head + values + ", ".join([row + close] * times) + then
 
 
 _COUNTS = Minute._fields[3:]

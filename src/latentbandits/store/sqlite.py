@@ -164,7 +164,6 @@ class SQLite(queries.Queries):
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
         with self._transaction() as run:
-            many = self._ready().executemany
             for group in groups:
                 number, head = group.experiment, group.base + len(group.events)
                 moved = run(queries.MOVE_HEAD, (head, group.spec, group.status, number, group.base, group.epoch))
@@ -178,8 +177,8 @@ class SQLite(queries.Queries):
                     (queries.ADD_MINUTE, group.minutes),
                     (queries.ADD_BELIEF, group.beliefs),
                 ):
-                    if rows:
-                        many(sql, [(number, *row) for row in rows])
+                    for many, part in queries.together(sql, rows):
+                        run(many, [value for row in part for value in (number, *row)])
 
     def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
         """See `Storage`."""
