@@ -56,7 +56,7 @@ def batch(*_: Any) -> bytes:
     return request(f"{DECIDE}/batch", b'{"rounds":[' + b",".join([b"{}"] * 100) + b"]}")
 
 
-def pairs(connection: Any, body: bytes) -> bytes:
+def pairs(_: Any, body: bytes) -> bytes:
     """Decide, then tell the reward of that decision."""
     if body.startswith(b'{"id"'):
         return request("/v1/experiments/e0/reward", b'{"id":"%s","reward":0.5}' % body[7:32])

@@ -40,7 +40,7 @@ class Echo:
     def __init__(self) -> None:
         self._decode, self._encode = msgspec.json.Decoder(Round).decode, msgspec.json.Encoder().encode
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         body = (await receive())["body"]
         unit = self._decode(body).unit
         said = Decided(id="0" * 25, arm=str(unit), probability=1.0, why=(), by="policy", deterministic=True)

@@ -5,6 +5,8 @@ from typing import Any
 from latentbandits import specs
 from latentbandits.memories import parts
 from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Oracle
+from latentbandits.serve.messages import MOST
 from latentbandits.settings import Refusal, nearest
 
 LARGEST = 256 * 2**20  # bytes of one policy's memory
@@ -40,7 +42,8 @@ def policy(text: str, arms: int, toml: bool = False, **settings: Any) -> Any:
             made = specs.policy(text, arms=arms, **settings)
     except Refusal as refusal:
         raise refusal.at(owner="experiment") from None
-    _refuse_large(made, text)
+    if not isinstance(made, Oracle):  # those are refused for what they are
+        _refuse_large(made, text)
     return made
 
 
@@ -54,7 +57,10 @@ def _refuse_foreign(text: str) -> None:
 
 
 def _refuse_large(made: Any, text: str) -> None:
-    """Refuse a policy whose memory would be too large."""
+    """Refuse a policy whose memory, or whose choices, would be too large."""
+    for name in ("units", "covariates"):
+        if int(getattr(made, name, 0)) > MOST:
+            raise Refusal("experiment", name, getattr(made, name), f"at most {MOST}")
     try:
         size = sum(part.nbytes for part in parts(made.init()).values())
     except (MemoryError, OverflowError, ValueError) as problem:

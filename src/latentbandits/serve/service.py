@@ -13,8 +13,7 @@ from latentbandits.serve.meters import Meters
 from latentbandits.serve.problems import raised
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.settings import Refusal
-from latentbandits.store import Expire, Ledger, Reads, Storage, Unavailable, View
+from latentbandits.store import Expire, Ledger, Reads, Storage, View
 
 T = TypeVar("T")
 KEYS = 5.0  # seconds after which keys that another replica has made or revoked are known here
@@ -110,7 +109,7 @@ async def _opened(service: Service) -> None:
             continue
         try:
             await service.writer.look(lambda ledger, name=row.name: ledger.open(name))  # type: ignore[misc]
-        except (Refusal, Unavailable) as problem:
+        except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
             service.failed[row.name] = str(problem)
             service.journal.note("not opened", experiment=row.name, error=str(problem))
     service.ready = True

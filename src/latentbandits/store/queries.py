@@ -93,7 +93,7 @@ def insert(table: str, columns: Sequence[str], then: str = "") -> str:
 def together(sql: str, rows: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
     """Yield statements that insert many rows each, and their rows: 64, 32, ... at a time, so that there are few statements to know.
 
-    One statement is one step of SQLite, and between two steps other threads take over: a step per row makes a group wait for them each time.
+    One statement is one step of SQLite, and between two steps other threads take over: a step per row would wait for them each time.
 
     Examples
     --------
