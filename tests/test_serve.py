@@ -362,7 +362,8 @@ def test_every_error_is_one_sentence(web: Web) -> None:
 
 
 def test_every_endpoint_is_used_by_these_tests() -> None:
-    text = Path(__file__).read_text() + Path(__file__).with_name("test_serve_access.py").read_text()
+    files = [Path(__file__).with_name(f"test_serve{name}.py") for name in ("", "_access", "_schema")]
+    text = "".join(file.read_text() for file in files)
     for route in ROUTES:
         *_, last = [part.partition("{")[0] for part in route.path.split("/") if not part.startswith("{")]
         assert f"/{last}" in text, route.path

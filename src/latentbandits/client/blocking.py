@@ -73,7 +73,7 @@ class Client:
         self._exchange = Exchange(key, experiment, control, budget, queue)
         self._url, self._transport = url, transport
         self._process, self._http = -1, None  # type: int, httpx.Client | None
-        self._lock = threading.Lock()
+        self._lock, self._connecting = threading.Lock(), threading.Lock()
         self._sending: threading.Thread | None = None
         self._closed = threading.Event()
 
@@ -181,11 +181,12 @@ class Client:
 
     def _connected(self) -> httpx.Client:
         """Return the connections of this process: a forked one needs its own."""
-        if self._http is None or self._process != os.getpid():
-            base, path = address(self._url)
-            transport = self._transport or (httpx.HTTPTransport(uds=path) if path else None)
-            self._http, self._process = httpx.Client(base_url=base, transport=transport), os.getpid()
-        return self._http
+        with self._connecting:
+            if self._http is None or self._process != os.getpid():
+                base, path = address(self._url)
+                transport = self._transport or (httpx.HTTPTransport(uds=path) if path else None)
+                self._http, self._process = httpx.Client(base_url=base, transport=transport), os.getpid()
+            return self._http
 
     def _send_later(self) -> None:
         """Start the thread that sends what is queued, unless it is at work."""
