@@ -101,7 +101,8 @@ class Connection(asyncio.Protocol):
     """One connection that sends a request when the one before is answered."""
 
     def __init__(self, load: "Load") -> None:
-        self.load, self.transport, self.left, self.body, self.began = load, None, 0, b"", 0.0  # type: ignore[var-annotated]
+        self.load, self.body, self.began = load, b"", 0.0
+        self.transport: Any = None
 
     def connection_made(self, transport: Any) -> None:
         self.transport = transport

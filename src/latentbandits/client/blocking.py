@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
 from latentbandits.client.exchange import NEVER_SENT, REST, Exchange, Reply, Send, Steps, as_round
@@ -79,7 +80,7 @@ class Client:
 
     def ask(
         self,
-        context: Sequence[float] | None = None,
+        context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
         unit: Name | None = None,
         *,
@@ -96,7 +97,7 @@ class Client:
         found: list[Decision] = self._take(self._exchange.ask(wanted, key, False))
         return found
 
-    def tell(self, decision: Decision | str, rewards: float | Sequence[float]) -> str:
+    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> str:
         """Tell the rewards of a decision: "accepted", "duplicate", "late", "queued", or "fallback" for a decision that was made here."""
         found: str = self._take(self._exchange.tell([(decision, rewards)]))[0]
         return found
