@@ -367,3 +367,18 @@ def test_every_endpoint_is_used_by_these_tests() -> None:
     for route in ROUTES:
         *_, last = [part.partition("{")[0] for part in route.path.split("/") if not part.startswith("{")]
         assert f"/{last}" in text, route.path
+
+
+def test_the_past_is_read_once_and_stays_right(make: Make) -> None:
+    web = live(make)
+    from latentbandits.serve import history
+
+    past, since = history.Past(), 0
+    for n in range(30):
+        whole = history.beliefs(web.storage.beliefs(1, since))
+        assert (
+            past.rows(web.storage, 1, since) == whole
+        )  # mutation: the last minute, which still changes, kept as it was
+        web.clock.move(25)
+        web.reward(web.decide(), 0.1 * (n % 3))
+        since = whole[3].minute if n == 10 else since
