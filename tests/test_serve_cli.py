@@ -73,6 +73,7 @@ def test_there_is_no_default_key_on_an_address_that_others_reach(
 ) -> None:
     # mutation: `_admin_key` that makes a key wherever the service listens
     monkeypatch.delenv("LATENTBANDITS_ADMIN_KEY", raising=False)
+    monkeypatch.setattr("latentbandits.serve.run._Server.run", None)  # it must not come so far
     store = str(tmp_path / "s.db")
     arguments = ["serve", "--store", store, "--host", "0.0.0.0", "--port", "0"]
     assert cli.main(arguments) == 2
