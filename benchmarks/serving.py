@@ -58,7 +58,7 @@ def application(kind: str, folder: Path, experiments: int) -> Any:
     ledger = Ledger(storage, compiled=True)
     for number in range(experiments):
         if f"e{number}" not in present:
-            ledger.call(Create(f"e{number}", Spec.of("state-library", ARMS, max_open=100_000), "live"))
+            ledger.call(Create(f"e{number}", Spec.of("state-library", ARMS, max_open=2000), "live"))
     ledger.open("e0")  # compiles, if it has to: that is not what is measured
     service = Service(storage, Settings(), Journal(io.StringIO()))
     _, key = made("bench", ["admin"], secret=KEY)
@@ -68,7 +68,7 @@ def application(kind: str, folder: Path, experiments: int) -> Any:
 
 def serve(kind: str, folder: Path, experiments: int) -> None:
     """Serve at a free port, which is the only thing that is printed."""
-    sys.setswitchinterval(float(os.environ.get("SWITCH", SWITCH)))
+    sys.setswitchinterval(SWITCH)
     heard = socket.socket()
     heard.bind(("127.0.0.1", 0))
     app = application(kind, folder, experiments)
