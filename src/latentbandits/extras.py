@@ -8,6 +8,7 @@ EXTRAS = {
     "pyarrow": "report",
     "narwhals": "logs",
     "optuna": "tune",
+    "psycopg": "postgres",
 }
 
 

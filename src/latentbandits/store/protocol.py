@@ -63,6 +63,13 @@ class Snapshot(NamedTuple):
     state: bytes
 
 
+class Built(NamedTuple):
+    """What computed, from an event on until the next of these."""
+
+    seq: int
+    name: str
+
+
 class ApiKey(NamedTuple):
     """A key of the service, by the digest of its secret. `scope` is a JSON list of experiments, or null for all."""
 
@@ -127,6 +134,9 @@ class Reads(Protocol):
     def snapshots(self, experiment: int) -> list[Snapshot]:
         """Return the snapshots, the newest first."""
 
+    def builds(self, experiment: int) -> list[Built]:
+        """Return which builds have appended, in order."""
+
     def minutes(self, experiment: int, since: int = 0) -> list[Minute]:
         """Return the counts of minutes from `since` on, in order."""
 
@@ -135,6 +145,9 @@ class Reads(Protocol):
 
     def keys(self) -> list[ApiKey]:
         """Return all keys of the service."""
+
+    def close(self) -> None:
+        """Give everything back."""
 
 
 class Storage(Reads, Protocol):
@@ -145,8 +158,14 @@ class Storage(Reads, Protocol):
     def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
         """Make an experiment with its first events, durably; raise `Conflict` if the name is taken."""
 
-    def claim(self, experiment: int) -> Row:
-        """Become the one who may append to an experiment, and return it; whoever was is fenced from here on."""
+    def claim(self, experiment: int, build: str = "") -> Row:
+        """Become the one who may append to an experiment, and return it; whoever was is fenced from here on.
+
+        Notes which build appends from here on. Raises `Fenced` while another one holds it, in a store that several processes may use.
+        """
+
+    def hold(self, row: Row) -> None:
+        """Make sure that nobody has claimed an experiment since this row was; raise `Fenced` otherwise. Asked before every group."""
 
     def append(self, groups: Sequence[Group]) -> None:
         """Append groups in one transaction; return when they are durable.
@@ -177,6 +196,3 @@ class Storage(Reads, Protocol):
 
     def reader(self) -> Reads:
         """Return what other threads read with; it never waits for the writer nor makes it wait."""
-
-    def close(self) -> None:
-        """Give everything back."""

@@ -13,7 +13,7 @@ from latentbandits.store import queries
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
 from latentbandits.store.events import Event
 from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Row, Snapshot
-from latentbandits.store.schema import missing
+from latentbandits.store.schema import missing, refuse_older
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
@@ -155,11 +155,15 @@ class SQLite(queries.Queries):
         assert made is not None
         return made
 
-    def claim(self, experiment: int) -> Row:
+    def claim(self, experiment: int, build: str = "") -> Row:
         """See `Storage`."""
         with self._transaction() as run:
             run("UPDATE experiment SET epoch = epoch + 1 WHERE id = ?", (experiment,))
+            run(queries.ADD_BUILD, (build, experiment, build, experiment))
         return Row(*self._rows(f"SELECT {queries.ROW} FROM experiment WHERE id = ?", (experiment,))[0])
+
+    def hold(self, row: Row) -> None:
+        """See `Storage`; the lock of the file holds everything."""
 
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
@@ -185,16 +189,12 @@ class SQLite(queries.Queries):
         """See `Storage`."""
         with self._transaction() as run:
             run(queries.ADD_SNAPSHOT, (experiment, *snapshot))
-            run(
-                "DELETE FROM snapshot WHERE experiment = ? AND seq NOT IN "
-                "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)",
-                (experiment, experiment, deep),
-            )
+            run(queries.KEEP_NEWEST, (experiment, experiment, deep))
 
     def forget_answers(self, experiment: int, before_us: int) -> int:
         """See `Storage`."""
         with self._transaction() as run:
-            return run("DELETE FROM request WHERE experiment = ? AND at_us < ?", (experiment, before_us)).rowcount
+            return run(queries.FORGET_ANSWERS, (experiment, before_us)).rowcount
 
     def rebuild(
         self, experiment: int, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str
@@ -214,8 +214,7 @@ class SQLite(queries.Queries):
     def revoke_key(self, key: str, at_us: int) -> bool:
         """See `Storage`."""
         with self._transaction() as run:
-            sql = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
-            return run(sql, (at_us, key)).rowcount == 1
+            return run(queries.REVOKE_KEY, (at_us, key)).rowcount == 1
 
     def compact(self) -> None:
         """See `Storage`."""
@@ -252,11 +251,12 @@ class Reader(queries.Queries):
         if not self.path.is_file():
             raise Refusal("store", "file", self.place, "one that exists")
         try:
-            self._rows("SELECT version FROM schema_version")
+            version = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
         except Unavailable as problem:
             if "no such table" in str(problem) or "not a database" in str(problem):
                 raise Refusal("store", "file", self.place, "a store (this is something else)") from None
             raise
+        refuse_older(self.place, "sqlite", version)
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
@@ -266,3 +266,6 @@ class Reader(queries.Queries):
                 return connection.execute(sql, values).fetchall()
         except sqlite3.Error as problem:
             raise Unavailable(f"store: {self.place} cannot be read now ({problem}); try again") from problem
+
+    def close(self) -> None:
+        """See `Reads`; nothing is held."""
