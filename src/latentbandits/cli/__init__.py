@@ -22,6 +22,7 @@ COMMANDS = {
     "policies": "list the policies, or the settings of one",
     "report": "write the report again from results, without simulating",
     "reproduce": "run the experiments and write results and the report",
+    "store": "look after a store of decisions: verify, export, migrate, compact",
     "trace": "show a policy at work on one run",
     "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
     "warm": "compile ahead of time, for a container image say",

@@ -16,9 +16,9 @@ from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 from latentbandits.store import requests
 from latentbandits.store.ledger import Ledger
-from latentbandits.store.protocol import Storage
+from latentbandits.store.protocol import Reads, Storage
 from latentbandits.store.spec import ANY_TIME, Spec, as_experiment
-from latentbandits.store.sqlite import SQLite
+from latentbandits.store.sqlite import Reader, SQLite
 
 _PREFIX = "sqlite:///"
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
@@ -296,8 +296,8 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
             raise Refusal("open", key, value, f"{getattr(present, key)!r}, as the store has it ({change})")
 
 
-def storage_of(store: str | os.PathLike[str]) -> Storage:
-    """Return the store that an address stands for, or refuse it.
+def storage_of(store: str | os.PathLike[str], new: bool = True) -> Storage:
+    """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
 
     Examples
     --------
@@ -306,7 +306,23 @@ def storage_of(store: str | os.PathLike[str]) -> Storage:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH or a path
     """
-    return SQLite(path_of(store))
+    path = path_of(store)
+    if not new and not path.is_file():
+        raise Refusal("store", "file", str(path), "one that exists")
+    return SQLite(path)
+
+
+def reader_of(store: str | os.PathLike[str]) -> Reads:
+    """Return what reads the store at an address, which may be in use; or refuse it.
+
+    Examples
+    --------
+    >>> from latentbandits.store import reader_of
+    >>> reader_of("nowhere.db")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
+    """
+    return Reader(path_of(store))
 
 
 def path_of(store: str | os.PathLike[str]) -> Path:

@@ -63,6 +63,14 @@ class Snapshot(NamedTuple):
     state: bytes
 
 
+class Owner(NamedTuple):
+    """Who holds an experiment: a name, the address at which others reach it (None if they cannot), and whether it is this store."""
+
+    name: str
+    address: str | None
+    here: bool
+
+
 class Built(NamedTuple):
     """What computed, from an event on until the next of these."""
 
@@ -154,6 +162,10 @@ class Storage(Reads, Protocol):
     """A store. One thread at a time may use it; `reader` is for the others."""
 
     place: str
+    versions: tuple[int, int]  # of the tables: as they were found (0: there were none), and now
+
+    def size(self) -> int:
+        """Return how many bytes it takes."""
 
     def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
         """Make an experiment with its first events, durably; raise `Conflict` if the name is taken."""
@@ -166,6 +178,9 @@ class Storage(Reads, Protocol):
 
     def hold(self, row: Row) -> None:
         """Make sure that nobody has claimed an experiment since this row was; raise `Fenced` otherwise. Asked before every group."""
+
+    def owner(self, experiment: int) -> Owner | None:
+        """Return who holds an experiment now, None if nobody does: others send it what they are asked."""
 
     def append(self, groups: Sequence[Group]) -> None:
         """Append groups in one transaction; return when they are durable.

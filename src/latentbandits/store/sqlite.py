@@ -12,7 +12,7 @@ from latentbandits.settings import Refusal
 from latentbandits.store import queries
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
 from latentbandits.store.events import Event
-from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Row, Snapshot
+from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import missing, refuse_older
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
@@ -91,7 +91,9 @@ class SQLite(queries.Queries):
                     "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, digest TEXT NOT NULL, at_us INTEGER NOT NULL) STRICT"
                 )
         present = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
-        for step in missing(self.place, "sqlite", present, folder):
+        lacking = missing(self.place, "sqlite", present, folder)
+        self.versions: tuple[int, int] = present, lacking[-1].version if lacking else present
+        for step in lacking:
             with self._transaction() as run:
                 for statement in step.statements:
                     run(statement)
@@ -165,6 +167,10 @@ class SQLite(queries.Queries):
     def hold(self, row: Row) -> None:
         """See `Storage`; the lock of the file holds everything."""
 
+    def owner(self, experiment: int) -> Owner:  # noqa: ARG002
+        """See `Storage`."""
+        return Owner("this process", None, True)
+
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
         with self._transaction() as run:
@@ -220,6 +226,11 @@ class SQLite(queries.Queries):
         """See `Storage`."""
         self._rows("VACUUM")
         self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size(self) -> int:
+        """See `Storage`."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(one.stat().st_size for one in files if one.exists())
 
     def reader(self) -> "Reader":
         """See `Storage`."""
