@@ -2,7 +2,8 @@
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,12 +16,14 @@ from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 from latentbandits.store import requests
+from latentbandits.store.errors import Fenced
 from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import Reads, Storage
 from latentbandits.store.spec import ANY_TIME, Spec, as_experiment
 from latentbandits.store.sqlite import Reader, SQLite
 
-_PREFIX = "sqlite:///"
+_PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
+_PATIENCE = 10.0  # seconds that `open` waits while another process holds the experiment: twice as long as one that has died does
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
 _opening = threading.Lock()
 _parents: list[Any] = []  # of a forked process: the ledgers of the one that forked, which it must neither use nor close
@@ -226,7 +229,9 @@ def open(  # noqa: A001
     Parameters
     ----------
     store : str or path
-        ``"sqlite:///decisions.db"``, a file beside the program; ``"sqlite:////var/lib/decisions.db"``, one anywhere; or a path.
+        ``"sqlite:///decisions.db"``, a file beside the program; ``"sqlite:////var/lib/decisions.db"``, one anywhere; a path; or
+        ``"postgresql://user@host/database"``, which several processes may share: each experiment is held by one of them at a time, and
+        goes over to another a few seconds after that one has died.
     experiment : str
         Which of the store's experiments; it may have many.
     policy, arms, compiled
@@ -282,7 +287,7 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
         ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
         return
     wanted = None if policy is None else Spec.of(policy, arms, **settings)
-    ledger.open(name, None if wanted is None else wanted.policy)
+    _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
     present: Spec = ledger.state(name, lambda state: state.spec)
     now: Any = ledger.state(name, lambda state: (state.arms, state.player.names))
     if arms is not None:
@@ -296,16 +301,34 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
             raise Refusal("open", key, value, f"{getattr(present, key)!r}, as the store has it ({change})")
 
 
-def storage_of(store: str | os.PathLike[str], new: bool = True) -> Storage:
+def _wait_for(act: Callable[[], None]) -> None:
+    """Do something as soon as no other process holds the experiment."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return act()
+        except Fenced:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def storage_of(store: str | os.PathLike[str], new: bool = True, reached_at: str | None = None) -> Storage:
     """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
+
+    Of several processes that use it, each may say where the others reach it.
 
     Examples
     --------
     >>> from latentbandits.store import storage_of
     >>> storage_of("mysql://localhost/decisions")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH or a path
+    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
     """
+    if _remote(store):
+        from latentbandits.store.postgresql import PostgreSQL
+
+        return PostgreSQL(str(store), reached_at, new=new)
     path = path_of(store)
     if not new and not path.is_file():
         raise Refusal("store", "file", str(path), "one that exists")
@@ -322,7 +345,15 @@ def reader_of(store: str | os.PathLike[str]) -> Reads:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
     """
+    if _remote(store):
+        from latentbandits.store.postgresql import PostgresReader
+
+        return PostgresReader(str(store))
     return Reader(path_of(store))
+
+
+def _remote(store: Any) -> bool:
+    return isinstance(store, str) and store.startswith(_REMOTE)
 
 
 def path_of(store: str | os.PathLike[str]) -> Path:
@@ -331,12 +362,12 @@ def path_of(store: str | os.PathLike[str]) -> Path:
         return Path(store[len(_PREFIX) :])
     if isinstance(store, os.PathLike) or (isinstance(store, str) and store and "://" not in store):
         return Path(store)
-    raise Refusal("store", "address", store, f"{_PREFIX}PATH or a path")
+    raise Refusal("store", "address", store, f"{_PREFIX}PATH, {_REMOTE[0]}... or a path")
 
 
 def _place(store: str | os.PathLike[str]) -> str:
     """Return what two addresses of one store have in common."""
-    return os.path.realpath(path_of(store))
+    return str(store) if _remote(store) else os.path.realpath(path_of(store))
 
 
 def _id(decision: Any) -> Any:
