@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,18 @@ def test_migrate(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     changed(case.path, "UPDATE schema_version SET version = 9")
     for action in ("migrate", "verify", "compact"):
         assert "is 9 but must be at most 1; update latentbandits" in said(capsys, action, str(case.path), code=2)
+
+
+def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("postgresql", "connection"):
+        monkeypatch.delitem(sys.modules, f"latentbandits.store.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"psycopg is not installed, `pip install 'latentbandits\[postgres\]'`"
+    ):
+        lb.open("postgresql://nowhere/x", "e", policy="ucb1", arms=2)
+    found = said(capsys, "verify", "postgresql://nowhere/x", code=2)
+    assert found == "store: psycopg is not installed, `pip install 'latentbandits[postgres]'` brings it\n"
 
 
 def test_errors_are_one_sentence(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

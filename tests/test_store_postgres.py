@@ -233,9 +233,9 @@ def test_a_group_is_asked_once_whether_it_may(tmp_path: Path) -> None:
     class Lapsing(SQLite):
         asked = 0
 
-        def hold(self, row: Any) -> None:
+        def hold(self, row: Any) -> bool:
             self.asked += 1
-            raise Fenced("the lease has ended")
+            return False
 
     storage = Lapsing(tmp_path / "d.db")
     ledger = Ledger(storage, compiled=False)

@@ -1,5 +1,6 @@
 """An agent that is on disk: every acknowledged call survives whatever happens to the process."""
 
+import importlib
 import os
 import threading
 import time
@@ -12,6 +13,7 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Name, Stats
 from latentbandits.agent.explain import Explanation
+from latentbandits.extras import missing
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
@@ -326,9 +328,8 @@ def storage_of(store: str | os.PathLike[str], new: bool = True, reached_at: str 
     latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
     """
     if _remote(store):
-        from latentbandits.store.postgresql import PostgreSQL
-
-        return PostgreSQL(str(store), reached_at, new=new)
+        storage: Storage = _postgresql().PostgreSQL(str(store), reached_at, new=new)
+        return storage
     path = path_of(store)
     if not new and not path.is_file():
         raise Refusal("store", "file", str(path), "one that exists")
@@ -346,14 +347,20 @@ def reader_of(store: str | os.PathLike[str]) -> Reads:
     latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
     """
     if _remote(store):
-        from latentbandits.store.postgresql import PostgresReader
-
-        return PostgresReader(str(store))
+        reader: Reads = _postgresql().PostgresReader(str(store))
+        return reader
     return Reader(path_of(store))
 
 
 def _remote(store: Any) -> bool:
     return isinstance(store, str) and store.startswith(_REMOTE)
+
+
+def _postgresql() -> Any:
+    try:
+        return importlib.import_module("latentbandits.store.postgresql")
+    except ModuleNotFoundError:
+        raise missing("psycopg") from None
 
 
 def path_of(store: str | os.PathLike[str]) -> Path:

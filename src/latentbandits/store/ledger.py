@@ -160,6 +160,8 @@ class Ledger:
         now, began = self._clock(), time.perf_counter()
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
+        held = self._held
+        self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
             groups = {name: one.group() for name, one in touched.items() if one.pending and name not in failed}
@@ -259,8 +261,8 @@ class Ledger:
         held = self._held.get(name) if isinstance(name, str) else None
         if held is None:
             held = self._held[name] = _Held(self._found(name), None)
-        if held.experiment is not None and name not in touched:
-            self._hold(held)
+        if held.experiment is not None and name not in touched and not self.storage.hold(held.row):
+            held.experiment, held.claimed = None, False  # somebody else may have gone on from it
         if held.experiment is None:
             self._restore(held)
         one = held.experiment
@@ -269,13 +271,6 @@ class Ledger:
             one.state.use(held.steps)
             held.bound = True
         return one
-
-    def _hold(self, held: _Held) -> None:
-        """Drop a state that somebody else may have gone on from."""
-        try:
-            self.storage.hold(held.row)
-        except Fenced:
-            held.experiment, held.claimed = None, False
 
     def _restore(self, held: _Held) -> None:
         """Make a state again: from the newest snapshot that is whole, and the events after it."""

@@ -13,23 +13,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from latentbandits.extras import missing as not_installed
+import psycopg
+
 from latentbandits.settings import Above, Refusal, between
 from latentbandits.store import queries
+from latentbandits.store.connection import Connection, PostgresReader
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
 from latentbandits.store.events import Event
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
-from latentbandits.store.schema import missing, refuse_older
-
-try:
-    import psycopg
-    from psycopg import conninfo, errors
-except ModuleNotFoundError:
-    raise not_installed("psycopg") from None
+from latentbandits.store.schema import missing
 
 LEASE = 5.0  # seconds
 _MIGRATING = 7_206_112_915  # the number of an advisory lock: one process changes tables at a time
-_SETTINGS = "-c statement_timeout=60s -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s"
 _KINDS = {
     **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
     **dict.fromkeys(("kind", "key", "unit", "decided_by", "actor", "body", "digest"), "text[]"),
@@ -76,66 +71,7 @@ def _append(group: Group, lease: float) -> tuple[str, list[Any]]:
     return f"{', '.join(parts)} SELECT COUNT(*) FROM moved", values
 
 
-class _Connection(queries.Queries):
-    """A connection that is made when it is needed, and made again when it was lost."""
-
-    def __init__(self, address: str, settings: str = "") -> None:
-        try:
-            given = conninfo.conninfo_to_dict(address)
-        except psycopg.Error as problem:
-            raise Refusal(
-                "store", "address", hidden(address), f"one that PostgreSQL reads ({_short(problem)})"
-            ) from None
-        self.place, self._given = hidden(address), address
-        options = " ".join(filter(None, (_SETTINGS, settings, str(given.get("options") or ""))))
-        usual = {"connect_timeout": "10", "application_name": "latentbandits"}
-        self._address = conninfo.make_conninfo("", **{**usual, **given, "options": options})
-        self._connection: psycopg.Connection[Any] | None = None
-        self._closed = False
-
-    def _ready(self) -> "psycopg.Connection[Any]":
-        if self._closed:
-            raise Unavailable(f"store: {self.place} is closed; open it again")
-        if self._connection is None or self._connection.closed:
-            self._connection = psycopg.connect(self._address, autocommit=True)
-            if self._connection.execute("SHOW synchronous_commit").fetchone() in (("off",), ("local",)):
-                self._connection.execute("SET synchronous_commit = on")
-        return self._connection
-
-    @contextlib.contextmanager
-    def _asking(self) -> Iterator["psycopg.Connection[Any]"]:
-        """Run statements, each a transaction of its own; what PostgreSQL refuses or cannot do is put into our words."""
-        try:
-            yield self._ready()
-        except errors.IntegrityError as problem:
-            raise Fenced(
-                f"store: {self.place} has another writer ({_short(problem)}); nothing was appended"
-            ) from problem
-        except psycopg.Error as problem:
-            if self._connection is not None and (self._connection.broken or isinstance(problem, errors.InterfaceError)):
-                self._drop()
-            raise Unavailable(
-                f"store: {self.place} cannot be used now ({_short(problem)}); nothing was acknowledged, try again"
-            ) from problem
-
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._asking() as connection:
-            found = connection.execute(sql.replace("?", "%s"), values)
-            return found.fetchall() if found.description else []
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with contextlib.suppress(psycopg.Error):
-                connection.close()
-
-    def close(self) -> None:
-        """See `Reads`."""
-        self._closed = True
-        self._drop()
-
-
-class PostgreSQL(_Connection):
+class PostgreSQL(Connection):
     """A writer of a database; others may write other experiments at the same time.
 
     Every commit is on the server's disk before it returns: ``synchronous_commit`` is ``on``, or stricter if the server says so.
@@ -169,6 +105,7 @@ class PostgreSQL(_Connection):
         self._held: dict[
             int, float
         ] = {}  # until when nobody else can have claimed an experiment, by this machine's clock
+        self._expected: dict[tuple[int, str], Answered | None] = {}
         try:
             self._migrate(folder, new)
         except BaseException:
@@ -230,6 +167,7 @@ class PostgreSQL(_Connection):
     def claim(self, experiment: int, build: str = "") -> Row:
         """See `Storage`."""
         began = time.monotonic()
+        self._expected = {}
         with self._transaction() as connection:
             claimed = connection.execute(
                 "UPDATE experiment SET epoch = epoch + 1, owner = %s, address = %s, "
@@ -245,15 +183,35 @@ class PostgreSQL(_Connection):
         self._held[experiment] = began + self._lease
         return Row(*claimed[0])
 
-    def hold(self, row: Row) -> None:
+    def hold(self, row: Row) -> bool:
         """See `Storage`; asks the database only if the lease may have ended."""
         if time.monotonic() < self._held.get(row.id, 0.0):
-            return
+            return True
         began = time.monotonic()
         sql = "UPDATE experiment SET lease_until = clock_timestamp() + make_interval(secs => ?) WHERE id = ? AND epoch = ?"
         if self._run(sql, (self._lease, row.id, row.epoch)) != 1:
-            raise self._fenced(row.id)
+            return False
         self._held[row.id] = began + self._lease
+        return True
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """See `Storage`; what was fetched is good until the next append, or claim."""
+        sql = (
+            f"SELECT experiment, {', '.join(Answered._fields)} FROM request JOIN unnest(?::bigint[], ?::text[]) AS "
+            "wanted(experiment, key) USING (experiment, key)"
+        )
+        self._expected = {}
+        if len(keys) > 1:
+            with contextlib.suppress(Unavailable):  # whoever asks will hear of it
+                rows = self._rows(sql, tuple(map(list, zip(*keys, strict=True))))
+                found = {(experiment, row[0]): Answered(*row) for experiment, *row in rows}
+                self._expected = {**dict.fromkeys(keys), **found}
+
+    def answered(self, experiment: int, key: str) -> Answered | None:
+        """See `Reads`."""
+        if (experiment, key) in self._expected:
+            return self._expected[experiment, key]
+        return super().answered(experiment, key)
 
     def owner(self, experiment: int) -> Owner | None:
         """See `Storage`."""
@@ -271,6 +229,7 @@ class PostgreSQL(_Connection):
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
         began = time.monotonic()
+        self._expected = {}
         groups = sorted(groups)  # one order for all: no two wait for each other
         wanted = [_append(group, self._lease) for group in groups]
         with self._asking() as connection:
@@ -330,7 +289,7 @@ class PostgreSQL(_Connection):
             self._run(f"VACUUM {table}", ())
         self._run("RESET statement_timeout", ())
 
-    def reader(self) -> "PostgresReader":
+    def reader(self) -> PostgresReader:
         """See `Storage`."""
         return PostgresReader(self._given)
 
@@ -341,49 +300,3 @@ class PostgreSQL(_Connection):
             with contextlib.suppress(Unavailable):
                 self._run(sql, (self.name,))
         super().close()
-
-
-class PostgresReader(_Connection):
-    """Reads a database, on a connection of its own; threads may share it.
-
-    Parameters
-    ----------
-    address : str
-        As for `PostgreSQL`; refused if it is no store.
-    """
-
-    def __init__(self, address: str) -> None:
-        super().__init__(address, "-c default_transaction_read_only=on")
-        try:
-            if self._rows("SELECT to_regclass('schema_version') IS NULL") == [(True,)]:
-                raise Refusal("store", "database", self.place, "one that is a store")
-            version = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
-            refuse_older(self.place, "postgresql", version)
-        except BaseException:
-            self.close()
-            raise
-
-
-def hidden(address: str) -> str:
-    """Return an address without what is secret in it.
-
-    Examples
-    --------
-    >>> from latentbandits.store.postgresql import hidden
-    >>> hidden("postgresql://ann:secret@db.example:5433/decisions")
-    'postgresql://ann@db.example:5433/decisions'
-    """
-    try:
-        given = conninfo.conninfo_to_dict(address)
-    except psycopg.Error:
-        return "postgresql://..."
-    user = f"{given['user']}@" if given.get("user") else ""
-    host = str(given.get("host") or "")
-    port = f":{given['port']}" if given.get("port") else ""
-    folder = f"?host={host}" if host.startswith("/") else ""
-    return f"postgresql://{user}{'' if folder else host}{port}/{given.get('dbname') or ''}{folder}"
-
-
-def _short(problem: Exception) -> str:
-    """Return what PostgreSQL says in one line."""
-    return " ".join(str(problem).split())[:200] or type(problem).__name__

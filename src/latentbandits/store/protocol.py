@@ -176,8 +176,11 @@ class Storage(Reads, Protocol):
         Notes which build appends from here on. Raises `Fenced` while another one holds it, in a store that several processes may use.
         """
 
-    def hold(self, row: Row) -> None:
-        """Make sure that nobody has claimed an experiment since this row was; raise `Fenced` otherwise. Asked before every group."""
+    def hold(self, row: Row) -> bool:
+        """Return whether nobody has claimed an experiment since this row was, nor can for now. Asked before every group."""
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """Take note that `answered` is about to be asked for these keys of experiments, so that they may be fetched at once."""
 
     def owner(self, experiment: int) -> Owner | None:
         """Return who holds an experiment now, None if nobody does: others send it what they are asked."""

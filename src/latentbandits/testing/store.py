@@ -185,7 +185,7 @@ class StoreChecks:
     def test_whoever_claims_last_appends(self) -> None:
         """The one before is fenced."""
         first = self._made()
-        self.storage.hold(first)
+        assert self.storage.hold(first)
         second = self.storage.claim(first.id)
         assert second.epoch > first.epoch
         self._refused(Group(first.id, first.epoch, 2, WHOLE[:1]))
@@ -242,12 +242,19 @@ class StoreChecks:
         assert self.storage.snapshots(row.id) == [made[3]._replace(state=b"new", build="other"), made[2]]
         assert self.storage.snapshots(other.id) == [made[0]]
 
-    def test_answers_are_forgotten_by_their_age(self) -> None:
-        """Those from before a time, of one experiment."""
+    def test_answers(self) -> None:
+        """Are found by their keys, and forgotten by their age, of one experiment."""
         row, other = self._made(), self._made("other")
         answers = [Answered(key, "digest", 3, 1, BEGIN + n) for n, key in enumerate(("q", "r", "s"))]
         for one in (row, other):
             self.storage.append([Group(one.id, one.epoch, 2, WHOLE[:1], answers)])
+        self.storage.expect([(row.id, "q"), (other.id, "s"), (row.id, "new")])
+        assert self.storage.answered(row.id, "q") == answers[0]
+        assert self.storage.answered(other.id, "s") == answers[2]
+        new = Answered("new", "digest", 4, 1, BEGIN + 3)
+        assert self.storage.answered(row.id, "new") is None
+        self.storage.append([Group(row.id, row.epoch, 3, WHOLE[1:2], [new])])
+        assert self.storage.answered(row.id, "new") == new, "what was expected must not outlive an append"
         assert self.storage.forget_answers(row.id, BEGIN + 2) == 2
         assert [self.storage.answered(row.id, key) for key in ("q", "r", "s")] == [None, None, answers[2]]
         assert self.storage.answered(other.id, "q") == answers[0]
@@ -348,12 +355,7 @@ class StoreChecks:
             taken = other.claim(row.id)
             assert (taken.head, taken.epoch > row.epoch) == (3, True)
             self._refused(Group(row.id, row.epoch, 3, WHOLE[1:2]))
-            try:
-                self.storage.hold(row)
-            except Fenced:
-                pass
-            else:
-                raise AssertionError("hold must raise Fenced once another process has claimed")
+            assert not self.storage.hold(row), "hold must be False once another process has claimed"
             other.append([Group(row.id, taken.epoch, 3, WHOLE[1:2])])
         finally:
             other.close()
