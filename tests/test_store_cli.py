@@ -225,7 +225,7 @@ def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pyt
     case.tell(shadow, 1.0)
     path = exported(case, tmp_path, ".jsonl", capsys)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert "propensity" not in rows[0]
+    assert not {"propensity", "unit"} & set(rows[0])
     assert [(row["outcome"], row["reward"], row["learned"], row["status"]) for row in rows] == [
         ("rewarded", 1.0, 1.0, None),
         ("expired", 0.5, 0.5, None),

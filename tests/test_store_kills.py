@@ -69,7 +69,7 @@ def test_a_hundred_kills_lose_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("postgres")
-@pytest.mark.parametrize("number", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_kills_of_whoever_holds_an_experiment_lose_nothing(tmp_path: Path, number: int) -> None:
+@pytest.mark.slow
+def test_kills_of_whoever_holds_an_experiment_lose_nothing(tmp_path: Path) -> None:
     """In PostgreSQL the next one waits until the lease of the dead one has ended, and goes on by replay."""
-    kills(address(tmp_path), number)
+    kills(address(tmp_path), 20)

@@ -4,7 +4,7 @@
 column         what it says
 =============  ==============================================================================================================
 id, at         the decision, and when it was made (UTC)
-unit           for whom; if the policy decides for several units at a time, which of them
+unit           for whom; if the policy decides for several units at a time, which of them; no such column if there are none
 arm            what was played
 propensity     its probability; there is no such column if some probability is not known (Thompson sampling)
 reward         what it paid, also if that arrived too late to be learned; the default value if it expired; empty if there is none
@@ -59,6 +59,7 @@ class Table(NamedTuple):
     ends : decision -> how it ended
     context : how many numbers the longest context has
     known : whether the probability of every decision is known
+    units : whether any decision has units
     until : the last event; what is appended later is left out
     """
 
@@ -66,15 +67,24 @@ class Table(NamedTuple):
     ends: dict[str, End]
     context: int
     known: bool
+    units: bool
     until: int
 
     @property
     def columns(self) -> list[str]:
         """The columns, in order."""
-        found = ["id", "at", "unit", "arm", *(["propensity"] if self.known else []), "reward", "outcome", "ended_at"]
-        return [
-            *found, "learned", "decided_by", "status", "wanted", "why", *(f"context_{n}" for n in range(self.context)),
-        ]  # fmt: skip
+        found = [
+            "id",
+            "at",
+            *["unit"] * self.units,
+            "arm",
+            *["propensity"] * self.known,
+            "reward",
+            "outcome",
+            "ended_at",
+        ]
+        context = [f"context_{n}" for n in range(self.context)]
+        return [*found, "learned", "decided_by", "status", "wanted", "why", *context]
 
 
 def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
@@ -93,13 +103,14 @@ def table(reads: Reads, row: Row) -> Table:
     names: list[Any] = []
     ends: dict[str, End] = {}
     killed: set[str] = set()
-    context, known, status = 0, True, "draft"
+    context, known, units, status = 0, True, False, "draft"
     for event in events_of(reads, row.id, row.head):
         kind, key = event.kind, str(event.key)
         if kind == "decide":
             said = event.said
             context = max(context, len(said.get("context", ())))
             known = known and None not in chances_of(event, said)
+            units = units or event.unit is not None or "arms" in said
             if said.get("status") == "killed":
                 killed.add(key)  # its policy was not asked, and will not hear of it
         elif kind in ENDINGS:
@@ -114,7 +125,7 @@ def table(reads: Reads, row: Row) -> Table:
             names.append(event.said["arm"])
         elif kind == "status":
             status = event.said["status"]
-    return Table(names, ends, context, known, row.head)
+    return Table(names, ends, context, known, units, row.head)
 
 
 def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[str, Any]]:
@@ -158,13 +169,14 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
             **{f"context_{n}": value for n, value in enumerate(seen)},
         }
         for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
+            unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)
             own = {
-                "unit": event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place),
                 "arm": found.names[arm],
                 "reward": end.rewards[place] if end and end.rewards else None,
                 "learned": end.learned[place] if end and end.learned else None,
             }
-            yield shared | own | ({"propensity": chance} if found.known else {})
+            some = {"unit": unit, "propensity": chance}
+            yield shared | own | {name: value for name, value in some.items() if name in blank}
 
 
 def export(reads: Reads, name: str, path: Path) -> int:
