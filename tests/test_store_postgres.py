@@ -211,6 +211,27 @@ def test_the_same_line_opens_a_database(tmp_path: Path, monkeypatch: pytest.Monk
     other.close()
 
 
+def test_processes_that_make_an_experiment_at_once_share_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same line opens it for whoever was slower."""
+    from latentbandits.store.postgresql import PostgreSQL
+
+    other = Ledger(opened(tmp_path), compiled=False)
+    seen: list[str] = []
+
+    def experiment(self: Any, name: str) -> Any:
+        found = super(PostgreSQL, self).experiment(name)
+        if not seen:  # between the look and the making
+            seen.append(name)
+            other.call(Create("e", Spec.of("ucb1", arms=["a", "b"], floor=0.25), "live"))
+        return found
+
+    monkeypatch.setattr(PostgreSQL, "experiment", experiment)
+    with lb.open(address(tmp_path), "e", policy="ucb1", arms=["a", "b"], compiled=False) as agent:
+        assert agent.ask().arm == "a"
+    assert seen == ["e"]
+    other.close()
+
+
 def test_who_was_away_for_long_sees_what_has_happened(tmp_path: Path) -> None:
     """Its state is of then; before it answers it asks the database (mutation: leave out `hold`)."""
     one, other = (Ledger(opened(tmp_path, lease=LONG), compiled=False) for _ in range(2))

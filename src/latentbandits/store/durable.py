@@ -18,7 +18,7 @@ from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 from latentbandits.store import requests
-from latentbandits.store.errors import Fenced
+from latentbandits.store.errors import Conflict, Fenced
 from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import Reads, Storage
 from latentbandits.store.spec import ANY_TIME, Spec, as_experiment
@@ -286,8 +286,11 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
     if ledger.storage.experiment(name) is None:
         if policy is None:
             raise Refusal("open", "policy", policy, f"given, since the store has no experiment {name} yet")
-        ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
-        return
+        try:
+            ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
+            return
+        except Conflict:  # another process was faster
+            pass
     wanted = None if policy is None else Spec.of(policy, arms, **settings)
     _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
     present: Spec = ledger.state(name, lambda state: state.spec)

@@ -257,15 +257,17 @@ class PostgreSQL(Connection):
         """See `Storage`."""
         return self._run(queries.FORGET_ANSWERS, (experiment, before_us))
 
-    def rebuild(
-        self, experiment: int, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str
-    ) -> None:
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
         """See `Storage`."""
         with self._transaction() as connection:
-            connection.execute("UPDATE experiment SET spec = %s, status = %s WHERE id = %s", (spec, status, experiment))
-            for table, sql, rows in (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs)):
-                connection.execute(f"DELETE FROM {table} WHERE experiment = %s", (experiment,))
-                connection.cursor().executemany(sql.replace("?", "%s"), [(experiment, *row) for row in rows])
+            values = (spec, status, row.id, row.head, row.epoch)
+            moved = connection.execute(queries.REBUILD.replace("?", "%s"), values).rowcount == 1
+            tables = (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs))
+            for table, sql, rows in tables if moved else ():
+                connection.execute(f"DELETE FROM {table} WHERE experiment = %s", (row.id,))
+                connection.cursor().executemany(sql.replace("?", "%s"), [(row.id, *one) for one in rows])
+        if not moved:
+            raise self._fenced(row.id)
 
     def add_key(self, key: ApiKey) -> None:
         """See `Storage`."""

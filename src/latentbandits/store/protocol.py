@@ -198,10 +198,8 @@ class Storage(Reads, Protocol):
     def forget_answers(self, experiment: int, before_us: int) -> int:
         """Forget idempotency keys from before a time; return how many."""
 
-    def rebuild(
-        self, experiment: int, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str
-    ) -> None:
-        """Replace all that follows from events by what was computed again."""
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
+        """Replace all that follows from the events of a claimed row by what was computed again; raise `Fenced` if it has moved on."""
 
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""

@@ -125,6 +125,7 @@ KEEP_NEWEST = (
 )
 FORGET_ANSWERS = "DELETE FROM request WHERE experiment = ? AND at_us < ?"
 REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
+REBUILD = "UPDATE experiment SET spec = ?, status = ? WHERE id = ? AND head = ? AND epoch = ?"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"

@@ -102,6 +102,9 @@ class SQLite(queries.Queries):
     def _unavailable(self, problem: Exception) -> Unavailable:
         return Unavailable(f"store: {self.place} cannot be used now ({problem}); nothing was acknowledged, try again")
 
+    def _fenced(self, experiment: int) -> Fenced:
+        return Fenced(f"store: somebody else appends to experiment {experiment} of {self.place}; nothing was appended")
+
     def _ready(self) -> sqlite3.Connection:
         if self._lock is None:
             raise Unavailable(f"store: {self.place} is closed; open it again")
@@ -183,9 +186,7 @@ class SQLite(queries.Queries):
                 number, head = group.experiment, group.base + len(group.events)
                 moved = run(queries.MOVE_HEAD, (head, group.spec, group.status, number, group.base, group.epoch))
                 if moved.rowcount != 1:
-                    raise Fenced(
-                        f"store: somebody else appends to experiment {number} of {self.place}; nothing was appended"
-                    )
+                    raise self._fenced(number)
                 for sql, rows in (
                     (queries.ADD_EVENT, group.events),
                     (queries.ADD_ANSWERED, group.answered),
@@ -206,15 +207,15 @@ class SQLite(queries.Queries):
         with self._transaction() as run:
             return run(queries.FORGET_ANSWERS, (experiment, before_us)).rowcount
 
-    def rebuild(
-        self, experiment: int, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str
-    ) -> None:
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
         """See `Storage`."""
+        experiment = row.id
         with self._transaction() as run:
-            run("UPDATE experiment SET spec = ?, status = ? WHERE id = ?", (spec, status, experiment))
+            if run(queries.REBUILD, (spec, status, experiment, row.head, row.epoch)).rowcount != 1:
+                raise self._fenced(experiment)
             for table, sql, rows in (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs)):
                 run(f"DELETE FROM {table} WHERE experiment = ?", (experiment,))
-                self._ready().executemany(sql, [(experiment, *row) for row in rows])
+                self._ready().executemany(sql, [(experiment, *one) for one in rows])
 
     def add_key(self, key: ApiKey) -> None:
         """See `Storage`."""

@@ -208,6 +208,6 @@ def rebuild(storage: Storage, name: str, expected: Any = None) -> None:
     state, counted = repeated.state, repeated.counted
     minutes: list[Minute] = counted.rows()
     beliefs: list[Believed] = counted.beliefs
-    storage.rebuild(row.id, minutes, beliefs, state.shown(), state.status)
+    storage.rebuild(row, minutes, beliefs, state.shown(), state.status)
     taken: Snapshot = snapshots.taken(state)
     storage.keep(row.id, taken, deep=1)

@@ -222,7 +222,16 @@ class StoreChecks:
         for one in (row, other):
             minutes, beliefs = [MINUTE, MINUTE._replace(minute=9)], [Believed(7, 1, "{}")]
             self.storage.append([Group(one.id, one.epoch, 2, [WHOLE[0]], (), minutes, beliefs)])
-        self.storage.rebuild(row.id, [MINUTE._replace(decided=9)], [Believed(8, 2, "[]")], '{"x":1}', "killed")
+        now = row._replace(head=3)
+        before = self._all()
+        for stale in (row, now._replace(epoch=row.epoch - 1)):
+            try:
+                self.storage.rebuild(stale, [], [], "{}", "live")
+            except Fenced:
+                continue
+            raise AssertionError("rebuild must raise Fenced if the experiment has moved on")
+        assert self._all() == before
+        self.storage.rebuild(now, [MINUTE._replace(decided=9)], [Believed(8, 2, "[]")], '{"x":1}', "killed")
         assert self.storage.minutes(row.id) == [MINUTE._replace(decided=9)]
         assert self.storage.beliefs(row.id) == [(8, 2, "[]")]
         assert self.storage.experiments()[0] == row._replace(spec='{"x":1}', status="killed", head=3)
