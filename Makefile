@@ -3,13 +3,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo test lint unit test-slow test-oldest test-plain bench clean help
+.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-serve clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
 
 demo: $(VENV)/sim  ## compare all policies on the paper's default world (under a minute)
 	@$(BIN)/latentbandits demo
+
+serve: $(VENV)/serve  ## decisions over HTTP, with a simulated stream of visitors: prints the page's address and a key
+	@$(BIN)/latentbandits serve --demo --store demo.db
 
 test: lint unit  ## lint, types, import rules and tests
 
@@ -34,6 +37,9 @@ test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted;
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks
 
+bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios; loopback only, about two minutes
+	$(BIN)/python -m benchmarks.serve
+
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
@@ -41,6 +47,10 @@ $(VENV)/bin/python:
 $(VENV)/sim: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[sim]'
 	@touch $@
+
+$(VENV)/serve: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[serve,sim]'
+	@touch $@ $(VENV)/sim
 
 $(VENV)/report: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'

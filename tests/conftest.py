@@ -1,13 +1,16 @@
 """What tests of several files share."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from latentbandits.files import locked
 from latentbandits.policies import bayes_planner
+from tests import postgres as server
+from tests.stores import Case
 
 
 def make_hasty(patch: pytest.MonkeyPatch) -> None:
@@ -36,3 +39,29 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(folder)
             ready.touch()
     return folder
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Callable[..., Case]]:
+    made: list[Case] = []
+
+    def begin(policy: str = "ucb1", **settings: Any) -> Case:
+        made.append(Case(tmp_path / "store.db", policy, **settings))
+        return made[-1]
+
+    yield begin
+    for case in made:
+        case.ledger.close()
+
+
+@pytest.fixture
+def case(make: Callable[..., Case]) -> Case:
+    return make()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[None]:
+    """A real PostgreSQL; `tests.postgres.address` makes a store in it."""
+    server.begin()
+    yield
+    server.end()

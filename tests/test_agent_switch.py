@@ -43,8 +43,8 @@ def test_machine_code_does_what_the_interpreter_does_at_every_record(name: str) 
 def test_an_agent_does_not_wait_for_its_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in the background keeps no agent alive, and switches those that live."""
     waiting: list[Any] = []
-    monkeypatch.setattr("latentbandits.agent.agent.loaded", lambda *_: None)
-    monkeypatch.setattr("latentbandits.agent.agent.in_background", lambda jobs, done: waiting.append(done))
+    monkeypatch.setattr("latentbandits.agent.steps.loaded", lambda *_: None)
+    monkeypatch.setattr("latentbandits.agent.steps.in_background", lambda jobs, done: waiting.append(done))
     lost, kept = lb.Agent("ucb1"), lb.Agent("ucb1")
     gone = weakref.ref(lost)
     del lost
@@ -58,14 +58,14 @@ def test_an_agent_does_not_wait_for_its_machine_code(monkeypatch: pytest.MonkeyP
 
 def test_compiled_says_when(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("latentbandits.agent.agent.loaded", lambda *_: asked.append("loaded"))
-    monkeypatch.setattr("latentbandits.agent.agent.in_background", lambda *_: asked.append("background"))
+    monkeypatch.setattr("latentbandits.agent.steps.loaded", lambda *_: asked.append("loaded"))
+    monkeypatch.setattr("latentbandits.agent.steps.in_background", lambda *_: asked.append("background"))
 
     def machine_code(function: Any, *_: Any) -> Any:
         asked.append("now")
         return function
 
-    monkeypatch.setattr("latentbandits.agent.agent.machine_code", machine_code)
+    monkeypatch.setattr("latentbandits.agent.steps.machine_code", machine_code)
     lb.Agent("ucb1", compiled=False)
     assert asked == []
     lb.Agent("ucb1", compiled=True)

@@ -18,6 +18,7 @@ _HOMES = {
     "ABTest": "policies.ab_test",
     "Advice": "advice.advise",
     "Agent": "agent",
+    "AsyncClient": "client",
     "Available": "worlds.available",
     "BayesFilter": "policies.bayes_filter",
     "BayesLimit": "policies.bayes_filter",
@@ -26,6 +27,7 @@ _HOMES = {
     "CUSUMUCB": "policies.cusum_ucb",
     "ChangePointThompson": "policies.change_point_thompson",
     "Choice": "protocols",
+    "Client": "client",
     "Comparison": "advice.compare",
     "Decision": "agent",
     "Diagnosis": "logs.diagnosis",
@@ -33,6 +35,7 @@ _HOMES = {
     "DetectionAugmented": "policies.detection_augmented",
     "DiscountedUCB": "policies.discounted_ucb",
     "Drift": "worlds.drift",
+    "DurableAgent": "store",
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
     "Explanation": "agent",
@@ -71,6 +74,7 @@ _HOMES = {
     "describe": "settings",
     "diagnose": "logs.diagnose",
     "kernel": "compiled",
+    "open": "store",
     "policy": "specs",
     "simulate": "simulation.batch",
     "trace": "advice.trace",
@@ -96,6 +100,8 @@ if TYPE_CHECKING:
     from latentbandits.agent import OpenDecisionsWarning as OpenDecisionsWarning
     from latentbandits.agent import Stats as Stats
     from latentbandits.calendars import calendar as calendar
+    from latentbandits.client import AsyncClient as AsyncClient
+    from latentbandits.client import Client as Client
     from latentbandits.compiled import kernel as kernel
     from latentbandits.logs.diagnose import diagnose as diagnose
     from latentbandits.logs.diagnosis import Diagnosis as Diagnosis
@@ -136,6 +142,8 @@ if TYPE_CHECKING:
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
     from latentbandits.specs import policy as policy
+    from latentbandits.store import DurableAgent as DurableAgent
+    from latentbandits.store import open as open  # noqa: A004
     from latentbandits.worlds.available import Available as Available
     from latentbandits.worlds.drift import Drift as Drift
     from latentbandits.worlds.hidden_markov import HiddenMarkov as HiddenMarkov

@@ -8,6 +8,15 @@ EXTRAS = {
     "pyarrow": "report",
     "narwhals": "logs",
     "optuna": "tune",
+    "httptools": "serve",
+    "msgspec": "serve",
+    "prometheus_client": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "uvloop": "serve",
+    "httpx": "client",
+    "openfeature": "openfeature",
+    "psycopg": "postgres",
 }
 
 

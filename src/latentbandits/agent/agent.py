@@ -1,7 +1,6 @@
 """A policy online: ask for a decision, tell its rewards."""
 
 import os
-import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from time import time, time_ns
@@ -29,8 +28,7 @@ from latentbandits.agent.names import as_name, online
 from latentbandits.agent.player import Player
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.records import Journal, as_journal, asked, field
-from latentbandits.agent.steps import compiled_jobs
-from latentbandits.compiled import in_background, loaded, machine_code
+from latentbandits.agent.steps import bind
 from latentbandits.memories import copied
 from latentbandits.protocols import LARGEST_REWARD, Policy
 from latentbandits.random import stream
@@ -112,7 +110,7 @@ class Agent:
         mix = mixing(made, names, seed, floor, holdback, control)
         most = whole("Agent", "max_open", max_open, least=1)
         self._begin(Contents.fresh(made, stream(seed), names, mix, most), journal)
-        self._bind(compiled)
+        bind(made, compiled, self._switch)
 
     def _begin(self, contents: Contents, journal: Journal | None) -> None:
         """Begin with what a file holds, or would hold."""
@@ -127,25 +125,6 @@ class Agent:
         self._units, self._covariates = contents.policy.units, getattr(contents.policy, "covariates", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         refuse_in_children(self)
-
-    def _bind(self, compiled: bool | None) -> None:
-        """Run machine code, if wanted: now, or from when it is there."""
-        if compiled is False:
-            return None
-        jobs = compiled_jobs(self._player.policy)
-        made: Any = [machine_code(step, *args) if compiled else loaded(step, *args) for step, args in jobs]
-        if None not in made:
-            return self._switch(made)
-        # an agent that nobody uses any more must not wait for its machine code
-        switch = weakref.WeakMethod(self._switch)
-
-        def done(made: list[Callable[..., Any]]) -> None:
-            here = switch()
-            if here is not None:
-                here(made)
-
-        in_background(jobs, done)
-        return None
 
     def _switch(self, made: list[Callable[..., Any]]) -> None:
         """Go on with machine code, which changes no choice."""
@@ -435,6 +414,6 @@ class Agent:
         contents, revision = file.read(Path(path), policy)
         made: Self = cls.__new__(cls)
         made._begin(contents, journal)
-        made._bind(compiled)
+        bind(contents.policy, compiled, made._switch)
         made._revisions[Path(os.path.realpath(path))] = revision
         return made

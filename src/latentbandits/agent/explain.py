@@ -97,41 +97,54 @@ def _shown(value: float | None) -> str:
 
 def explanation(known: str, slot: Slot, player: Player) -> Explanation:
     """Return why an open decision was made."""
-    choice, names, mixing = slot.choice, player.names, player.mixing
+    choice = slot.choice
     certain = player.sure or choice.offers["available"].sum() == 1
-    played = set(choice.arms.tolist())
+    rows = [(one.available, one.value, one.index, one.doubt, one.probability) for one in choice.offers]
+    why = WORDS[choice.note.item(WHY)]
+    return explained(known, choice.arms.tolist(), slot.by, why, rows, player.names, player.mixing, certain)
+
+
+def explained(
+    known: str,
+    arms: Sequence[int],
+    by: str,
+    why: tuple[str, ...],
+    rows: Sequence[Sequence[float]],
+    names: Sequence[Name],
+    mixing: Mixing,
+    certain: bool,
+) -> Explanation:
+    """Return why a decision was made, by its rows: available, value, index, doubt and probability of every arm."""
+    played = set(arms)
     options = []
-    for arm, name in enumerate(names):
-        offer = choice.offers[arm]
-        value, index = _known(offer.value), _known(offer.index)
+    for arm, (available, *numbers) in enumerate(rows):
+        value, index, doubt, chance = map(_known, numbers)
         if index is not None and abs(index) >= FIRST:
             index = math.copysign(math.inf, index)
         bonus = None if value is None or index is None else index - value
-        chance = float(arm in played) if certain else _known(offer.probability) if offer.available else 0.0
-        options.append(
-            Option(name, arm in played, bool(offer.available), value, _known(offer.doubt), bonus, index, chance)
-        )
-    why = WORDS[choice.note.item(WHY)]
-    reason = _reason(slot, why, options, mixing)
-    return Explanation(known, time_of(known), slot.arms, slot.by, why, reason, tuple(options))
+        chance = float(arm in played) if certain else chance if available else 0.0
+        options.append(Option(names[arm], arm in played, bool(available), value, doubt, bonus, index, chance))
+    called = tuple(names[arm] for arm in arms)
+    reason = _reason(called, by, why, options, mixing)
+    return Explanation(known, time_of(known), called, by, why, reason, tuple(options))
 
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _reason(slot: Slot, why: tuple[str, ...], options: Sequence[Option], mixing: Mixing) -> str:
+def _reason(arms: tuple[Name, ...], by: str, why: tuple[str, ...], options: Sequence[Option], mixing: Mixing) -> str:
     """Return the sentence."""
-    if slot.by == CONTROL:
+    if by == CONTROL:
         return f"the control arm, since this unit is held back ({percent(mixing.holdback)} of all units)"
-    if slot.by == FLOOR:
+    if by == FLOOR:
         return f"any arm, by the floor ({percent(mixing.floor)} of all decisions)"
     if sum(option.available for option in options) == 1:
         return "the only available arm"
     if why:
         return "a probe, since " + " and ".join(_REASONS[word] for word in why)
     indices = [option.index for option in options if option.available]
-    if len(slot.arms) == 1 and None not in indices:
+    if len(arms) == 1 and None not in indices:
         (own,) = (option.index for option in options if option.played)
         if own == max(index for index in indices if index is not None):
             return "the arm with the highest index"

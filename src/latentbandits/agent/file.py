@@ -63,7 +63,11 @@ def packed(contents: Contents, revision: str) -> bytes:
 
 def read(path: Path, expected: Policy | type | str | None) -> tuple[Contents, str | None]:
     """Return the agent in a file and the file's revision, or refuse it."""
-    content = path.read_bytes()
+    return opened(path.read_bytes(), path, expected)
+
+
+def opened(content: bytes, path: str | Path, expected: Policy | type | str | None) -> tuple[Contents, str | None]:
+    """Return the agent in the content of a file and its revision, or refuse it; `path` says where it comes from."""
     try:
         description = described(content)
         version = description["version"]

@@ -8,7 +8,7 @@ import numpy as np
 
 from latentbandits.agent.contents import COUNTS, Contents
 from latentbandits.agent.decision import WORDS, Decision, Name, Stats, is_id, time_of
-from latentbandits.agent.mixing import POLICY
+from latentbandits.agent.mixing import POLICY, Mixing
 from latentbandits.agent.names import number_of
 from latentbandits.agent.slots import Slot, Slots
 from latentbandits.agent.steps import choose, learn
@@ -39,13 +39,12 @@ class Player:
 
     def __init__(self, contents: Contents) -> None:
         self.policy, self.memory, self.random = contents.policy, contents.memory, contents.random
-        self.mixing, self.max_open, self.newest = contents.mixing, contents.max_open, contents.newest
+        self.max_open, self.newest = contents.max_open, contents.newest
         self.regimes = dict(contents.regimes)
         self.told, self.late, self.forgotten, self.dropped = (contents.counts[name] for name in COUNTS)
         self.choose, self.learn = plain(choose), plain(learn)
         self._deterministic = bool(getattr(self.policy, "deterministic", False))
-        self._mixes = self.mixing.active
-        self.sure = self._deterministic and not self._mixes
+        self.mix(contents.mixing)
         self._certain: tuple[float | None, ...] = (1.0,) * self.policy.units
         self.open: dict[str, Slot] = {}
         self._arrange(contents.names, contents.retired)
@@ -61,6 +60,11 @@ class Player:
         self._single = [(name,) for name in names] if self.policy.units == 1 else []
         self._slots = Slots(self.policy, self.retired)
         self._spare, self._blank = self._slots.spare, self._slots.blank
+
+    def mix(self, mixing: Mixing) -> None:
+        """Take over floor and holdback."""
+        self.mixing, self._mixes = mixing, mixing.active
+        self.sure = self._deterministic and not self._mixes
 
     def contents(self) -> Contents:
         """Return a copy of everything."""
@@ -144,6 +148,14 @@ class Player:
         self.open[known] = slot
         self.newest = known
         return _tuple(Decision, (known, arms, WORDS[choice.note.item(WHY)], chances, slot.by))
+
+    def overwrite(self, known: str, arms: list[int], chances: Iterable[float | None]) -> None:
+        """Let an open decision be one for other arms, as somebody else decided, each with its probability."""
+        slot = self.open[known]
+        slot.choice.arms[:] = arms
+        slot.arms = self._called(slot.choice)
+        slot.probability[:] = 0.0
+        slot.probability[arms] = [math.nan if chance is None else chance for chance in chances]
 
     def _mix(self, seen: np.ndarray, choice: Choice, unit: Name | None) -> str:
         """Let the policy, the floor or the control arm decide, write the probability of every arm, and return who decided."""

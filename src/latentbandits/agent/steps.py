@@ -1,11 +1,13 @@
 """The two functions of an agent that are compiled, and the arguments that they are compiled for."""
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from latentbandits.agent.slots import Slots
+from latentbandits.compiled import in_background, loaded, machine_code
 from latentbandits.protocols import Choice, Policy
 from latentbandits.random import stream
 
@@ -27,3 +29,23 @@ def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, .
         (choose, (policy, memory, np.zeros(0), stream(0), choice)),
         (learn, (policy, memory, choice, np.zeros(policy.units))),
     ]
+
+
+def bind(policy: Policy, compiled: bool | None, switch: Callable[[list[Callable[..., Any]]], None]) -> None:
+    """Hand the compiled steps to a method: now, when they are there, or, if `compiled` is False, never."""
+    if compiled is False:
+        return None
+    jobs = compiled_jobs(policy)
+    made: Any = [machine_code(step, *args) if compiled else loaded(step, *args) for step, args in jobs]
+    if None not in made:
+        return switch(made)
+    # an agent that nobody uses any more must not wait for its machine code
+    weak: Any = weakref.WeakMethod(switch)
+
+    def done(made: list[Callable[..., Any]]) -> None:
+        here = weak()
+        if here is not None:
+            here(made)
+
+    in_background(jobs, done)
+    return None

@@ -289,10 +289,17 @@ def _toml(content: Any) -> str:
 def _read(path: str) -> dict[str, Any]:
     """Return the content of a file that `tune` wrote, or refuse it."""
     try:
-        found = tomllib.loads(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        reason = (getattr(problem, "strerror", None) or str(problem)).lower()
-        raise Refusal("policy", "file", path, f"{WRITTEN} ({reason})") from None
+        return _content(Path(path).read_text(), path)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise _unreadable(path, getattr(problem, "strerror", None) or str(problem)) from None
+
+
+def _content(text: str, path: str) -> dict[str, Any]:
+    """Return what the text of such a file says, or refuse it."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise _unreadable(path, str(problem)) from None
     known = {"policy": str, "arms": int, "settings": dict}
     for key in found:
         if key not in known:
@@ -304,8 +311,33 @@ def _read(path: str) -> dict[str, Any]:
     return found
 
 
+def _unreadable(path: str, reason: str) -> Refusal:
+    return Refusal("policy", "file", path, f"{WRITTEN} ({reason.lower()})")
+
+
 def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
-    found = _read(path)
+    return _from_content(_read(path), path, arms, settings)
+
+
+def from_toml(text: str, arms: int | None = None, **settings: Any) -> Any:
+    """Return the policy that `as_toml` wrote, with some settings changed.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.specs import as_toml, from_toml
+    >>> from_toml(as_toml("sw-ucb", lb.policy("sw-ucb", window=300)))
+    SlidingWindowUCB(arms=2, units=1, window=300, exploration=0.5)
+    """
+    return _from_content(_content(text, "toml"), "toml", arms, settings)
+
+
+def named_in(toml: str) -> str:
+    """Return the name of the policy that `as_toml` wrote."""
+    return str(_content(toml, "toml").get("policy", ""))
+
+
+def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: dict[str, Any]) -> Any:
     if arms is not None and arms != found["arms"]:
         raise Refusal(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
     given = {**found.get("settings", {}), **settings}

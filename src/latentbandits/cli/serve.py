@@ -1,0 +1,64 @@
+"""Serve decisions over HTTP: from a store on disk, with keys, a page and counters. Stops gracefully on SIGTERM."""
+
+import argparse
+
+# What a setting means; all of them can be in the file as well
+WORDS = {
+    "store": ("PATH", "the store: a path, or sqlite:///PATH (default: latentbandits.db)"),
+    "host": ("HOST", "the address to listen at (default: 127.0.0.1); another one needs an admin key in the store"),
+    "port": ("PORT", "the port (default: 8000; 0 for a free one)"),
+    "uds": ("PATH", "listen at a Unix socket instead, for programs of this machine"),
+    "body": ("BYTES", "the most that a request may have (default: 4194304)"),
+    "batch": ("N", "decisions or rewards in one request (default: 1000)"),
+    "context": ("N", "numbers in a context (default: 1000)"),
+    "open": ("N", "decisions of one experiment that may wait for rewards (default: 100000)"),
+    "experiments": ("N", "how many experiments there may be (default: 1000)"),
+    "waiting": ("N", "requests that may wait for the store (default: 10000)"),
+    "rate": ("N", "requests per second of a key that has no rate of its own (default: no limit)"),
+    "streams": ("N", "live views that may be open (default: 100)"),
+    "stop": ("SECONDS", "that requests have to end when it stops (default: 10)"),
+}
+NUMBERS = {"rate": float} | dict.fromkeys(
+    ("port", "body", "batch", "context", "open", "experiments", "waiting", "streams", "stop"), int
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with any of these settings; options go before it")
+    for name, (shown, text) in WORDS.items():
+        parser.add_argument(f"--{name}", metavar=shown, type=NUMBERS.get(name, str), help=text)
+    parser.add_argument(
+        "--demo", action="store_true", default=None, help="serve a simulated stream of visitors as well"
+    )
+    parser.add_argument("--log-requests", action="store_true", default=None, help="log every request")
+    parser.add_argument(
+        "--no-compile",
+        dest="compiled",
+        action="store_false",
+        default=None,
+        help="run no machine code (it starts faster)",
+    )
+    parser.add_argument("--new-key", metavar="NAME", help="make a key in the store, print it, and end")
+    parser.add_argument(
+        "--roles",
+        nargs="+",
+        default=["admin"],
+        metavar="ROLE",
+        help="of --new-key: read, decide, reward, admin (default: admin)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve, or make a key."""
+    from latentbandits.serve.run import new_key
+    from latentbandits.serve.run import run as serve
+    from latentbandits.serve.settings import read
+
+    names = (*WORDS, "demo", "log_requests", "compiled")
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    settings = read(options.config, given)
+    if options.new_key is not None:
+        print(new_key(settings, options.new_key, options.roles))
+        return 0
+    return serve(settings, lambda line: print(line, flush=True))

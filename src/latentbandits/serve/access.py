@@ -1,0 +1,180 @@
+"""Who may do what: keys of 256 random bits, of which only digests are kept; roles; and how often."""
+
+import hmac
+import json
+import math
+import secrets
+import time
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
+from typing import NamedTuple
+
+from latentbandits.serve.problems import Failure
+from latentbandits.settings import Refusal, nearest
+from latentbandits.store import ApiKey
+
+ROLES = ("read", "decide", "reward", "admin")
+PREFIX = "lb"
+_NOBODY = Failure(401, "key: it is missing or not known; send `Authorization: Bearer KEY`", www_authenticate="Bearer")
+
+
+class Holder(NamedTuple):
+    """Who sends a request: the id and the name of the key, what it may do, and to which experiments (None for all)."""
+
+    id: str
+    name: str
+    roles: frozenset[str]
+    experiments: frozenset[str] | None
+    rate: float | None
+    digest: str
+
+    @property
+    def actor(self) -> str:
+        """How the log names whoever holds the key."""
+        return f"{self.name} ({self.id})"
+
+    def may(self, role: str) -> bool:
+        """Return whether it has a role; an admin has all of them."""
+        return role in self.roles or "admin" in self.roles
+
+    def reaches(self, experiment: str) -> bool:
+        """Return whether it is a key to an experiment."""
+        return self.experiments is None or experiment in self.experiments
+
+
+class Bucket:
+    """Lets so many requests per second through, and a second's worth of them at once."""
+
+    __slots__ = ("_at", "_left", "_rate")
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate, self._left, self._at = rate, max(rate, 1.0), now
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next request may come, 0 if this one may."""
+        self._left = min(max(self._rate, 1.0), self._left + (now - self._at) * self._rate)
+        self._at = now
+        if self._left < 1.0:
+            return (1.0 - self._left) / self._rate
+        self._left -= 1.0
+        return 0.0
+
+
+class Access:
+    """All keys that are valid now.
+
+    Parameters
+    ----------
+    rate : float, optional
+        Requests per second of keys that have no rate of their own.
+    clock : callable
+        Seconds, for rates.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.access import Access, made
+    >>> secret, key = made("shop", ["decide", "reward"], ["offers"])
+    >>> access = Access()
+    >>> access.replace([key])
+    >>> access.admit(f"Bearer {secret}", "decide", "offers").name
+    'shop'
+    >>> access.admit(f"Bearer {secret}", "admin", "offers")
+    Traceback (most recent call last):
+    latentbandits.serve.problems.Failure: key: shop has the roles decide, reward but this needs admin
+    """
+
+    def __init__(self, rate: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._holders: dict[str, Holder] = {}
+        self._session: dict[str, Holder] = {}
+        self._buckets: dict[str, Bucket] = {}
+
+    def replace(self, keys: Iterable[ApiKey]) -> None:
+        """Take over the keys of the store; those that are revoked open nothing from here on."""
+        stored = {key.id: holder(key) for key in keys if key.revoked_us is None}
+        self._holders = {**stored, **self._session}
+        self._buckets = {name: bucket for name, bucket in self._buckets.items() if name in self._holders}
+
+    def lend(self, key: ApiKey) -> None:
+        """Let a key be valid until the process ends; it is not stored."""
+        self._session[key.id] = self._holders[key.id] = holder(key)
+
+    @property
+    def administered(self) -> bool:
+        """Whether there is a key that may do everything."""
+        return any("admin" in one.roles and one.experiments is None for one in self._holders.values())
+
+    def admit(self, authorization: str | None, role: str, experiment: str | None = None) -> Holder:
+        """Return who sends a request, or refuse it."""
+        found = self._found(authorization)
+        if found is None:
+            raise _NOBODY
+        rate = found.rate if found.rate is not None else self._rate
+        if rate is not None:
+            self._take(found.id, rate)
+        if not found.may(role):
+            raise Failure(
+                403, f"key: {found.name} has the roles {', '.join(sorted(found.roles))} but this needs {role}"
+            )
+        if experiment is not None and not found.reaches(experiment):
+            raise Failure(403, f"key: {found.name} is not a key to the experiment {experiment!r}")
+        return found
+
+    def _found(self, authorization: str | None) -> Holder | None:
+        if authorization is None or authorization[:7].lower() != "bearer ":
+            return None
+        secret = authorization[7:].strip()
+        found = self._holders.get(_id(secret))
+        digest = digested(secret)  # always, and compared in constant time
+        known = hmac.compare_digest(digest, found.digest if found is not None else digested(""))
+        return found if known else None
+
+    def _take(self, known: str, rate: float) -> None:
+        now = self._clock()
+        bucket = self._buckets.get(known)
+        if bucket is None:
+            bucket = self._buckets[known] = Bucket(rate, now)
+        seconds = bucket.wait(now)
+        if seconds > 0:
+            raise Failure(
+                429, f"key: more than {rate:g} requests per second; try again", retry_after=str(math.ceil(seconds))
+            )
+
+
+def holder(key: ApiKey) -> Holder:
+    """Return whom a stored key stands for."""
+    scope = json.loads(key.scope)
+    return Holder(
+        key.id, key.name, frozenset(key.role.split()), None if scope is None else frozenset(scope), key.rate, key.digest
+    )
+
+
+def made(
+    name: str,
+    roles: Sequence[str],
+    experiments: Sequence[str] | None = None,
+    rate: float | None = None,
+    by: str | None = None,
+    secret: str | None = None,
+) -> tuple[str, ApiKey]:
+    """Return a new key: its secret, which is told once and never kept, and what is kept of it."""
+    for role in roles:
+        if role not in ROLES:
+            raise Refusal("key", "role", role, f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+    if secret is None:
+        secret = f"{PREFIX}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
+    scope = json.dumps(None if experiments is None else sorted(set(experiments)))
+    ordered = " ".join(role for role in ROLES if role in roles)
+    now = time.time_ns() // 1000
+    return secret, ApiKey(_id(secret), name, ordered, scope, digested(secret), rate, now, by, None)
+
+
+def digested(secret: str) -> str:
+    """Return the digest of a secret. It has 256 random bits, so that a slow digest would protect nothing more."""
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _id(secret: str) -> str:
+    """Return the part of a key that is no secret."""
+    parts = secret.split("_", 2)
+    return parts[1] if len(parts) == 3 and parts[0] == PREFIX else "given"

@@ -1,0 +1,347 @@
+"""What a service answers. Times are microseconds since 1970, minutes are minutes since 1970; null is what is not known."""
+
+from typing import Any
+
+import msgspec
+
+Name = str | int
+
+
+class Answer(msgspec.Struct, kw_only=True):
+    """What an answer says."""
+
+
+class Decided(Answer, omit_defaults=True):
+    """A decision. `by` is policy, floor or control; `why` are the reasons to probe; `again` says that the key was used before."""
+
+    id: str
+    arm: Name
+    probability: float | None
+    why: tuple[str, ...]
+    by: str
+    deterministic: bool
+    arms: tuple[Name, ...] | None = None
+    probabilities: tuple[float | None, ...] | None = None
+    again: bool = False
+
+
+class DecidedMany(Answer):
+    """Decisions, one per round."""
+
+    decisions: list[Decided]
+    again: bool
+
+
+class Outcome(Answer, omit_defaults=True):
+    """What became of a reward: accepted, duplicate or late; in a batch also refused, with the reason."""
+
+    outcome: str
+    error: str | None = None
+
+
+class Outcomes(Answer):
+    """What became of rewards, in their order."""
+
+    outcomes: list[Outcome]
+
+
+class Changed(Answer):
+    """A change, by the number of its event."""
+
+    seq: int
+
+
+class Experiment(Answer):
+    """An experiment and its settings."""
+
+    name: str
+    status: str
+    policy: str
+    arms: list[Name]
+    retired: list[Name]
+    units: int
+    covariates: int
+    seed: int
+    max_open: int
+    floor: float
+    holdback: float
+    control: Name
+    window: float | None
+    default: float | None
+    head: int
+
+
+class Experiments(Answer):
+    """All experiments that the key is for."""
+
+    experiments: list[Experiment]
+
+
+class Best(Answer):
+    """The arm that is best now, how probable that is, the reward that is expected of it, and since when."""
+
+    arm: Name
+    belief: float | None
+    value: float | None
+    since_us: int | None
+
+
+class Here(Answer):
+    """The regime that is most probable now; `stays` and `typical_us` are its earlier visits, and how long one usually lasts."""
+
+    number: int
+    name: str
+    probability: float
+    since_us: int | None
+    visits: int
+    dwell_rounds: float
+    typical_us: int | None
+
+
+class Health(Answer):
+    """Whether the pipe of rewards is in order."""
+
+    decided: int
+    rewarded: int
+    expired: int
+    censored: int
+    late: int
+    duplicates: int
+    conflicts: int
+    open: int
+    oldest_us: int | None
+    last_us: int
+    per_second: float
+    matched: dict[str, float | None]
+    delay_us: float | None
+    p99_ms: float | None
+    compiled: bool
+    behind_snapshot: int
+    diverged: int
+
+
+class Now(Answer):
+    """An experiment as it is now: what the top of a page says."""
+
+    name: str
+    status: str
+    at_us: int
+    head: int
+    best: Best | None
+    regime: Here | None
+    elsewhere: float | None
+    health: Health
+
+
+class ArmThere(Answer):
+    """An arm in one regime: mean, 95 % interval, and the rewards behind it."""
+
+    arm: Name
+    mean: float | None
+    low: float | None
+    high: float | None
+    count: int
+
+
+class Regime(Answer):
+    """A regime that the policy remembers, and all arms in it."""
+
+    number: int
+    name: str
+    probability: float
+    visits: int
+    dwell_rounds: float
+    arms: list[ArmThere]
+
+
+class Regimes(Answer):
+    """Arm by regime; `elsewhere` is the probability that the present regime is none of these."""
+
+    regimes: list[Regime]
+    elsewhere: float | None
+    noise: float | None
+
+
+class Belief(Answer):
+    """What the policy believes, with everything that it says of it."""
+
+    belief: dict[str, Any] | None
+
+
+class Stay(Answer):
+    """A visit of a regime; it has not ended if `until_us` is null."""
+
+    regime: int
+    name: str
+    from_us: int
+    until_us: int | None
+
+
+class BeliefMinute(Answer):
+    """The belief at the end of a minute: regimes with their probabilities, and what was expected of every arm."""
+
+    minute: int
+    states: list[tuple[int, float]]
+    current: int
+    elsewhere: float
+    means: list[float | None]
+
+
+class Timeline(Answer):
+    """Regimes through time."""
+
+    arms: list[Name]
+    names: dict[str, str]
+    stays: list[Stay]
+    minutes: list[BeliefMinute]
+
+
+class ArmMinute(Answer):
+    """What happened to one arm within a minute, by who decided."""
+
+    minute: int
+    arm: Name
+    by: str
+    decided: int
+    probed: int
+    rewarded: int
+    expired: int
+    censored: int
+    late: int
+    total: float
+    squares: float
+    delay_us: int
+
+
+class Minutes(Answer):
+    """What happened minute by minute."""
+
+    arms: list[Name]
+    minutes: list[ArmMinute]
+
+
+class Side(Answer):
+    """Rewards of some decisions: how many, their mean and its standard error."""
+
+    count: int
+    mean: float | None
+    error: float | None
+
+
+class Gain(Answer):
+    """Reward of the policy (with its probes and the floor) against that of the units that are held back."""
+
+    policy: Side
+    control: Side
+    difference: float | None
+    low: float | None
+    high: float | None
+    total: float | None
+
+
+class RegimeGain(Answer):
+    """The gain in one regime; null stands for minutes without a belief."""
+
+    regime: int | None
+    name: str
+    gain: Gain
+
+
+class Gains(Answer):
+    """The gain over all, and split by regime; what probing has cost is estimated by what was expected of the arms at the time."""
+
+    all: Gain
+    regimes: list[RegimeGain]
+    probed: int
+    probing_cost: float | None
+
+
+class Happened(Answer, omit_defaults=True):
+    """An event."""
+
+    seq: int
+    kind: str
+    at_us: int
+    decision: str | None = None
+    unit: str | None = None
+    arm: Name | None = None
+    by: str | None = None
+    probability: float | None = None
+    rewards: list[float] | None = None
+    actor: str | None = None
+    said: dict[str, Any] | None = None
+
+
+class Events(Answer):
+    """Events."""
+
+    events: list[Happened]
+
+
+class Option(Answer):
+    """An arm as the decision saw it; an infinite index is null with `first` or `last`."""
+
+    name: Name
+    played: bool
+    available: bool
+    value: float | None
+    doubt: float | None
+    bonus: float | None
+    index: float | None
+    probability: float | None
+    order: str | None
+
+
+class Explained(Answer):
+    """Why a decision was made, and what became of it."""
+
+    id: str
+    at_us: int
+    arms: tuple[Name, ...]
+    by: str
+    why: tuple[str, ...]
+    reason: str
+    options: list[Option]
+    events: list[Happened]
+
+
+class Key(Answer):
+    """A key, without its secret."""
+
+    id: str
+    name: str
+    roles: list[str]
+    experiments: list[str] | None
+    rate: float | None
+    created_us: int
+    created_by: str | None
+    revoked_us: int | None
+
+
+class NewKey(Answer):
+    """A new key with its secret, which is told only here."""
+
+    key: Key
+    secret: str
+
+
+class Keys(Answer):
+    """All keys."""
+
+    keys: list[Key]
+
+
+class Alive(Answer):
+    """Whether the service runs."""
+
+    status: str
+    version: str
+
+
+class Ready(Answer):
+    """Whether the service decides: `failed` are experiments that could not be opened, and why."""
+
+    status: str
+    experiments: int
+    waiting: int
+    failed: dict[str, str]

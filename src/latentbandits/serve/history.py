@@ -1,0 +1,180 @@
+"""What pages say about the past: stays in regimes, gains, the health of the pipe of rewards. Plain functions of what the store has."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from latentbandits.serve.answers import BeliefMinute, Gain, Gains, Name, RegimeGain, Side, Stay
+from latentbandits.store import Believed, Minute, Reads
+
+MINUTE_US = 60_000_000
+DAY = 1440  # minutes
+POINTS = 1440  # of a curve; a longer one is thinned
+NORMAL = 1.96  # half the width of a 95 % interval, in standard errors
+_decode = msgspec.json.Decoder().decode
+
+
+def beliefs(rows: Iterable[Believed]) -> list[BeliefMinute]:
+    """Return beliefs as answers have them."""
+    return [BeliefMinute(minute=row.minute, **_decode(row.body)) for row in rows]
+
+
+class Past:
+    """Beliefs as pages need them every second: each look reads only what is new."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, list[BeliefMinute]] = {}
+
+    def rows(self, reads: Reads, experiment: int, since: int) -> list[BeliefMinute]:
+        """Return the beliefs of an experiment from a minute on; the last minute may still change, and is read again."""
+        kept = self._rows.get(experiment, [])
+        fresh = beliefs(reads.beliefs(experiment, max(since, kept[-1].minute) if kept else since))
+        last = fresh[0].minute if fresh else math.inf
+        found = [row for row in kept if since <= row.minute < last] + fresh
+        self._rows[experiment] = found
+        return found
+
+
+def thinned(rows: Sequence[BeliefMinute]) -> list[BeliefMinute]:
+    """Return at most `POINTS` of the rows, the last among them."""
+    step = max(1, math.ceil(len(rows) / POINTS))
+    return list(rows[::-1][::step][::-1])
+
+
+def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int | None = None) -> list[Stay]:
+    """Return the visits of regimes, in order. A belief is that at the end of its minute; the last visit goes on.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.answers import BeliefMinute
+    >>> from latentbandits.serve.history import stays
+    >>> rows = [BeliefMinute(minute=m, states=[], current=r, elsewhere=0.0, means=[]) for m, r in [(5, 1), (6, 1), (7, 2)]]
+    >>> [(one.regime, one.name, one.from_us // 60_000_000, one.until_us) for one in stays(rows, {2: "rain"})]
+    [(1, '', 5, 420000000), (2, 'rain', 7, None)]
+    """
+    found: list[tuple[int, int]] = []
+    for row in rows:
+        if not found or found[-1][0] != row.current:
+            found.append((row.current, row.minute * MINUTE_US))
+    if present is not None and rows and found[-1][0] != present:
+        found.append((present, (rows[-1].minute + 1) * MINUTE_US))
+    ends: list[int | None] = [begun for _, begun in found[1:]]
+    return [
+        Stay(regime=regime, name=names.get(regime, ""), from_us=begun, until_us=end)
+        for (regime, begun), end in zip(found, [*ends, None], strict=False)
+    ]
+
+
+def typical_us(visits: Iterable[Stay], regime: int) -> int | None:
+    """Return how long a visit of a regime lasts, the median of those that have ended; None if none has."""
+    lengths = sorted(one.until_us - one.from_us for one in visits if one.regime == regime and one.until_us is not None)
+    return lengths[len(lengths) // 2] if lengths else None
+
+
+def best_since(rows: Sequence[BeliefMinute], best: int) -> int | None:
+    """Return since when an arm has had the highest expected reward, to the minute; None if there are no beliefs yet."""
+    since = (rows[-1].minute + 1) * MINUTE_US if rows else None
+    for row in reversed(rows):
+        means = [-math.inf if mean is None else mean for mean in row.means]
+        if not means or max(range(len(means)), key=means.__getitem__) != best:
+            break
+        since = row.minute * MINUTE_US
+    return since
+
+
+def per_second(rows: Iterable[Minute], now_us: int) -> float:
+    """Return the decisions per second of the minute before and of this one so far."""
+    present = now_us // MINUTE_US
+    decided = sum(row.decided for row in rows if row.minute >= present - 1)
+    return decided / ((now_us - (present - 1) * MINUTE_US) / 1e6)
+
+
+def matched(rows: Iterable[Minute], arms: Sequence[Name]) -> dict[str, float | None]:
+    """Return per arm the share of decisions that ended by a reward among those that ended; None where none has."""
+    ended, rewarded = [0] * len(arms), [0] * len(arms)
+    for row in rows:
+        ended[row.arm] += row.rewarded + row.expired + row.censored
+        rewarded[row.arm] += row.rewarded
+    return {str(arm): rewarded[n] / ended[n] if ended[n] else None for n, arm in enumerate(arms)}
+
+
+def mean_delay(rows: Sequence[Minute]) -> float | None:
+    """Return the mean time from decisions to their rewards, in microseconds."""
+    rewarded = sum(row.rewarded for row in rows)
+    return sum(row.delay_us for row in rows) / rewarded if rewarded else None
+
+
+class _Sum:
+    """Adds up rewards."""
+
+    def __init__(self) -> None:
+        self.count, self.total, self.squares = 0, 0.0, 0.0
+
+    def add(self, row: Minute) -> None:
+        self.count += row.rewarded + row.expired
+        self.total += row.total
+        self.squares += row.squares
+
+    def side(self) -> Side:
+        if not self.count:
+            return Side(count=0, mean=None, error=None)
+        mean = self.total / self.count
+        if self.count == 1:
+            return Side(count=1, mean=mean, error=None)
+        variance = max(0.0, self.squares - self.count * mean * mean) / (self.count - 1)
+        return Side(count=self.count, mean=mean, error=math.sqrt(variance / self.count))
+
+
+def _gain(sums: Mapping[str, _Sum]) -> Gain:
+    """Return the difference between two sides, with a 95 % interval."""
+    ours, control = sums["policy"].side(), sums["control"].side()
+    if ours.mean is None or control.mean is None:
+        return Gain(policy=ours, control=control, difference=None, low=None, high=None, total=None)
+    difference = ours.mean - control.mean
+    half = None if ours.error is None or control.error is None else NORMAL * math.hypot(ours.error, control.error)
+    return Gain(
+        policy=ours,
+        control=control,
+        difference=difference,
+        low=None if half is None else difference - half,
+        high=None if half is None else difference + half,
+        total=difference * ours.count,
+    )
+
+
+def gains(minutes: Iterable[Minute], rows: Sequence[BeliefMinute], names: Mapping[int, str]) -> Gains:
+    """Return what the policy gains against the units that are held back, over all and by the regime of the minute.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.history import gains
+    >>> from latentbandits.store import Minute
+    >>> rows = [Minute(7, 1, "policy", rewarded=10, total=9.0, squares=9.0), Minute(7, 0, "control", rewarded=10, total=4.0, squares=4.0)]
+    >>> round(gains(rows, [], {}).all.difference, 9)
+    0.5
+    """
+    held = {row.minute: row for row in rows}
+    everything: dict[str, _Sum] = defaultdict(_Sum)
+    split: dict[int | None, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+    probed, cost = 0, 0.0
+    for row in minutes:
+        belief = held.get(row.minute)
+        side = "control" if row.decided_by == "control" else "policy"
+        everything[side].add(row)
+        split[None if belief is None else belief.current][side].add(row)
+        probed += row.probed
+        if belief is not None and row.probed and row.arm < len(belief.means):
+            own, known = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
+            cost += row.probed * (max(known) - own) if own is not None else 0.0
+    order = sorted(split, key=lambda regime: (regime is None, regime or 0))
+    return Gains(
+        all=_gain(everything),
+        regimes=[
+            RegimeGain(regime=one, name="" if one is None else names.get(one, ""), gain=_gain(split[one]))
+            for one in order
+        ],
+        probed=probed,
+        probing_cost=cost if held else None,
+    )

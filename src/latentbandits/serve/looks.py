@@ -1,0 +1,383 @@
+"""What can be looked at: experiments as they are now, and the past. Nothing here changes anything."""
+
+import json
+import math
+from typing import Any
+
+import msgspec
+
+from latentbandits import __version__, specs
+from latentbandits.agent.decision import Name
+from latentbandits.serve import answers, history
+from latentbandits.serve.endpoint import Call
+from latentbandits.serve.service import Service
+from latentbandits.settings import Refusal
+from latentbandits.store import ApiKey, Event, Ledger, Reads, Row, Spec, Unknown, View
+from latentbandits.store.state import arms_of
+
+
+async def list_experiments(call: Call) -> answers.Experiments:
+    """List the experiments that the key is for."""
+    rows = await call.service.read(lambda reads: reads.experiments())
+    holder = call.holder
+    return answers.Experiments(
+        experiments=[shown_row(row) for row in rows if holder is not None and holder.reaches(row.name)]
+    )
+
+
+async def read_experiment(call: Call) -> answers.Experiment:
+    """Read the settings of an experiment."""
+    return shown_view(await call.service.view(call.experiment))
+
+
+async def read_now(call: Call) -> answers.Now:
+    """Say what is best now and since when, which regime this is, and whether the pipe of rewards is in order."""
+    return await now(call.service, call.experiment)
+
+
+async def read_belief(call: Call) -> answers.Belief:
+    """Say everything that the policy believes; null if it has no beliefs."""
+    found = (await call.service.view(call.experiment)).belief
+    return answers.Belief(belief=None if found is None else _plain(found))
+
+
+async def read_regimes(call: Call) -> answers.Regimes:
+    """Show every arm in every regime that is remembered: mean, 95 % interval, number of rewards."""
+    view, names = await _view_and_arms(call.service, call.experiment)
+    belief = view.belief
+    if belief is None or not hasattr(belief, "states") or not hasattr(belief, "noise"):
+        return answers.Regimes(regimes=[], elsewhere=None, noise=None)
+    found = [
+        answers.Regime(
+            number=state.number,
+            name=state.name,
+            probability=state.probability,
+            visits=state.visits,
+            dwell_rounds=state.dwell,
+            arms=[
+                _arm_there(arm, mean, count, belief.noise)
+                for arm, mean, count in zip(names, state.means, state.counts, strict=True)
+            ],
+        )
+        for state in belief.states
+    ]
+    return answers.Regimes(regimes=found, elsewhere=belief.elsewhere, noise=belief.noise)
+
+
+async def read_timeline(call: Call) -> answers.Timeline:
+    """Show the belief over regimes through time, and the visits of regimes."""
+    service, since = call.service, _since(call)
+    view, arms = await _view_and_arms(service, call.experiment)
+    number = await _number(service, call.experiment)
+    rows = history.beliefs(await service.read(lambda reads: reads.beliefs(number, since)))
+    called = await _regime_names(service, call.experiment)
+    return answers.Timeline(
+        arms=arms,
+        names={str(regime): name for regime, name in called.items()},
+        stays=history.stays(rows, called, _present(view)),
+        minutes=history.thinned(rows),
+    )
+
+
+async def read_minutes(call: Call) -> answers.Minutes:
+    """Show what happened minute by minute, to every arm and by who decided."""
+    service, since = call.service, _since(call)
+    _, arms = await _view_and_arms(service, call.experiment)
+    number = await _number(service, call.experiment)
+    rows = await service.read(lambda reads: reads.minutes(number, since))
+    found = [
+        msgspec.convert({**row._asdict(), "arm": arms[row.arm], "by": row.decided_by}, answers.ArmMinute)
+        for row in rows
+        if row.arm < len(arms)
+    ]
+    return answers.Minutes(arms=arms, minutes=found)
+
+
+async def read_gain(call: Call) -> answers.Gains:
+    """Compare the reward of the policy with that of the units that are held back, over all and by regime."""
+    service = call.service
+    since = call.query.since or 0
+    number = await _number(service, call.experiment)
+    called = await _regime_names(service, call.experiment)
+
+    def question(reads: Reads) -> answers.Gains:
+        return history.gains(reads.minutes(number, since), history.beliefs(reads.beliefs(number, since)), called)
+
+    return await service.read(question)
+
+
+async def read_tail(call: Call) -> answers.Events:
+    """Show the last events, the newest first."""
+    service = call.service
+    _, arms = await _view_and_arms(service, call.experiment)
+    number = await _number(service, call.experiment)
+    rows = await service.read(lambda reads: reads.latest(number, call.query.most))
+    return answers.Events(events=[happened(row, arms) for row in rows if row.seq > call.query.after])
+
+
+async def read_changes(call: Call) -> answers.Events:
+    """Show what people did, in order, and who."""
+    service = call.service
+    _, arms = await _view_and_arms(service, call.experiment)
+    number = await _number(service, call.experiment)
+    rows = await service.read(lambda reads: reads.changes(number))
+    return answers.Events(events=[happened(row, arms) for row in rows])
+
+
+async def explain(call: Call) -> answers.Explained:
+    """Explain a decision, however long ago it was made, and say what became of it."""
+    service, known = call.service, call.path["id"]
+    _, arms = await _view_and_arms(service, call.experiment)
+    found = await service.writer.look(lambda ledger: ledger.explain(call.experiment, known))
+    number = await _number(service, call.experiment)
+    story = await service.read(lambda reads: reads.story(number, known))
+    return answers.Explained(
+        id=known,
+        at_us=story[0].at_us,
+        arms=found.arms,
+        by=found.by,
+        why=found.why,
+        reason=found.reason,
+        options=[answers.Option(**_option(one)) for one in found.options],
+        events=[happened(event, arms) for event in story],
+    )
+
+
+async def alive(call: Call) -> answers.Alive:  # noqa: ARG001
+    """Say that the service runs."""
+    return answers.Alive(status="ok", version=__version__)
+
+
+async def ready(call: Call) -> answers.Ready:
+    """Say whether all experiments are open, so that it can decide."""
+    from latentbandits.serve.problems import Failure
+
+    service = call.service
+    if not service.ready or service.stopping.is_set():
+        raise Failure(503, "serve: experiments are not open (it starts, or it stops); try again", retry_after="1")
+    rows = await service.read(lambda reads: reads.experiments())
+    return answers.Ready(status="ready", experiments=len(rows), waiting=service.writer.waiting, failed=service.failed)
+
+
+async def now(service: Service, name: str) -> answers.Now:
+    """Return an experiment as it is now."""
+    view, arms = await _view_and_arms(service, name)
+    at_us = service.now_us()
+    number = await _number(service, name)
+    minute = at_us // history.MINUTE_US
+
+    def question(reads: Reads) -> tuple[Any, Any]:
+        return reads.minutes(number, minute - 60), service.past.rows(reads, number, minute - 7 * history.DAY)
+
+    minutes, rows = await service.read(question)
+    called = await _regime_names(service, name)
+    visits = history.stays(rows, called, _present(view))
+    belief = view.belief
+    return answers.Now(
+        name=view.name,
+        status=view.status,
+        at_us=at_us,
+        head=view.head,
+        best=_best(view, arms, rows),
+        regime=_here(view, visits),
+        elsewhere=getattr(belief, "elsewhere", None),
+        health=_health(service, view, arms, minutes, at_us),
+    )
+
+
+def _health(service: Service, view: View, arms: list[Name], minutes: Any, at_us: int) -> answers.Health:
+    return answers.Health(
+        **view.counts,
+        open=view.open,
+        oldest_us=view.oldest_us,
+        last_us=view.last_us,
+        per_second=history.per_second(minutes, at_us),
+        matched=history.matched([row for row in minutes if row.arm < len(arms)], arms),
+        delay_us=history.mean_delay(minutes),
+        p99_ms=service.meters.p99_ms,
+        compiled=view.compiled,
+        behind_snapshot=view.head - view.snapshot,
+        diverged=view.diverged,
+    )
+
+
+def _best(view: View, arms: list[Name], rows: list[answers.BeliefMinute]) -> answers.Best | None:
+    """Return the arm whose expected reward is highest, among those that can be played; None without a belief."""
+    states = [one for one in getattr(view.belief, "states", ()) if hasattr(one, "number") and one.probability > 0]
+    total = sum(one.probability for one in states)
+    allowed = [number for number, arm in enumerate(arms) if arm in view.arms]
+    if not total:
+        return None
+    means = {
+        arm: sum(one.probability * (0.0 if math.isnan(one.means[arm]) else one.means[arm]) for one in states) / total
+        for arm in allowed
+        if any(not math.isnan(one.means[arm]) for one in states)
+    }
+    if not means:
+        return None
+    best = max(means, key=means.__getitem__)
+    sure = sum(one.probability for one in states if _leads(one.means, best, allowed))
+    return answers.Best(
+        arm=arms[best], belief=min(1.0, sure), value=means[best], since_us=history.best_since(rows, best)
+    )
+
+
+def _leads(means: tuple[float, ...], best: int, allowed: list[int]) -> bool:
+    """Return whether an arm has the highest mean of a state, among those that were tried in it."""
+    known = [arm for arm in allowed if not math.isnan(means[arm])]
+    return best in known and means[best] == max(means[arm] for arm in known)
+
+
+def _here(view: View, visits: list[answers.Stay]) -> answers.Here | None:
+    regime = _present(view)
+    if regime is None:
+        return None
+    state = next(one for one in view.belief.states if one.number == regime)
+    return answers.Here(
+        number=regime,
+        name=state.name,
+        probability=state.probability,
+        since_us=visits[-1].from_us if visits else None,
+        visits=state.visits,
+        dwell_rounds=state.dwell,
+        typical_us=history.typical_us(visits, regime),
+    )
+
+
+def _present(view: View) -> int | None:
+    """Return the number of the most probable regime."""
+    states = [one for one in getattr(view.belief, "states", ()) if hasattr(one, "number")]
+    return max(states, key=lambda one: one.probability).number if states else None
+
+
+async def _view_and_arms(service: Service, name: str) -> tuple[View, list[Name]]:
+    """Return an experiment as it is now, and the names of all arms that it ever had, by number."""
+
+    def look(ledger: Ledger) -> tuple[View, list[Name]]:
+        return ledger.view(name), list(ledger.state(name, lambda state: state.player.names))
+
+    found: tuple[View, list[Name]] = await service.writer.look(look)
+    return found
+
+
+async def _regime_names(service: Service, name: str) -> dict[int, str]:
+    found: dict[int, str] = await service.writer.look(
+        lambda ledger: ledger.state(name, lambda state: dict(state.player.regimes))
+    )
+    return found
+
+
+async def _number(service: Service, name: str) -> int:
+    """Return the number that the store gives an experiment."""
+    row = await service.read(lambda reads: reads.experiment(name))
+    if row is None:
+        raise Unknown("store", "experiment", name, "the name of one that exists")
+    return row.id
+
+
+def _since(call: Call) -> int:
+    minute = call.service.now_us() // history.MINUTE_US
+    return minute - history.DAY if call.query.since is None else int(call.query.since)
+
+
+def happened(event: Event, arms: list[Name]) -> answers.Happened:
+    """Return an event as answers have it."""
+    said = dict(event.said)
+    rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
+    arm = None if event.arm is None else arms[event.arm]
+    if event.kind == "decide" and "arms" in said:
+        said["arms"] = [arms[one] for one in arms_of(event, said)]
+    return answers.Happened(
+        seq=event.seq,
+        kind=event.kind,
+        at_us=event.at_us,
+        decision=event.key,
+        unit=event.unit,
+        arm=arm,
+        by=event.decided_by,
+        probability=event.probability,
+        rewards=rewards,
+        actor=event.actor,
+        said=said or None,
+    )
+
+
+def shown_view(view: View) -> answers.Experiment:
+    """Return an experiment as answers have it."""
+    return _shown(view.name, view.status, view.spec, list(view.arms), list(view.retired), view.head)
+
+
+def shown_row(row: Row) -> answers.Experiment:
+    """Return an experiment of the store as answers have it."""
+    said = json.loads(row.spec)
+    retired = said.pop("retired", [])
+    try:
+        spec = Spec.read(said)
+    except Refusal:  # a policy from outside this package
+        policy = said["policy"]["class"], said["policy"]["settings"]
+        spec = Spec(**{**said, "policy": policy, "arms": tuple(said["arms"])})
+    return _shown(row.name, row.status, spec, said["arms"], retired, row.head)
+
+
+def _shown(name: str, status: str, spec: Spec, arms: list[Name], retired: list[Name], head: int) -> answers.Experiment:
+    foreign = type(spec.policy) is tuple
+    settings = spec.policy[1] if foreign else spec.policy._asdict()
+    return answers.Experiment(
+        name=name,
+        status=status,
+        policy=spec.policy[0] if foreign else specs.shown_as(spec.policy),
+        arms=arms,
+        retired=retired,
+        units=settings.get("units", 1) if foreign else spec.policy.units,
+        covariates=int(settings.get("covariates", 0)),
+        seed=spec.seed,
+        max_open=spec.max_open,
+        floor=spec.floor,
+        holdback=spec.holdback,
+        control=spec.control,
+        window=spec.window,
+        default=spec.default,
+        head=head,
+    )
+
+
+def shown_key(key: ApiKey) -> answers.Key:
+    """Return a key as answers have it."""
+    return answers.Key(
+        id=key.id,
+        name=key.name,
+        roles=key.role.split(),
+        experiments=json.loads(key.scope),
+        rate=key.rate,
+        created_us=key.created_us,
+        created_by=key.created_by,
+        revoked_us=key.revoked_us,
+    )
+
+
+def _arm_there(arm: Name, mean: float, count: int, noise: float) -> answers.ArmThere:
+    half = history.NORMAL * noise / math.sqrt(count) if count else math.nan
+    shown = [None if math.isnan(value) else value for value in (mean, mean - half, mean + half)]
+    return answers.ArmThere(arm=arm, mean=shown[0], low=shown[1], high=shown[2], count=count)
+
+
+def _option(option: Any) -> dict[str, Any]:
+    """Return an arm as a decision saw it; JSON has no infinity."""
+    found = {name: getattr(option, name) for name in option.__dataclass_fields__}
+    index = found["index"]
+    order = None if index is None or math.isfinite(index) else "first" if index > 0 else "last"
+    clean = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in found.items()
+    }
+    return {**clean, "order": order}
+
+
+def _plain(value: Any) -> Any:
+    """Return a belief as JSON can hold it."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(one) for name, one in value._asdict().items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

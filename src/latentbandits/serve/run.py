@@ -1,0 +1,158 @@
+"""A service until it is told to stop: a socket, a server, signals, and what the terminal says."""
+
+import os
+import signal
+import socket
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from latentbandits.serve import demo
+from latentbandits.serve.access import Access, made
+from latentbandits.serve.app import App
+from latentbandits.serve.journal import Journal
+from latentbandits.serve.service import Service
+from latentbandits.serve.settings import OWNER, Settings
+from latentbandits.settings import Refusal
+from latentbandits.store import Storage, storage_of
+
+VARIABLE = "LATENTBANDITS_ADMIN_KEY"
+SHORTEST = 32  # characters of a key that is given
+SWITCH = 0.0005  # seconds after which threads take turns: the writer and the event loop share one interpreter
+
+
+class _Server(uvicorn.Server):
+    """A server whose live views end when it is told to stop, so that it need not wait for them."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Begin to stop: what was accepted is finished."""
+        self._service.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+def run(settings: Settings, say: Callable[[str], None] = print) -> int:
+    """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
+    sys.setswitchinterval(SWITCH)
+    storage = storage_of(settings.store)
+    try:
+        admin = _admin_key(storage, settings)
+        heard = _socket(settings)
+    except BaseException:
+        storage.close()
+        raise
+    host, port = (settings.host, 0) if settings.uds else heard.getsockname()[:2]
+    address = f"unix:{settings.uds}" if settings.uds else Settings(host=host, port=port).address
+    also: list[Any] = []
+    if settings.demo:
+        say("making an hour of the past of a simulated stream ...")
+        demo.past(storage, compiled=settings.compiled)
+        also = [demo.visitors]
+    service = Service(storage, settings, Journal())
+    if admin is not None:
+        secret, key = admin
+        service.access.lend(key)
+        _say(say, settings, address, secret)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)  # the server handles them, and sends them again when it has ended
+    config = uvicorn.Config(
+        App(service, *also),
+        http="httptools",
+        loop="uvloop" if sys.platform != "win32" else "asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=settings.stop,
+    )
+    service.journal.note("started", address=address, store=storage.place, demo=settings.demo, process=os.getpid())
+    try:
+        _Server(config, service).run(sockets=[heard])
+    finally:
+        heard.close()
+        if settings.uds:
+            Path(settings.uds).unlink(missing_ok=True)
+    return 0
+
+
+def new_key(settings: Settings, name: str, roles: list[str]) -> str:
+    """Make a key in the store, and return its secret: it is told only here."""
+    storage = storage_of(settings.store)
+    try:
+        secret, key = made(name, roles, by="command line")
+        storage.add_key(key)
+    finally:
+        storage.close()
+    return secret
+
+
+def _admin_key(storage: Storage, settings: Settings) -> Any:
+    """Return a key for this run: the one that the environment gives, or, where only this machine can reach the service, a new one."""
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        if len(given) < SHORTEST:
+            raise Refusal(OWNER, VARIABLE, f"{len(given)} characters", f"at least {SHORTEST} random characters")
+        return made("environment", ["admin"], secret=given)
+    if settings.local:
+        return made("this run", ["admin"])
+    access = Access()
+    access.replace(storage.keys())
+    if not access.administered:
+        rule = f"127.0.0.1 until there is an admin key (`latentbandits serve --new-key NAME` makes one, or give {VARIABLE})"
+        raise Refusal(OWNER, "host", settings.host, rule)
+    return None
+
+
+def _say(say: Callable[[str], None], settings: Settings, address: str, secret: str) -> None:
+    """Say where it is, and the key unless whoever started it has given it."""
+    given = os.environ.get(VARIABLE) is not None
+    if settings.uds:
+        say(f"socket:    {settings.uds}")
+    else:
+        say(f"page:      {address}/" + ("" if given else f"#key={secret}"))
+    if not given:
+        say(f"admin key: {secret}")
+        say("           (until this process ends; POST /v1/keys, or `--new-key NAME`, makes keys that stay)")
+
+
+def _socket(settings: Settings) -> socket.socket:
+    """Return the socket to listen at, or refuse."""
+    try:
+        if settings.uds is not None:
+            return _unix(settings.uds)
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        heard = socket.create_server((settings.host, settings.port), family=family)
+    except OSError as problem:
+        where = settings.uds or f"{settings.host}:{settings.port}"
+        raise Refusal(OWNER, "address", where, f"one that is free here ({problem.strerror or problem})") from None
+    heard.set_inheritable(True)
+    return heard
+
+
+def _unix(path: str) -> socket.socket:
+    """Return a Unix socket that only this user can open; one that a dead process has left is replaced."""
+    if os.path.exists(path):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise Refusal(OWNER, "uds", path, "a path that is free")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
+            if tried.connect_ex(path) == 0:
+                raise Refusal(OWNER, "uds", path, "a path that is free (another process listens there)")
+        os.unlink(path)
+    heard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(0o177)
+    try:
+        heard.bind(path)
+    except BaseException:
+        heard.close()
+        raise
+    finally:
+        os.umask(mask)
+    return heard

@@ -1,0 +1,108 @@
+"""Everything that can be said about a service: by options, or by a TOML file with the same words."""
+
+import ipaddress
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from latentbandits.settings import Refusal, nearest
+
+OWNER = "serve"
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The settings of a service.
+
+    Attributes
+    ----------
+    store : where everything is kept: the address or the path of a store
+    host, port : where it listens; 0 stands for any free port
+    uds : listen at this path, a Unix socket, instead
+    demo : whether a simulated stream of visitors is served as well
+    body : bytes that a request may have
+    batch : decisions or rewards in one request
+    context : numbers in a context
+    open : decisions of one experiment that may wait for rewards
+    experiments : how many there may be
+    waiting : requests that may wait for the store; beyond it the answer is 503
+    rate : requests per second of a key that has no rate of its own, None for no limit
+    streams : live views that may be open
+    stop : seconds that requests have to end when the service stops
+    log_requests : whether every request is logged, or only those that fail or change something
+    compiled : whether policies run machine code once it is there
+
+    Examples
+    --------
+    >>> from latentbandits.serve.settings import Settings
+    >>> Settings(port=9000).address
+    'http://127.0.0.1:9000'
+    """
+
+    store: str = "latentbandits.db"
+    host: str = "127.0.0.1"
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8000
+    uds: str | None = None
+    demo: bool = False
+    body: Count = 4 * 2**20
+    batch: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000
+    context: Count = 1000
+    open: Count = 100_000
+    experiments: Count = 1000
+    waiting: Count = 10_000
+    rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    streams: Count = 100
+    stop: Annotated[int, msgspec.Meta(ge=1)] = 10
+    log_requests: bool = False
+    compiled: bool = True
+
+    @property
+    def local(self) -> bool:
+        """Whether nobody from another machine can reach it."""
+        if self.uds is not None or self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def address(self) -> str:
+        """The address, for people."""
+        if self.uds is not None:
+            return f"unix:{self.uds}"
+        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+def read(path: str | Path | None, options: dict[str, Any]) -> Settings:
+    """Return the settings of a file, with those changed that options give, or refuse.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.settings import read
+    >>> read(None, {"port": 9000}).port
+    9000
+    >>> read(None, {"prot": 9000})
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: serve: setting is 'prot' but must be one of store, host, port, ... (did you mean port?)
+    """
+    found: dict[str, Any] = {}
+    if path is not None:
+        try:
+            found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+            reason = getattr(problem, "strerror", None) or str(problem)
+            raise Refusal(OWNER, "file", str(path), f"a TOML file of settings ({reason})") from None
+    given = {**found, **options}
+    known = Settings.__struct_fields__
+    for name in given:
+        if name not in known:
+            raise Refusal(OWNER, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
+    for name, value in given.items():
+        try:
+            msgspec.convert({name: value}, Settings)
+        except msgspec.ValidationError as problem:
+            raise Refusal(OWNER, name, value, f"right ({str(problem).partition(' - at')[0]})") from None
+    return msgspec.convert(given, Settings)

@@ -1,0 +1,92 @@
+"""A store of decisions: nothing that was acknowledged is ever lost, and everything follows from one log.
+
+Events are the only truth (`events`). A `Ledger` answers requests in groups: it decides and learns in memory, appends what happened in one
+transaction, and answers when that is on disk. If the append fails, the states in question are dropped and made again from the log, so that
+an agent is always what its log says, to the last bit.
+
+========================  =====================================================================================================
+`open`                    an agent that is on disk: `DurableAgent`, with the same ``ask`` and ``tell`` as `Agent`
+`Ledger`                  ``run(requests)`` answers a group on the caller's thread, ``call(request)`` one, together with those of other
+                          threads; ``view``, ``explain``, ``stats``, ``digest``, ``due``, ``snapshot``, ``close``
+requests                  `Create`, `Decide` (of `Round`), `Reward`, `Activate`, `Censor`, `Expire`, `AddArm`, `RetireArm`, `NameRegime`,
+                          `SetStatus`, `Configure`
+answers                   `Made` (decisions), "accepted", "duplicate" or "late", or the number of an event
+errors                    `Refusal` (and `Unknown`, `Conflict`, `Closed`): the caller's; `Unavailable` (and `Fenced`): try again
+`Spec`                    the settings of an experiment
+`Storage`, `Reads`        what a store must do (`protocol`); `SQLite` is one, ``storage.reader()`` is for other threads: events, stories of
+                          decisions, minutes, beliefs, keys
+`verify`, `rebuild`       repeat a log, compare everything with what it leads to, make again what follows from it
+`export`                  the decisions as a table that `latentbandits diagnose` reads
+========================  =====================================================================================================
+"""
+
+from latentbandits.store.durable import DurableAgent, open, reader_of, storage_of  # noqa: A004
+from latentbandits.store.errors import Closed, Conflict, Fenced, Unavailable, Unknown
+from latentbandits.store.events import Event
+from latentbandits.store.export import export
+from latentbandits.store.ledger import Ledger, View
+from latentbandits.store.protocol import ApiKey, Believed, Built, Group, Minute, Owner, Reads, Row, Snapshot, Storage
+from latentbandits.store.requests import (
+    Activate,
+    AddArm,
+    Censor,
+    Configure,
+    Create,
+    Decide,
+    Expire,
+    Made,
+    NameRegime,
+    RetireArm,
+    Reward,
+    Round,
+    SetStatus,
+)
+from latentbandits.store.spec import STATUSES, Spec
+from latentbandits.store.sqlite import Reader, SQLite
+from latentbandits.store.verify import Verdict, rebuild, verify
+
+__all__ = [
+    "STATUSES",
+    "Activate",
+    "AddArm",
+    "ApiKey",
+    "Believed",
+    "Built",
+    "Censor",
+    "Closed",
+    "Configure",
+    "Conflict",
+    "Create",
+    "Decide",
+    "DurableAgent",
+    "Event",
+    "Expire",
+    "Fenced",
+    "Group",
+    "Ledger",
+    "Made",
+    "Minute",
+    "NameRegime",
+    "Owner",
+    "Reader",
+    "Reads",
+    "RetireArm",
+    "Reward",
+    "Round",
+    "Row",
+    "SQLite",
+    "SetStatus",
+    "Snapshot",
+    "Spec",
+    "Storage",
+    "Unavailable",
+    "Unknown",
+    "Verdict",
+    "View",
+    "export",
+    "open",
+    "reader_of",
+    "rebuild",
+    "storage_of",
+    "verify",
+]

@@ -1,0 +1,384 @@
+"""An agent that is on disk: every acknowledged call survives whatever happens to the process."""
+
+import importlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from latentbandits.agent.decision import Decision, Name, Stats
+from latentbandits.agent.explain import Explanation
+from latentbandits.extras import missing
+from latentbandits.memories import copied
+from latentbandits.protocols import Policy
+from latentbandits.settings import Refusal
+from latentbandits.store import requests
+from latentbandits.store.errors import Conflict, Fenced
+from latentbandits.store.ledger import Ledger
+from latentbandits.store.protocol import Reads, Storage
+from latentbandits.store.spec import ANY_TIME, Spec, as_experiment
+from latentbandits.store.sqlite import Reader, SQLite
+
+_PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
+_PATIENCE = 10.0  # seconds that `open` waits while another process holds the experiment: twice as long as one that has died does
+_shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
+_opening = threading.Lock()
+_parents: list[Any] = []  # of a forked process: the ledgers of the one that forked, which it must neither use nor close
+
+
+def _begin_anew() -> None:
+    global _opening
+    _parents.extend(_shared.values())
+    _shared.clear()
+    _opening = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+class DurableAgent:
+    """A policy online whose every acknowledged call is on disk. `latentbandits.open` makes one.
+
+    ``ask`` and ``tell`` are those of `Agent`. A process that was killed opens the store again and goes on exactly: decisions that
+    were made are open, rewards that were told are learned, once. Threads may share it; those that call at the same time share one write to
+    the disk. It belongs to one process: in a forked one it refuses every call, and a second one that opens the same file is refused.
+    """
+
+    def __init__(self, ledger: Ledger, name: str, place: str) -> None:
+        self._ledger, self._place, self._closed = ledger, place, False
+        self.experiment = name
+
+    def ask(
+        self,
+        context: Sequence[float] | np.ndarray | None = None,
+        available: Iterable[Name] | None = None,
+        unit: Name | None = None,
+        *,
+        key: str | None = None,
+        deferred: bool = False,
+    ) -> Decision:
+        """Return a decision that is on disk.
+
+        Parameters
+        ----------
+        context, available, unit
+            As for `Agent.ask`.
+        key : str, optional
+            Names the request: asked again with the same key, after a crash say, the decision is the same one. Another request with this
+            key is refused.
+        deferred : bool
+            Whether it counts only once it was shown, which `activate` says. One that never was is censored when its window is over.
+        """
+        if available is not None and not isinstance(available, str | bytes) and isinstance(available, Iterable):
+            available = list(available)
+        wanted = requests.Round(context, available, unit, deferred)
+        made: requests.Made = self._call(requests.Decide(self.experiment, (wanted,), key))
+        return made.decisions[0]
+
+    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> str:
+        """Learn from the rewards of a decision, given by itself or its id.
+
+        Returns ``"accepted"``; ``"duplicate"`` if the same was told before, which changes nothing; ``"late"`` if the decision has expired
+        or was censored: it is noted, and not learned. Another value than before, and a decision of nobody, are refused.
+        """
+        outcome: str = self._call(requests.Reward(self.experiment, _id(decision), rewards))
+        return outcome
+
+    def activate(self, decision: Decision | str) -> str:
+        """Say that a deferred decision was shown."""
+        outcome: str = self._call(requests.Activate(self.experiment, _id(decision)))
+        return outcome
+
+    def forget(self, decision: Decision | str) -> str:
+        """End a decision whose rewards will never arrive: it is censored, and nothing is learned from it."""
+        outcome: str = self._call(requests.Censor(self.experiment, _id(decision)))
+        return outcome
+
+    def add(self, name: Name) -> None:
+        """Add an arm: a fresh one that leaves the others as they are, or a retired one with all that is known of it."""
+        self._call(requests.AddArm(self.experiment, name))
+
+    def retire(self, name: Name) -> None:
+        """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
+        self._call(requests.RetireArm(self.experiment, name))
+
+    def name(self, regime: int, name: str) -> None:
+        """Give a remembered state a name, by its number in the `belief`."""
+        self._call(requests.NameRegime(self.experiment, regime, name))
+
+    def configure(self, **changes: Any) -> None:
+        """Change settings from now on: floor, holdback, control, window, default or max_open."""
+        self._call(requests.Configure(self.experiment, changes))
+
+    @property
+    def status(self) -> str:
+        """``live``; ``shadow`` plays the control arm and learns; ``frozen`` learns nothing; ``killed`` plays the control arm alone."""
+        status: str = self._look(lambda state: state.status)
+        return status
+
+    @status.setter
+    def status(self, status: str) -> None:
+        self._call(requests.SetStatus(self.experiment, status))
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, with its settings."""
+        return self._look(lambda state: state.player.policy)  # type: ignore[no-any-return]
+
+    @property
+    def memory(self) -> Any:
+        """What the policy remembers: a copy."""
+        return self._look(lambda state: copied(state.player.memory))
+
+    @property
+    def belief(self) -> Any:
+        """What the policy believes about the hidden state, if it has beliefs: see ``StateLibrary.belief``."""
+        return self._look(lambda state: state.player.belief())
+
+    @property
+    def arms(self) -> tuple[Name, ...]:
+        """Names of the arms that can be played."""
+        arms: tuple[Name, ...] = self._look(lambda state: state.arms)
+        return arms
+
+    @property
+    def retired(self) -> tuple[Name, ...]:
+        """Names of the arms that are retired."""
+        retired: tuple[Name, ...] = self._look(lambda state: state.retired)
+        return retired
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Ids of the decisions that wait for rewards, oldest first."""
+        return tuple(self._look(lambda state: list(state.open)))
+
+    @property
+    def stats(self) -> Stats:
+        """What happened to the decisions; see `Stats`. Those that were censored count as forgotten."""
+        self._refuse_closed()
+        return self._ledger.stats(self.experiment)
+
+    @property
+    def digest(self) -> str:
+        """The digest of everything: the same for two agents that are the same to the last bit."""
+        self._refuse_closed()
+        return self._ledger.digest(self.experiment)
+
+    def explain(self, decision: Decision | str) -> Explanation:
+        """Return why a decision was made, however long ago; see `Agent.explain`."""
+        self._refuse_closed()
+        return self._ledger.explain(self.experiment, _id(decision))
+
+    def _call(self, request: Any) -> Any:
+        self._refuse_closed()
+        return self._ledger.call(request)
+
+    def _look(self, look: Any) -> Any:
+        self._refuse_closed()
+        return self._ledger.state(self.experiment, look)
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise Refusal("agent", "store", self._place, "open (this agent was closed; open it again)")
+
+    def __getstate__(self) -> Any:
+        raise TypeError("DurableAgent: an agent cannot be pickled or copied; it is on disk")
+
+    def close(self) -> None:
+        """Give the file back, once all agents of this process that use it are closed. Nothing is lost without it."""
+        with _opening:
+            if self._closed:
+                return
+            self._closed = True
+            if self._place not in _shared or _shared[self._place][0] is not self._ledger:
+                return  # of the process that forked this one
+            ledger, users = _shared[self._place]
+            if users > 1:
+                _shared[self._place] = ledger, users - 1
+            else:
+                del _shared[self._place]
+                ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(  # noqa: A001
+    store: str | os.PathLike[str],
+    experiment: str,
+    policy: Policy | str | None = None,
+    arms: Sequence[Name] | int | None = None,
+    *,
+    compiled: bool | None = None,
+    **settings: Any,
+) -> DurableAgent:
+    """Return an agent whose every acknowledged call is on disk: the one that the store has, or a new one.
+
+    The same line makes it and opens it again: what is given must then be what the store has. Arms that `add` and `retire` have changed
+    since are as they were left.
+
+    Parameters
+    ----------
+    store : str or path
+        ``"sqlite:///decisions.db"``, a file beside the program; ``"sqlite:////var/lib/decisions.db"``, one anywhere; a path; or
+        ``"postgresql://user@host/database"``, which several processes may share: each experiment is held by one of them at a time, and
+        goes over to another a few seconds after that one has died.
+    experiment : str
+        Which of the store's experiments; it may have many.
+    policy, arms, compiled
+        As for `Agent`. The policy may be left out if the experiment exists; one from outside this package must always be given, since a
+        file is not allowed to choose which code runs.
+    **settings
+        ``seed``, ``max_open``, ``floor``, ``holdback`` and ``control``, as for `Agent`; ``window``, the seconds that a decision waits for
+        its reward (no limit if not given); ``default``, the reward that is taken when they are over (if not given, it is censored).
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import latentbandits as lb
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "decisions.db")
+    >>> agent = lb.open(f"sqlite:///{path}", "offers", policy="ucb1", arms=["red", "blue"])
+    >>> decision = agent.ask()
+    >>> agent.tell(decision, 0.5)
+    'accepted'
+    >>> agent.close()
+
+    Opened again, it goes on:
+
+    >>> agent = lb.open(f"sqlite:///{path}", "offers", policy="ucb1", arms=["red", "blue"])
+    >>> agent.ask().arm, agent.tell(decision.id, 0.5)
+    ('blue', 'duplicate')
+    >>> agent.close()
+    >>> folder.cleanup()
+    """
+    name = as_experiment(experiment)
+    place = _place(store)
+    with _opening:
+        ledger, users = _shared.get(place) or (Ledger(storage_of(store), compiled=compiled), 0)
+        try:
+            _prepare(ledger, name, policy, arms, settings)
+        except BaseException:
+            if not users:
+                ledger.close()
+            raise
+        _shared[place] = ledger, users + 1
+        return DurableAgent(ledger, name, place)
+
+
+def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[str, Any]) -> None:
+    """Make an experiment, or check that it is the one that is wanted."""
+    unknown = next((key for key in settings if key not in Spec._fields), None)
+    if unknown is not None:
+        known = ", ".join(Spec._fields[2:])
+        raise Refusal("open", "setting", unknown, f"one of {known}")
+    if ledger.storage.experiment(name) is None:
+        if policy is None:
+            raise Refusal("open", "policy", policy, f"given, since the store has no experiment {name} yet")
+        try:
+            ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
+            return
+        except Conflict:  # another process was faster
+            pass
+    wanted = None if policy is None else Spec.of(policy, arms, **settings)
+    _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
+    present: Spec = ledger.state(name, lambda state: state.spec)
+    now: Any = ledger.state(name, lambda state: (state.arms, state.player.names))
+    if arms is not None:
+        given = wanted.arms if wanted is not None else tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
+        if given not in (present.arms, now[0], tuple(now[1])):
+            rule = f"{list(present.arms)}, as the store has it (`add` and `retire` change arms)"
+            raise Refusal("open", "arms", list(given), rule)
+    for key, value in settings.items():
+        if value != getattr(present, key):
+            change = "`configure` changes it" if key in ANY_TIME else "it cannot change"
+            raise Refusal("open", key, value, f"{getattr(present, key)!r}, as the store has it ({change})")
+
+
+def _wait_for(act: Callable[[], None]) -> None:
+    """Do something as soon as no other process holds the experiment."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return act()
+        except Fenced:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def storage_of(store: str | os.PathLike[str], new: bool = True, reached_at: str | None = None) -> Storage:
+    """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
+
+    Of several processes that use it, each may say where the others reach it.
+
+    Examples
+    --------
+    >>> from latentbandits.store import storage_of
+    >>> storage_of("mysql://localhost/decisions")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
+    """
+    if _remote(store):
+        storage: Storage = _postgresql().PostgreSQL(str(store), reached_at, new=new)
+        return storage
+    path = path_of(store)
+    if not new and not path.is_file():
+        raise Refusal("store", "file", str(path), "one that exists")
+    return SQLite(path)
+
+
+def reader_of(store: str | os.PathLike[str]) -> Reads:
+    """Return what reads the store at an address, which may be in use; or refuse it.
+
+    Examples
+    --------
+    >>> from latentbandits.store import reader_of
+    >>> reader_of("nowhere.db")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
+    """
+    if _remote(store):
+        reader: Reads = _postgresql().PostgresReader(str(store))
+        return reader
+    return Reader(path_of(store))
+
+
+def _remote(store: Any) -> bool:
+    return isinstance(store, str) and store.startswith(_REMOTE)
+
+
+def _postgresql() -> Any:
+    try:
+        return importlib.import_module("latentbandits.store.postgresql")
+    except ModuleNotFoundError:
+        raise missing("psycopg") from None
+
+
+def path_of(store: str | os.PathLike[str]) -> Path:
+    """Return the path of a file by its address, or refuse it."""
+    if isinstance(store, str) and store.startswith(_PREFIX) and len(store) > len(_PREFIX):
+        return Path(store[len(_PREFIX) :])
+    if isinstance(store, os.PathLike) or (isinstance(store, str) and store and "://" not in store):
+        return Path(store)
+    raise Refusal("store", "address", store, f"{_PREFIX}PATH, {_REMOTE[0]}... or a path")
+
+
+def _place(store: str | os.PathLike[str]) -> str:
+    """Return what two addresses of one store have in common."""
+    return str(store) if _remote(store) else os.path.realpath(path_of(store))
+
+
+def _id(decision: Any) -> Any:
+    return decision.id if isinstance(decision, Decision) else decision

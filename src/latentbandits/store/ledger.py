@@ -1,0 +1,395 @@
+"""All experiments of a store, and the one way to change them: a group of requests, appended in one transaction, then answered.
+
+There is no timer. Whoever comes while a group is being written waits, and all who waited are the next group; so one `fsync` serves as many
+as have come, and a lone request waits for nobody.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from latentbandits.agent.decision import EARLIEST, Name, Stats, is_id
+from latentbandits.agent.explain import Explanation
+from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
+from latentbandits.agent.steps import bind
+from latentbandits.settings import Refusal
+from latentbandits.store import requests, snapshots
+from latentbandits.store.errors import Fenced, Unavailable, Unknown
+from latentbandits.store.events import Event, text
+from latentbandits.store.experiment import Experiment
+from latentbandits.store.protocol import Row, Storage
+from latentbandits.store.replay import begun, explanation, replay
+from latentbandits.store.spec import AFTER, Spec, as_experiment, is_experiment
+from latentbandits.store.state import State
+
+SNAPSHOT_EVENTS, SNAPSHOT_WORK = 10_000, 2.0  # a start repeats at most so many events, or so many seconds of work
+
+
+class View(NamedTuple):
+    """An experiment as it is now.
+
+    Attributes
+    ----------
+    name, status, spec : see `Spec`
+    arms, retired : names
+    head, last_us : number and time of the last event
+    counts : decided, rewarded, expired, censored, late; and, since the start, duplicates and conflicts
+    open : decisions that wait
+    oldest_us : when the oldest of them was made
+    belief : what the policy believes, None if it has no beliefs
+    compiled : whether it runs machine code
+    snapshot : the event up to which there is a snapshot
+    diverged : decisions that came out otherwise when they were repeated by another build
+    """
+
+    name: str
+    status: str
+    spec: Spec
+    arms: tuple[Name, ...]
+    retired: tuple[Name, ...]
+    head: int
+    last_us: int
+    counts: dict[str, int]
+    open: int
+    oldest_us: int | None
+    belief: Any
+    compiled: bool
+    snapshot: int
+    diverged: int
+
+
+class _Held:
+    """What a ledger keeps of an experiment, whether its state is there or must be made again."""
+
+    def __init__(self, row: Row, expected: Any) -> None:
+        self.row, self.expected = row, expected
+        self.experiment: Experiment | None = None
+        self.steps: list[Callable[..., Any]] | None = None
+        self.bound = False
+        self.claimed, self.snapshot, self.work = False, 0, 0.0
+
+    def switch(self, made: list[Callable[..., Any]]) -> None:
+        """Go on with machine code from the next group on."""
+        self.steps = made
+
+
+class _Ticket:
+    """A request and, once it is there, its answer."""
+
+    __slots__ = ("answer", "done", "request")
+
+    def __init__(self, request: Any) -> None:
+        self.request, self.answer, self.done = request, None, False
+
+
+class Ledger:
+    """Decides, learns and remembers for all experiments of a store. Threads may share it.
+
+    Parameters
+    ----------
+    storage : Storage
+        Where everything is kept.
+    clock : callable, optional
+        Returns microseconds since 1970; the system's clock if not given.
+    compiled : bool, optional
+        As for `Agent`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.store import Create, Decide, Ledger, Reward, Round, Spec, SQLite
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
+    >>> spec = Spec.of("ucb1", arms=["red", "blue"])
+    >>> ledger.call(Create("offers", spec, "live"))
+    2
+    >>> made, _ = ledger.run([Decide("offers", key="visit-1"), Decide("offers", (Round(), Round()))])
+    >>> made.decisions[0].arm
+    'red'
+    >>> ledger.call(Decide("offers", key="visit-1")) == made._replace(again=True)
+    True
+    >>> ledger.run([Reward("offers", made.decisions[0].id, 0.5), Reward("offers", made.decisions[0].id, 0.5)])
+    ['accepted', 'duplicate']
+    >>> ledger.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, storage: Storage, clock: Callable[[], int] | None = None, compiled: bool | None = None) -> None:
+        self.storage = storage
+        self._clock, self._compiled = clock or _now, compiled
+        self._held: dict[str, _Held] = {}
+        self._waiting: deque[_Ticket] = deque()
+        self._lock: Any = OneCall()
+        self._raw = self._saving = self._lock
+        self.failures = 0  # groups that could not be stored
+        refuse_in_children(self)
+
+    def call(self, request: Any) -> Any:
+        """Answer one request, or raise why not; together with others that come meanwhile."""
+        ticket = _Ticket(request)
+        if getattr(self._lock, "again", _no)():
+            refuse_call()
+        self._waiting.append(ticket)
+        with self._lock:
+            if not ticket.done:
+                self._serve()
+        if isinstance(ticket.answer, Exception):
+            raise ticket.answer
+        return ticket.answer
+
+    def _serve(self) -> None:
+        """Answer everything that waits."""
+        group: list[_Ticket] = []
+        while self._waiting:
+            group.append(self._waiting.popleft())
+        answers: Sequence[Any] = [_interrupted()] * len(group)
+        try:
+            answers = self._run([ticket.request for ticket in group])
+        finally:
+            for ticket, answer in zip(group, answers, strict=True):
+                ticket.answer, ticket.done = answer, True
+
+    def run(self, wanted: Sequence[Any]) -> list[Any]:
+        """Answer a group of requests in their order, in one transaction: an answer each, or the exception that says why not."""
+        with self._lock:
+            return self._run(wanted)
+
+    def _run(self, wanted: Sequence[Any]) -> list[Any]:
+        now, began = self._clock(), time.perf_counter()
+        touched: dict[str, Experiment] = {}
+        failed: dict[str, Exception] = {}
+        held = self._held
+        self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
+        try:
+            answers = [self._answer(request, now, touched, failed) for request in wanted]
+            groups = {name: one.group() for name, one in touched.items() if one.pending and name not in failed}
+            if groups:
+                self._append(groups, failed)
+            for name, one in touched.items():
+                if name not in failed:
+                    one.stored()
+        except BaseException:
+            self._drop(touched)
+            raise
+        self._drop(failed)
+        spent = time.perf_counter() - began
+        for name in touched:
+            self._held[name].work += spent / len(touched)
+        self._snapshot_due(touched)
+        if not failed:
+            return answers
+        of = [request.experiment for request in wanted]
+        return [
+            failed.get(name, answer) if is_experiment(name) else answer
+            for name, answer in zip(of, answers, strict=True)
+        ]
+
+    def _append(self, groups: dict[str, Any], failed: dict[str, Exception]) -> None:
+        """Store what is pending; where that is not possible, say so of every experiment in question."""
+        try:
+            self.storage.append(list(groups.values()))
+        except Unavailable as problem:
+            self.failures += 1
+            failed.update(dict.fromkeys(groups, problem))
+            if isinstance(problem, Fenced):
+                for name in groups:
+                    self._held[name].claimed = False
+
+    def _answer(self, request: Any, now: int, touched: dict[str, Experiment], failed: dict[str, Exception]) -> Any:
+        """Answer a request, by an exception if need be; nothing is stored yet."""
+        try:
+            if isinstance(request, requests.Create):
+                return self._create(request, now)
+            one = self._ready(request.experiment, touched)
+        except (Refusal, Unavailable) as problem:
+            return problem
+        touched[one.name] = one
+        if one.name in failed:
+            return failed[one.name]
+        try:
+            return one.answer(request, now)
+        except Refusal as refusal:
+            return refusal
+        except Unavailable as problem:  # a look into the store failed
+            failed[one.name] = problem
+        except Exception as problem:  # of the policy: its memory may be half changed
+            failure = Unavailable(
+                f"experiment: {one.name} failed ({type(problem).__name__}: {problem}); nothing was decided or learned"
+            )
+            failure.__cause__ = problem
+            failed[one.name] = failure
+        return failed[one.name]
+
+    def _drop(self, names: Any) -> None:
+        """Forget states that may be ahead of the store; they are made again from it when they are needed."""
+        for name in names:
+            if name in self._held:
+                self._held[name].experiment = None
+
+    def _create(self, request: requests.Create, now: int) -> int:
+        name, spec = as_experiment(request.experiment), request.spec
+        if request.status != "draft" and request.status not in AFTER["draft"]:
+            raise Refusal("experiment", "status", request.status, f"draft or one of {', '.join(AFTER['draft'])}")
+        at_us = max(now, EARLIEST)
+        events = [Event(1, "create", at_us, actor=request.actor, body=text(spec.plain()))]
+        if request.status != "draft":
+            events.append(Event(2, "status", at_us, actor=request.actor, body=text({"status": request.status})))
+        shown = text(spec.plain() | {"retired": []}) or ""
+        row = self.storage.create(name, shown, request.status, events)
+        self._held[name] = _Held(row, spec.policy)
+        return len(events)
+
+    # States
+
+    def open(self, name: str, expected: Any = None) -> None:
+        """Make an experiment ready; a policy from outside this package must be given, as the expected one."""
+        with self._lock:
+            if name not in self._held:
+                self._held[name] = _Held(self._found(name), expected)
+            self._ready(name)
+
+    def _found(self, name: str) -> Row:
+        row = self.storage.experiment(name) if is_experiment(name) else None
+        if row is None:
+            raise Unknown("store", "experiment", name, "the name of one that exists")
+        return row
+
+    def _ready(self, name: str, touched: Any = ()) -> Experiment:
+        """Return an experiment whose state is that of the store, or ahead of it by what this group has done."""
+        held = self._held.get(name) if isinstance(name, str) else None
+        if held is None:
+            held = self._held[name] = _Held(self._found(name), None)
+        if held.experiment is not None and name not in touched and not self.storage.hold(held.row):
+            held.experiment, held.claimed = None, False  # somebody else may have gone on from it
+        if held.experiment is None:
+            self._restore(held)
+        one = held.experiment
+        assert one is not None
+        if held.steps is not None and not held.bound:
+            one.state.use(held.steps)
+            held.bound = True
+        return one
+
+    def _restore(self, held: _Held) -> None:
+        """Make a state again: from the newest snapshot that is whole, and the events after it."""
+        if not held.claimed:
+            held.row, held.claimed = self.storage.claim(held.row.id, snapshots.build()), True
+        state = begun(self.storage, held.row, held.expected)
+        held.snapshot = state.head
+        if held.steps is None and not held.bound:
+            bind(state.spec.policy, self._compiled, held.switch)
+        state.use(held.steps)
+        held.bound = held.steps is not None
+        began = time.perf_counter()
+        replay(self.storage, held.row.id, state)
+        held.work = time.perf_counter() - began
+        held.experiment = Experiment(held.row, state, self.storage)
+
+    def _snapshot_due(self, names: Any) -> None:
+        for name in names:
+            held = self._held[name]
+            if held.experiment is None:
+                continue
+            behind = held.experiment.state.head - held.snapshot
+            if behind >= SNAPSHOT_EVENTS or (held.work >= SNAPSHOT_WORK and behind > 100):
+                self._keep(held)
+
+    def _keep(self, held: _Held) -> None:
+        """Keep a snapshot; if that fails a start takes longer, and nothing else."""
+        one = held.experiment
+        if one is None or one.pending or one.state.head == held.snapshot:
+            return
+        try:
+            self.storage.keep(held.row.id, snapshots.taken(one.state))
+        except Unavailable:
+            self.failures += 1
+        held.snapshot, held.work = one.state.head, 0.0
+
+    def snapshot(self, name: str) -> None:
+        """Keep a snapshot of an experiment now."""
+        with self._lock:
+            self._ready(name)
+            self._keep(self._held[name])
+
+    # Looking
+
+    def view(self, name: str) -> View:
+        """Return an experiment as it is now: as of what is stored."""
+        with self._lock:
+            one, held = self._ready(name), self._held[name]
+            state = one.state
+            belief = state.player.belief() if hasattr(state.player.policy, "belief") else None
+            counts = {**state.counts, "duplicates": one.duplicates, "conflicts": one.conflicts}
+            oldest = next(iter(state.open.values())).at_us if state.open else None
+            return View(
+                name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
+                oldest, belief, held.bound, held.snapshot, state.diverged,
+            )  # fmt: skip
+
+    def state(self, name: str, look: Callable[[State], Any]) -> Any:
+        """Return what a function finds in a state, which it must not change."""
+        with self._lock:
+            return look(self._ready(name).state)
+
+    def digest(self, name: str) -> str:
+        """Return the digest of a state: two are equal if they are the same to the last bit."""
+        digest: str = self.state(name, snapshots.digest)
+        return digest
+
+    def due(self) -> list[str]:
+        """Return the experiments with decisions whose window is over; `Expire` ends them, and so does any other request."""
+        with self._lock:
+            now = self._clock()
+            return [
+                name
+                for name, held in self._held.items()
+                if held.experiment is not None and _due(held.experiment.state, now)
+            ]
+
+    def explain(self, name: str, key: str) -> Explanation:
+        """Return why a decision was made, however long ago."""
+        with self._lock:
+            one = self._ready(name)
+            story = self.storage.story(one.row.id, key) if is_id(key) else []
+            if not story:
+                raise Unknown("experiment", "decision", key, f"the id of a decision of {name}")
+            return explanation(story[0], one.state)
+
+    def stats(self, name: str) -> Stats:
+        """Return what happened to the decisions, as `Agent.stats` does; those that expired by a default value count as told."""
+        with self._lock:
+            state = self._ready(name).state
+            counts, waiting = state.counts, len(state.open)
+            age = None if not state.open else max(0.0, (self._clock() - next(iter(state.open.values())).at_us) / 1e6)
+            told = counts["rewarded"] + counts["expired"]
+            return Stats(counts["decided"], told, state.player.late, counts["censored"], 0, waiting, age)
+
+    def close(self) -> None:
+        """Keep a snapshot of what has changed much, and give the store back."""
+        with self._lock:
+            for held in self._held.values():
+                if held.experiment is not None and held.experiment.state.head - held.snapshot >= 100:
+                    self._keep(held)
+            self._held.clear()
+            self.storage.close()
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
+def _no() -> bool:
+    return False
+
+
+def _interrupted() -> Unavailable:
+    return Unavailable(
+        "store: the group of this request was interrupted; it may have been stored, send it again with its key"
+    )
+
+
+def _due(state: State, now_us: int) -> bool:
+    window = state.spec.window_us
+    return window is not None and bool(state.open) and next(iter(state.open.values())).at_us + window <= now_us

@@ -1,0 +1,160 @@
+"""Reading a store: the same SQL for every engine that has `?` or a translation of it."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from latentbandits.store.events import Event
+from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minute, Row, Snapshot
+
+TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
+ROW = "id, name, spec, status, head, epoch"
+EVENT = ", ".join(Event._fields)
+_STORY = (
+    "kind = 'decide'",
+    "kind = 'activate'",
+    "kind IN ('reward', 'expire', 'censor')",
+    "kind = 'late'",
+)
+STORY = " UNION ALL ".join(f"SELECT {EVENT} FROM event WHERE experiment = ? AND key = ? AND {one}" for one in _STORY)
+CHANGED = "kind NOT IN ('decide', 'activate', 'reward', 'expire', 'censor', 'late')"
+
+
+class Queries:
+    """Everything that can be read, by one method that an engine has: `_rows`."""
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        raise NotImplementedError
+
+    def experiments(self) -> list[Row]:
+        """See `Reads`."""
+        return [Row(*row) for row in self._rows(f"SELECT {ROW} FROM experiment ORDER BY id")]
+
+    def experiment(self, name: str) -> Row | None:
+        """See `Reads`."""
+        found = self._rows(f"SELECT {ROW} FROM experiment WHERE name = ?", (name,))
+        return Row(*found[0]) if found else None
+
+    def events(self, experiment: int, after: int = 0, most: int = 10_000) -> list[Event]:
+        """See `Reads`."""
+        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? AND seq > ? ORDER BY seq LIMIT ?"
+        return list(map(Event._make, self._rows(sql, (experiment, after, most))))
+
+    def latest(self, experiment: int, most: int = 100) -> list[Event]:
+        """See `Reads`."""
+        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? ORDER BY seq DESC LIMIT ?"
+        return list(map(Event._make, self._rows(sql, (experiment, most))))
+
+    def changes(self, experiment: int) -> list[Event]:
+        """See `Reads`."""
+        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? AND {CHANGED} ORDER BY seq"
+        return list(map(Event._make, self._rows(sql, (experiment,))))
+
+    def story(self, experiment: int, key: str) -> list[Event]:
+        """See `Reads`."""
+        found = self._rows(STORY, (experiment, key) * len(_STORY))
+        return sorted(map(Event._make, found), key=lambda event: event.seq)
+
+    def answered(self, experiment: int, key: str) -> Answered | None:
+        """See `Reads`."""
+        sql = f"SELECT {', '.join(Answered._fields)} FROM request WHERE experiment = ? AND key = ?"
+        found = self._rows(sql, (experiment, key))
+        return Answered(*found[0]) if found else None
+
+    def snapshots(self, experiment: int) -> list[Snapshot]:
+        """See `Reads`."""
+        sql = f"SELECT {', '.join(Snapshot._fields)} FROM snapshot WHERE experiment = ? ORDER BY seq DESC"
+        return [Snapshot(*row) for row in self._rows(sql, (experiment,))]
+
+    def builds(self, experiment: int) -> list[Built]:
+        """See `Reads`."""
+        sql = "SELECT seq, name FROM build WHERE experiment = ? ORDER BY seq"
+        return [Built(*row) for row in self._rows(sql, (experiment,))]
+
+    def minutes(self, experiment: int, since: int = 0) -> list[Minute]:
+        """See `Reads`."""
+        columns = ", ".join(Minute._fields)
+        sql = f"SELECT {columns} FROM minute WHERE experiment = ? AND minute >= ? ORDER BY minute, arm, decided_by"
+        return [Minute(*row) for row in self._rows(sql, (experiment, since))]
+
+    def beliefs(self, experiment: int, since: int = 0) -> list[Believed]:
+        """See `Reads`."""
+        sql = "SELECT minute, seq, body FROM belief WHERE experiment = ? AND minute >= ? ORDER BY minute"
+        return [Believed(*row) for row in self._rows(sql, (experiment, since))]
+
+    def keys(self) -> list[ApiKey]:
+        """See `Reads`."""
+        return [
+            ApiKey(*row)
+            for row in self._rows(f"SELECT {', '.join(ApiKey._fields)} FROM api_key ORDER BY created_us, id")
+        ]
+
+
+def insert(table: str, columns: Sequence[str], then: str = "") -> str:
+    """Return the statement that inserts a row."""
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))}){then}"
+
+
+def together(sql: str, rows: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
+    """Yield statements that insert many rows each, and their rows: 64, 32, ... at a time, so that there are few statements to know.
+
+    One statement is one step of SQLite, and between two steps other threads take over: a step per row would wait for them each time.
+
+    Examples
+    --------
+    >>> from latentbandits.store.queries import insert, together
+    >>> [(sql, len(rows)) for sql, rows in together(insert("belief", ("minute", "seq")), ["a", "b", "c"])]
+    [('INSERT INTO belief (minute, seq) VALUES (?, ?), (?, ?)', 2), ('INSERT INTO belief (minute, seq) VALUES (?, ?)', 1)]
+    """
+    begun, size = 0, TOGETHER
+    while begun < len(rows):
+        while size > len(rows) - begun:
+            size //= 2
+        yield _repeated(sql, size), rows[begun : begun + size]
+        begun += size
+
+
+@cache
+def _repeated(sql: str, times: int) -> str:
+    head, values, rest = sql.partition(" VALUES ")
+    row, close, then = rest.partition(")")
+    return head + values + ", ".join([row + close] * times) + then
+
+
+_COUNTS = Minute._fields[3:]
+ADD_EVENT = insert("event", ("experiment", *Event._fields))
+ADD_ANSWERED = insert("request", ("experiment", *Answered._fields))
+ADD_MINUTE = insert(
+    "minute",
+    ("experiment", *Minute._fields),
+    " ON CONFLICT (experiment, minute, arm, decided_by) DO UPDATE SET "
+    + ", ".join(f"{name} = minute.{name} + excluded.{name}" for name in _COUNTS),
+)
+ADD_BELIEF = insert(
+    "belief",
+    ("experiment", *Believed._fields),
+    " ON CONFLICT (experiment, minute) DO UPDATE SET seq = excluded.seq, body = excluded.body",
+)
+ADD_SNAPSHOT = insert(
+    "snapshot",
+    ("experiment", *Snapshot._fields),
+    " ON CONFLICT (experiment, seq) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in Snapshot._fields[1:]),
+)
+ADD_BUILD = (  # unless it is the last one
+    "INSERT INTO build (experiment, seq, name) SELECT id, head + 1, ? FROM experiment WHERE id = ? AND ? <> "
+    "COALESCE((SELECT name FROM build WHERE experiment = ? ORDER BY seq DESC LIMIT 1), '') "
+    "ON CONFLICT (experiment, seq) DO UPDATE SET name = excluded.name"
+)
+ADD_KEY = insert("api_key", ApiKey._fields)
+KEEP_NEWEST = (
+    "DELETE FROM snapshot WHERE experiment = ? AND seq NOT IN "
+    "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
+)
+FORGET_ANSWERS = "DELETE FROM request WHERE experiment = ? AND at_us < ?"
+REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
+REBUILD = "UPDATE experiment SET spec = ?, status = ? WHERE id = ? AND head = ? AND epoch = ?"
+MOVE_HEAD = (
+    "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
+    "WHERE id = ? AND head = ? AND epoch = ?"
+)

@@ -1,0 +1,141 @@
+"""What can be asked of an experiment. Each is answered after it is on disk, or refused and as if it had never been asked."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from latentbandits.agent.decision import Decision
+from latentbandits.store.spec import Spec
+
+
+class Round(NamedTuple):
+    """One decision that is wanted: as for `Agent.ask`; a deferred one counts once it is activated."""
+
+    context: Any = None
+    available: Any = None
+    unit: Any = None
+    deferred: bool = False
+
+
+class Decide(NamedTuple):
+    """Decide for one round or several; answered by `Made`. With a `key` that was used before the answer is the same again."""
+
+    experiment: str
+    rounds: tuple[Round, ...] = (Round(),)
+    key: str | None = None
+    actor: str | None = None
+
+    def digest(self) -> str:
+        """Return the digest of what is wanted: one request has one."""
+        try:
+            text = json.dumps([list(one) for one in self.rounds], default=_plain, allow_nan=True)
+        except (TypeError, ValueError):
+            text = repr(self.rounds)
+        return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Made(NamedTuple):
+    """Decisions, one per round, and whether they had been made before, for the same key."""
+
+    decisions: tuple[Decision, ...]
+    again: bool = False
+
+
+class Reward(NamedTuple):
+    """Tell the rewards of a decision; answered by "accepted", "duplicate" or "late", or refused as a `Conflict` or as `Unknown`."""
+
+    experiment: str
+    id: str
+    rewards: Any
+    actor: str | None = None
+
+
+class Censor(NamedTuple):
+    """End a decision without a reward; answered by "accepted" or "duplicate"."""
+
+    experiment: str
+    id: str
+    actor: str | None = None
+
+
+class Activate(NamedTuple):
+    """Say that a deferred decision was shown; answered by "accepted" or "duplicate"."""
+
+    experiment: str
+    id: str
+    actor: str | None = None
+
+
+class Expire(NamedTuple):
+    """End the decisions whose window is over; answered by their number. It happens before every other request too."""
+
+    experiment: str
+    actor: str | None = None
+
+
+class AddArm(NamedTuple):
+    """Add an arm, or bring a retired one back; answered by the number of the event."""
+
+    experiment: str
+    arm: Any
+    actor: str | None = None
+
+
+class RetireArm(NamedTuple):
+    """Never play an arm again; answered by the number of the event."""
+
+    experiment: str
+    arm: Any
+    actor: str | None = None
+
+
+class NameRegime(NamedTuple):
+    """Name a state that the policy remembers; answered by the number of the event."""
+
+    experiment: str
+    regime: Any
+    name: Any
+    actor: str | None = None
+
+
+class SetStatus(NamedTuple):
+    """Change the status; answered by the number of the event."""
+
+    experiment: str
+    status: Any
+    actor: str | None = None
+
+
+class Configure(NamedTuple):
+    """Change settings (see `Spec`): those of `ANY_TIME` always, all of them in a draft; answered by the number of the event."""
+
+    experiment: str
+    changes: Mapping[str, Any]
+    actor: str | None = None
+
+
+class Create(NamedTuple):
+    """Make an experiment; answered by the number of its last event."""
+
+    experiment: str
+    spec: Spec
+    status: str = "draft"
+    actor: str | None = None
+
+
+Request = (
+    Decide | Reward | Censor | Activate | Expire | AddArm | RetireArm | NameRegime | SetStatus | Configure | Create
+)
+
+
+def keys(wanted: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the idempotency keys of some requests, each with its experiment."""
+    decides = [one for one in wanted if type(one) is Decide]
+    return [
+        (one.experiment, one.key) for one in decides if isinstance(one.experiment, str) and isinstance(one.key, str)
+    ]
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else list(value)

@@ -1,0 +1,286 @@
+"""A store in one SQLite file: one process writes, any number of short readers look on."""
+
+import contextlib
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from latentbandits.files import Held
+from latentbandits.settings import Refusal
+from latentbandits.store import queries
+from latentbandits.store.errors import Conflict, Fenced, Unavailable
+from latentbandits.store.events import Event
+from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
+from latentbandits.store.schema import missing, refuse_older
+
+_BUSY = 10_000  # ms that a reader waits while a file is being recovered
+_BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
+
+
+class SQLite(queries.Queries):
+    """The writer of a file.
+
+    Every commit is on disk before it returns (``synchronous=FULL``). A second process is refused: a lock of the operating system on the
+    file ``PATH.lock``, which ends with the process, however that ends.
+
+    Parameters
+    ----------
+    path : path
+        The file; made if it is not there.
+    folder : path, optional
+        Where the tables' files are, for tests.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.store.sqlite import SQLite
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     storage = SQLite(Path(folder) / "decisions.db")
+    ...     storage.experiments()
+    ...     storage.close()
+    []
+    """
+
+    def __init__(self, path: str | Path, folder: Path | None = None) -> None:
+        self.path = Path(path).absolute()
+        self.place = str(path)
+        if not self.path.parent.is_dir():
+            raise Refusal("store", "file", self.place, "in a folder that exists")
+        lock = Held(self.path.with_name(f"{self.path.name}.lock"))
+        if not lock.taken:
+            raise Refusal(
+                "store",
+                "file",
+                self.place,
+                "used by one process at a time (another one has it open; let that one decide for all, with `latentbandits serve`)",
+            )
+        self._lock = lock
+        try:
+            self._connection: sqlite3.Connection | None = self._connected()
+            self._migrate(folder)
+        except BaseException:
+            self.close()
+            raise
+
+    def _connected(self) -> sqlite3.Connection:
+        try:
+            made = sqlite3.connect(
+                self.path, timeout=_BUSY / 1000, isolation_level=None, check_same_thread=False, cached_statements=64
+            )
+            for setting in (
+                "journal_mode = WAL",
+                "synchronous = FULL",
+                "fullfsync = 1",
+                f"journal_size_limit = {_BOUND}",
+            ):
+                made.execute(f"PRAGMA {setting}")
+        except sqlite3.Error as problem:
+            raise self._unavailable(problem) from problem
+        return made
+
+    def _migrate(self, folder: Path | None) -> None:
+        """Bring the tables up to date, one step per transaction: a crash leaves the step before or the one after."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'"):
+            if self._rows("SELECT 1 FROM sqlite_master"):
+                raise Refusal("store", "file", self.place, "a store, or new (this is another database)")
+            with self._transaction() as run:
+                run(
+                    "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, digest TEXT NOT NULL, at_us INTEGER NOT NULL) STRICT"
+                )
+        present = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
+        lacking = missing(self.place, "sqlite", present, folder)
+        self.versions: tuple[int, int] = present, lacking[-1].version if lacking else present
+        for step in lacking:
+            with self._transaction() as run:
+                for statement in step.statements:
+                    run(statement)
+                run("INSERT INTO schema_version VALUES (?, ?, ?)", (step.version, step.digest, time.time_ns() // 1000))
+
+    def _unavailable(self, problem: Exception) -> Unavailable:
+        return Unavailable(f"store: {self.place} cannot be used now ({problem}); nothing was acknowledged, try again")
+
+    def _fenced(self, experiment: int) -> Fenced:
+        return Fenced(f"store: somebody else appends to experiment {experiment} of {self.place}; nothing was appended")
+
+    def _ready(self) -> sqlite3.Connection:
+        if self._lock is None:
+            raise Unavailable(f"store: {self.place} is closed; open it again")
+        if self._connection is None:
+            self._connection = self._connected()
+        return self._connection
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            return self._ready().execute(sql, values).fetchall()
+        except sqlite3.Error as problem:
+            raise self._unavailable(problem) from problem
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        """Run statements in one transaction, which is durable afterwards, or as if it had never begun."""
+        connection = self._ready()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection.execute
+            self._commit(connection)
+        except BaseException as problem:
+            self._undo(connection)
+            if isinstance(problem, sqlite3.IntegrityError):
+                raise Fenced(f"store: {self.place} has another writer ({problem}); nothing was appended") from problem
+            if isinstance(problem, sqlite3.Error):
+                raise self._unavailable(problem) from problem
+            raise
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        connection.execute("COMMIT")
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        """Roll back; a connection that cannot is given up, and the next one reads what is really there."""
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._connection = None
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
+        """See `Storage`."""
+        if self.experiment(name) is not None:
+            raise Conflict("store", "experiment", name, "a new name (this one is taken)")
+        with self._transaction() as run:
+            sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"))
+            number = run(sql, (name, spec, status, len(events), 0)).lastrowid
+            for event in events:
+                run(queries.ADD_EVENT, (number, *event))
+        made = self.experiment(name)
+        assert made is not None
+        return made
+
+    def claim(self, experiment: int, build: str = "") -> Row:
+        """See `Storage`."""
+        with self._transaction() as run:
+            run("UPDATE experiment SET epoch = epoch + 1 WHERE id = ?", (experiment,))
+            run(queries.ADD_BUILD, (build, experiment, build, experiment))
+        return Row(*self._rows(f"SELECT {queries.ROW} FROM experiment WHERE id = ?", (experiment,))[0])
+
+    def hold(self, row: Row) -> bool:  # noqa: ARG002
+        """See `Storage`; the lock of the file holds everything."""
+        return True
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """See `Storage`; a key is found as fast as many."""
+
+    def owner(self, experiment: int) -> Owner:  # noqa: ARG002
+        """See `Storage`."""
+        return Owner("this process", None, True)
+
+    def append(self, groups: Sequence[Group]) -> None:
+        """See `Storage`."""
+        with self._transaction() as run:
+            for group in groups:
+                number, head = group.experiment, group.base + len(group.events)
+                moved = run(queries.MOVE_HEAD, (head, group.spec, group.status, number, group.base, group.epoch))
+                if moved.rowcount != 1:
+                    raise self._fenced(number)
+                for sql, rows in (
+                    (queries.ADD_EVENT, group.events),
+                    (queries.ADD_ANSWERED, group.answered),
+                    (queries.ADD_MINUTE, group.minutes),
+                    (queries.ADD_BELIEF, group.beliefs),
+                ):
+                    for many, part in queries.together(sql, rows):
+                        run(many, [value for row in part for value in (number, *row)])
+
+    def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
+        """See `Storage`."""
+        with self._transaction() as run:
+            run(queries.ADD_SNAPSHOT, (experiment, *snapshot))
+            run(queries.KEEP_NEWEST, (experiment, experiment, deep))
+
+    def forget_answers(self, experiment: int, before_us: int) -> int:
+        """See `Storage`."""
+        with self._transaction() as run:
+            return run(queries.FORGET_ANSWERS, (experiment, before_us)).rowcount
+
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
+        """See `Storage`."""
+        experiment = row.id
+        with self._transaction() as run:
+            if run(queries.REBUILD, (spec, status, experiment, row.head, row.epoch)).rowcount != 1:
+                raise self._fenced(experiment)
+            for table, sql, rows in (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs)):
+                run(f"DELETE FROM {table} WHERE experiment = ?", (experiment,))
+                self._ready().executemany(sql, [(experiment, *one) for one in rows])
+
+    def add_key(self, key: ApiKey) -> None:
+        """See `Storage`."""
+        with self._transaction() as run:
+            run(queries.ADD_KEY, key)
+
+    def revoke_key(self, key: str, at_us: int) -> bool:
+        """See `Storage`."""
+        with self._transaction() as run:
+            return run(queries.REVOKE_KEY, (at_us, key)).rowcount == 1
+
+    def compact(self) -> None:
+        """See `Storage`."""
+        self._rows("VACUUM")
+        self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size(self) -> int:
+        """See `Storage`."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(one.stat().st_size for one in files if one.exists())
+
+    def reader(self) -> "Reader":
+        """See `Storage`."""
+        return Reader(self.path)
+
+    def close(self) -> None:
+        """See `Storage`."""
+        connection, self._connection = getattr(self, "_connection", None), None
+        lock, self._lock = self._lock, None  # type: ignore[assignment]
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+        if lock is not None:
+            lock.give_back()
+
+
+class Reader(queries.Queries):
+    """Reads a file on a connection per question: a long one would keep the write-ahead log from being written back.
+
+    Parameters
+    ----------
+    path : path
+        A file that is a store; refused if it is none. It needs no lock, so that a file in use can be read.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+        self.place = str(path)
+        if not self.path.is_file():
+            raise Refusal("store", "file", self.place, "one that exists")
+        try:
+            version = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
+        except Unavailable as problem:
+            if "no such table" in str(problem) or "not a database" in str(problem):
+                raise Refusal("store", "file", self.place, "a store (this is something else)") from None
+            raise
+        refuse_older(self.place, "sqlite", version)
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            with contextlib.closing(
+                sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, timeout=_BUSY / 1000)
+            ) as connection:
+                return connection.execute(sql, values).fetchall()
+        except sqlite3.Error as problem:
+            raise Unavailable(f"store: {self.place} cannot be read now ({problem}); try again") from problem
+
+    def close(self) -> None:
+        """See `Reads`; nothing is held."""

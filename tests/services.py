@@ -1,0 +1,137 @@
+"""A service to test, in this process: requests go to the application itself, and a clock stands still until it is moved."""
+
+import asyncio
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from latentbandits.serve import App, Journal, Service, Settings
+from latentbandits.serve.access import made
+from latentbandits.store import SQLite
+from tests.stores import Clock
+
+ROOT = Path(__file__).parent.parent
+ADMIN = "lb_testing0_" + "a" * 43
+
+
+class Web:
+    """An application with one experiment, `e`, and whoever talks to it."""
+
+    def __init__(
+        self, path: Path, policy: str = "ucb1", storage: Any = None, settings: Any = None, **spec: Any
+    ) -> None:
+        self.runner, self.clock, self.said = asyncio.Runner(), Clock(), io.StringIO()
+        self.storage = storage or SQLite(path)
+        if storage is None:
+            self.storage._rows("PRAGMA synchronous = OFF")  # these tests are about something else: it saves their time
+        given = {"compiled": False, **(settings or {})}
+        self.service = Service(self.storage, Settings(**given), Journal(self.said), self.clock)
+        _, key = made("tester", ["admin"], secret=ADMIN)
+        self.service.access.lend(key)
+        self.app = App(self.service)
+        self.runner.run(self.app.__aenter__())
+        self.runner.run(self._ready())
+        transport = httpx.ASGITransport(self.app)
+        self.http = httpx.AsyncClient(transport=transport, base_url="http://here")
+        body = {"name": "e", "policy": policy, "arms": ["a", "b", "c"], "status": "live", **spec}
+        if self.storage.experiment("e") is None:
+            assert self.send("POST", "/v1/experiments", body)[0] == 201
+
+    async def _ready(self) -> None:
+        while not self.service.ready:
+            await asyncio.sleep(0.001)
+
+    async def _send(
+        self, method: str, path: str, body: Any = None, secret: str | None = ADMIN, key: str | None = None
+    ) -> httpx.Response:
+        headers = {} if secret is None else {"authorization": f"Bearer {secret}"}
+        if key is not None:
+            headers["idempotency-key"] = key
+        content = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+        return await self.http.request(method, path, content=content, headers=headers)
+
+    def response(self, method: str, path: str, *args: Any, **given: Any) -> httpx.Response:
+        return self.runner.run(self._send(method, path, *args, **given))
+
+    def send(self, method: str, path: str, *args: Any, **given: Any) -> tuple[int, Any]:
+        found = self.response(method, path, *args, **given)
+        return found.status_code, found.json()
+
+    def together(self, wanted: Sequence[tuple[Any, ...]]) -> list[tuple[int, Any]]:
+        """Send requests at the same time."""
+
+        async def all_of() -> list[httpx.Response]:
+            return await asyncio.gather(*(self._send(*one) for one in wanted))
+
+        return [(one.status_code, one.json()) for one in self.runner.run(all_of())]
+
+    def decide(self, body: Any = None, **given: Any) -> Any:
+        status, said = self.send("POST", "/v1/experiments/e/decide", body or {}, **given)
+        assert status == 200, said
+        return said
+
+    def reward(self, decision: Any, reward: Any) -> tuple[int, Any]:
+        return self.send("POST", "/v1/experiments/e/reward", {"id": decision["id"], "reward": reward})
+
+    def look(self, look: Any) -> Any:
+        async def looked() -> Any:
+            return await self.service.writer.look(look)
+
+        return self.runner.run(looked())
+
+    def everything(self) -> Any:
+        """Return all that could change: events, keys, and the state of the experiment."""
+        rows = self.storage.experiments()
+        return rows, [self.storage.events(row.id) for row in rows], self.storage.keys(), self.look(_digest)
+
+    def key(self, *roles: str, **given: Any) -> str:
+        """Make a key and return its secret."""
+        status, said = self.send("POST", "/v1/keys", {"name": "+".join(roles), "roles": list(roles), **given})
+        assert status == 201, said
+        return str(said["secret"])
+
+    def close(self) -> None:
+        self.runner.run(self.http.aclose())
+        self.runner.run(self.app.__aexit__())
+        self.runner.close()
+
+
+def _digest(ledger: Any) -> Any:
+    return ledger.digest("e")
+
+
+class Process:
+    """A server of its own, started by the command, as users have it."""
+
+    def __init__(self, folder: Path, *options: str, key: str = ADMIN) -> None:
+        command = [sys.executable, "-W", "error", "-m", "latentbandits", "serve", "--no-compile", *options]
+        environment = {**os.environ, "LATENTBANDITS_ADMIN_KEY": key}
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.first, self.url = "", ""
+        for line in self.process.stderr:
+            said = json.loads(line)
+            if said["event"] == "started":
+                self.url = said["address"]
+            if said["event"] == "ready":
+                break
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def stop(self) -> tuple[int, str, str]:
+        """Stop it gracefully; return its code, and what it has said."""
+        self.process.send_signal(signal.SIGTERM)
+        out, err = self.process.communicate(timeout=60)
+        return self.process.returncode, out, err

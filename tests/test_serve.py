@@ -1,0 +1,384 @@
+"""Every endpoint of the service."""
+
+import asyncio
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import latentbandits as lb
+from latentbandits.serve.routes import ROUTES
+from latentbandits.serve.service import expire
+from tests.services import ADMIN, Web
+
+Make = Callable[..., Web]
+E = "/v1/experiments/e"
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Web] = []
+
+    def begin(policy: str = "ucb1", **settings: Any) -> Web:
+        made.append(Web(tmp_path / "web.db", policy, **settings))
+        return made[-1]
+
+    yield begin
+    for web in made:
+        web.close()
+
+
+@pytest.fixture
+def web(make: Make) -> Web:
+    return make()
+
+
+def test_a_decision_is_answered_with_all_that_a_program_needs(make: Make) -> None:
+    web = make("random", floor=0.1, holdback=0.2)
+    seen = [web.decide({"unit": f"u{n}"}) for n in range(60)]
+    assert {one["by"] for one in seen} == {"policy", "floor", "control"}
+    assert all(set(one) == {"id", "arm", "probability", "why", "by", "deterministic"} for one in seen)
+    assert all(0 < one["probability"] < 1 and not one["deterministic"] for one in seen)
+    assert all(one["arm"] == "a" for one in seen if one["by"] == "control")
+
+
+def test_available_arms_contexts_and_several_units(make: Make) -> None:
+    web = make("lc-ucb:covariates=2")
+    assert web.decide({"context": [0.5, -1], "available": ["c"]})["arm"] == "c"
+    assert web.send("POST", f"{E}/decide", {})[0] == 422
+    status, said = web.send(
+        "POST", "/v1/experiments", {"name": "many", "policy": "ucb1", "units": 3, "arms": ["a", "b"], "status": "live"}
+    )
+    assert (status, said["units"]) == (201, 3)
+    made = web.send("POST", "/v1/experiments/many/decide", {})[1]
+    assert len(made["arms"]) == len(made["probabilities"]) == 3
+    told = {"id": made["id"], "reward": [0.1, 0.2, 0.3]}
+    assert web.send("POST", "/v1/experiments/many/reward", told) == (200, {"outcome": "accepted"})
+    assert web.send("POST", "/v1/experiments/many/reward", {**told, "reward": 0.1})[0] == 422
+
+
+def test_the_same_key_is_the_same_decision_and_another_body_a_conflict(web: Web) -> None:
+    # mutation: a writer that gives the ledger no key (`Decide(..., None)`) makes two decisions
+    first = web.decide({"unit": "u"}, key="visit-1")
+    assert web.decide({"unit": "u"}, key="visit-1") == {**first, "again": True}
+    assert web.send("POST", f"{E}/decide", {"unit": "other"}, key="visit-1")[0] == 409
+    batch = {"rounds": [{"unit": "u"}, {}]}
+    made = web.send("POST", f"{E}/decide/batch", batch, key="visit-2")[1]
+    again = web.send("POST", f"{E}/decide/batch", batch, key="visit-2")[1]
+    assert again["again"]
+    assert [one["id"] for one in again["decisions"]] == [one["id"] for one in made["decisions"]]
+    assert web.send("POST", f"{E}/decide", {}, key="x" * 201)[0] == 422
+
+
+def test_rewards_are_learned_once(web: Web) -> None:
+    made = web.decide()
+    assert web.reward(made, 0.5) == (200, {"outcome": "accepted"})
+    assert web.reward(made, 0.5) == (200, {"outcome": "duplicate"})
+    status, said = web.reward(made, 0.6)
+    assert status == 409
+    assert "0.5, as they were told" in said["error"]
+    assert web.reward({"id": "0" * 25}, 0.5)[0] == 404
+    assert web.look(lambda ledger: ledger.view("e")).counts["rewarded"] == 1
+
+
+def test_a_batch_of_rewards_has_an_outcome_each(web: Web) -> None:
+    made = web.send("POST", f"{E}/decide/batch", {"rounds": [{}] * 3})[1]["decisions"]
+    told = [{"id": one["id"], "reward": 1.0} for one in made]
+    bad = [{"id": "f" * 25, "reward": 1.0}, {"id": made[0]["id"], "reward": 2.0}]
+    status, said = web.send("POST", f"{E}/reward/batch", {"rewards": [*told, told[0], *bad]})
+    assert status == 200
+    assert [one["outcome"] for one in said["outcomes"]] == ["accepted"] * 3 + ["duplicate", "refused", "refused"]
+    assert "must be the id of a decision" in said["outcomes"][4]["error"]
+
+
+def test_a_deferred_decision_that_was_never_shown_is_censored(make: Make) -> None:
+    web = make(window=60, default=0.0)
+    shown, hidden, ended = (web.decide({"deferred": True}) for _ in range(3))
+    assert web.send("POST", f"{E}/activate", {"id": shown["id"]}) == (200, {"outcome": "accepted"})
+    assert web.send("POST", f"{E}/activate", {"id": shown["id"]}) == (200, {"outcome": "duplicate"})
+    assert web.send("POST", f"{E}/censor", {"id": ended["id"]}) == (200, {"outcome": "accepted"})
+    web.clock.move(61)
+    web.look(expire)  # mutation: nothing that looks at the clock leaves all of them open for ever
+    counts = web.look(lambda ledger: ledger.view("e")).counts
+    assert (counts["expired"], counts["censored"]) == (1, 2)
+    assert web.reward(hidden, 1.0) == (200, {"outcome": "late"})
+
+
+def test_experiments_are_made_read_and_changed(web: Web) -> None:
+    body = {"name": "offers", "arms": ["x", "y"], "policy": "sw-ucb:window=300", "window": 60, "default": 0.0}
+    status, said = web.send("POST", "/v1/experiments", body)
+    assert status == 201
+    assert (said["status"], said["policy"], said["control"], said["window"]) == ("draft", "sw-ucb:window=300", "x", 60)
+    assert web.send("POST", "/v1/experiments", body)[0] == 409
+    path = "/v1/experiments/offers"
+    assert web.send("POST", f"{path}/decide", {})[0] == 409
+    assert web.send("PATCH", path, {"policy": "ts", "arms": ["x", "y", "z"]})[1]["arms"] == ["x", "y", "z"]
+    assert web.send("PUT", f"{path}/status", {"status": "live"})[1]["status"] == "live"
+    assert web.send("PATCH", path, {"policy": "ucb1"})[0] == 409
+    changed = web.send("PATCH", path, {"window": None, "default": None, "floor": 0.2, "control": "y"})[1]
+    assert (changed["window"], changed["default"], changed["floor"], changed["control"]) == (None, None, 0.2, "y")
+    assert web.send("PUT", f"{path}/status", {"status": "asleep"})[0] == 422
+    assert web.send("PUT", f"{path}/status", {"status": "draft"})[0] == 409
+    listed = web.send("GET", "/v1/experiments")[1]["experiments"]
+    assert [one["name"] for one in listed] == ["e", "offers"]
+    assert listed[1] == web.send("GET", path)[1]
+    kinds = [one["kind"] for one in web.send("GET", f"{path}/changes")[1]["events"]]
+    assert kinds == ["create", "configure", "status", "configure"]
+
+
+def test_a_tuned_policy_is_given_as_toml(web: Web) -> None:
+    from latentbandits.specs import as_toml
+
+    toml = as_toml("sw-ucb", lb.policy("sw-ucb", arms=2, window=123))
+    said = web.send("POST", "/v1/experiments", {"name": "t", "arms": ["x", "y"], "toml": toml})[1]
+    assert said["policy"] == "sw-ucb:window=123"
+    for bad in (
+        "policy = 1",
+        "nonsense",
+        toml.replace("sw-ucb", "os:system"),
+        toml.replace("sw-ucb", "scaled:/etc/x.toml"),
+    ):
+        assert web.send("POST", "/v1/experiments", {"name": "u", "arms": ["x", "y"], "toml": bad})[0] == 422
+
+
+def test_arms_come_and_go(web: Web) -> None:
+    assert web.send("POST", f"{E}/arms", {"arm": "d"})[0] == 200
+    assert web.send("POST", f"{E}/arms", {"arm": "d"})[0] == 422
+    made = web.decide({"available": ["b"]})
+    assert web.send("POST", f"{E}/arms/retire", {"arm": "b"})[0] == 200
+    assert web.send("POST", f"{E}/arms/retire", {"arm": "a"})[0] == 422  # the control arm
+    assert web.send("POST", f"{E}/decide", {"available": ["b"]})[0] == 422
+    assert web.reward(made, 1.0) == (200, {"outcome": "accepted"})  # a retired arm still takes rewards
+    shown = web.send("GET", E)[1]
+    assert (shown["arms"], shown["retired"]) == (["a", "c", "d"], ["b"])
+
+
+@pytest.mark.parametrize(("status", "arm"), [("shadow", "a"), ("killed", "a"), ("frozen", None)])
+def test_shadow_frozen_and_killed(web: Web, status: str, arm: str | None) -> None:
+    assert web.send("PUT", f"{E}/status", {"status": status})[0] == 200
+    made = [web.decide() for _ in range(4)]
+    if arm is not None:
+        assert {(one["arm"], one["by"]) for one in made} == {(arm, "control")}
+    digest = web.look(lambda ledger: ledger.state("e", lambda state: state.player.memory.sums.tolist()))
+    assert web.reward(made[0], 1.0) == (200, {"outcome": "accepted"})
+    after = web.look(lambda ledger: ledger.state("e", lambda state: state.player.memory.sums.tolist()))
+    assert (after == digest) == (status != "shadow")
+
+
+def live(make: Make) -> Web:
+    """An experiment with two regimes behind it, each several minutes long."""
+    web = make("state-library", holdback=0.2, floor=0.05, window=3600)
+    for n in range(90):
+        web.clock.move(10)
+        made = web.decide({"unit": f"u{n}"})
+        good = "b" if n < 45 else "c"
+        web.reward(made, (0.9 if made["arm"] == good else 0.2) + 0.001 * (n % 7))
+    return web
+
+
+def test_what_a_page_shows(make: Make) -> None:
+    web = live(make)
+    now = web.send("GET", f"{E}/now")[1]
+    assert (now["best"]["arm"], now["status"], now["head"]) == ("c", "live", 182)
+    assert now["best"]["belief"] > 0.5
+    assert now["best"]["since_us"] <= now["at_us"]
+    assert now["regime"]["since_us"] is not None
+    health = now["health"]
+    assert (health["decided"], health["rewarded"], health["open"], health["late"]) == (90, 90, 0, 0)
+    assert set(health["matched"].values()) == {1.0}
+    assert health["per_second"] == pytest.approx(0.1, rel=0.5)
+    number = now["regime"]["number"]
+    assert web.send("PUT", f"{E}/regimes/{number}", {"name": "rain"})[0] == 200
+    assert web.send("PUT", f"{E}/regimes/99999", {"name": "rain"})[0] == 422
+    assert web.send("PUT", f"{E}/regimes/x", {"name": "rain"})[0] == 404
+    assert web.send("GET", f"{E}/now")[1]["regime"]["name"] == "rain"
+    regimes = web.send("GET", f"{E}/regimes")[1]["regimes"]
+    here = next(one for one in regimes if one["number"] == number)
+    best = next(one for one in here["arms"] if one["arm"] == "c")
+    assert here["name"] == "rain"
+    assert best["low"] < 0.903 < best["high"]
+    timeline = web.send("GET", f"{E}/timeline")[1]
+    assert timeline["stays"][-1]["name"] == "rain"
+    assert timeline["stays"][-1]["until_us"] is None
+    assert len({one["regime"] for one in timeline["stays"]}) >= 2
+    assert all(abs(sum(p for _, p in one["states"]) + one["elsewhere"] - 1) < 0.01 for one in timeline["minutes"])
+    belief = web.send("GET", f"{E}/belief")[1]["belief"]
+    assert {one["number"] for one in belief["states"]} == {one["number"] for one in regimes}
+
+
+def test_gains_and_minutes_add_up(make: Make) -> None:
+    web = live(make)
+    minutes = web.send("GET", f"{E}/minutes")[1]["minutes"]
+    assert sum(one["decided"] for one in minutes) == sum(one["rewarded"] for one in minutes) == 90
+    gain = web.send("GET", f"{E}/gain")[1]
+    sides = gain["all"]["policy"], gain["all"]["control"]
+    assert sides[0]["count"] + sides[1]["count"] == 90
+    totals = {by: [one["total"] for one in minutes if (one["by"] == "control") is by] for by in (False, True)}
+    assert sides[0]["mean"] * sides[0]["count"] == pytest.approx(sum(totals[False]))
+    assert sides[1]["mean"] * sides[1]["count"] == pytest.approx(sum(totals[True]))
+    assert gain["all"]["low"] < gain["all"]["difference"] < gain["all"]["high"]
+    assert sum(one["gain"]["policy"]["count"] for one in gain["regimes"]) == sides[0]["count"]
+    assert gain["probed"] == sum(one["probed"] for one in minutes)
+    later = minutes[len(minutes) // 2]["minute"]
+    cut = web.send("GET", f"{E}/minutes?since={later}")[1]["minutes"]
+    assert cut == [one for one in minutes if one["minute"] >= later]
+
+
+def test_a_decision_is_explained(make: Make) -> None:
+    web = make("ucb1", floor=0.1)
+    first = [web.decide() for _ in range(4)]
+    web.reward(first[0], 0.7)
+    said = web.send("GET", f"{E}/decisions/{first[0]['id']}")[1]
+    assert [one["kind"] for one in said["events"]] == ["decide", "reward"]
+    assert said["events"][1]["rewards"] == [0.7]
+    assert [one["name"] for one in said["options"] if one["played"]] == [first[0]["arm"]]
+    assert sum(one["probability"] for one in said["options"]) == pytest.approx(1.0)
+    assert said["reason"]
+    assert web.send("GET", f"{E}/decisions/{'0' * 25}")[0] == 404
+
+
+def test_the_tail_is_the_newest_first(web: Web) -> None:
+    made = [web.decide() for _ in range(5)]
+    events = web.send("GET", f"{E}/tail?most=3")[1]["events"]
+    assert [one["decision"] for one in events] == [one["id"] for one in reversed(made[2:])]
+    assert web.send("GET", f"{E}/tail?most=3&after={events[0]['seq']}")[1]["events"] == []
+    assert web.send("GET", f"{E}/tail?most=0")[0] == 422
+    assert web.send("GET", f"{E}/tail?least=1")[0] == 422
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_the_log_is_one_that_diagnose_reads(make: Make, tmp_path: Path, kind: str) -> None:
+    web = make("lc-ucb:covariates=1", floor=0.2)
+    rewards = []
+    for n in range(30):
+        web.clock.move(1)
+        made = web.decide({"unit": f"u{n}", "context": [n / 10]})
+        if n % 5:
+            web.reward(made, n / 7)
+            rewards.append((made["arm"], n / 7, made["probability"], n / 10))
+    found = web.response("GET", f"{E}/log.{kind}")
+    assert found.status_code == 200
+    path = tmp_path / f"log.{kind}"
+    path.write_bytes(found.content)
+    log = lb.Log.read(path, context=["context_0"])
+    assert (len(log), log.left_out) == (24, 6)
+    rows = [(log.arms[arm], reward) for arm, reward in zip(log.played, log.rewards, strict=True)]
+    assert rows == [one[:2] for one in rewards]
+    assert log.propensities is not None
+    assert log.propensities.tolist() == [one[2] for one in rewards]
+    assert log.context["context_0"].tolist() == [one[3] for one in rewards]
+    if kind == "csv":
+        ended = [row["ended"] for row in csv.DictReader(io.StringIO(found.text))]
+        assert (ended.count("reward"), ended.count("open")) == (24, 6)
+
+
+def test_the_log_has_no_other_form(web: Web) -> None:
+    assert web.send("GET", f"{E}/log.exe")[0] == 404
+
+
+def test_a_live_view_beats_and_ends_with_the_service(web: Web) -> None:
+    web.decide()
+
+    async def beats() -> list[Any]:
+        headers = {"authorization": f"Bearer {ADMIN}"}
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": f"{E}/stream",
+            "query_string": b"",
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+        }
+        sent: list[Any] = []
+        asked = iter([{"type": "http.request", "body": b""}])
+
+        async def receive() -> Any:
+            return next(asked, None) or await asyncio.Event().wait()  # whoever watches stays
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+            if message.get("body", b"").startswith(b"event"):
+                web.service.stopping.set()
+
+        await web.app(scope, receive, send)
+        return sent
+
+    sent = web.runner.run(beats())
+    web.service.stopping.clear()
+    text = sent[1]["body"].decode()
+    assert text.startswith("event: beat\ndata: ")
+    said = json.loads(text.partition("data: ")[2])
+    assert said["now"]["health"]["decided"] == 1
+    assert [one["kind"] for one in said["tail"]] == ["decide", "status", "create"]
+    assert web.service.streams == 0
+
+
+def test_health_ready_metrics_and_the_page(web: Web) -> None:
+    web.decide()
+    assert web.send("GET", "/health", secret=None)[1]["status"] == "ok"
+    assert web.send("GET", "/ready", secret=None)[1]["status"] == "ready"
+    text = web.response("GET", "/metrics").text
+    assert 'latentbandits_requests_total{endpoint="decide",status="200"} 1.0' in text
+    assert 'latentbandits_open_decisions{experiment="e"} 1.0' in text
+    page = web.response("GET", "/", secret=None)
+    assert page.headers["content-type"].startswith("text/html")
+    web.service.ready = False
+    assert web.send("GET", "/ready", secret=None)[0] == 503
+
+
+def test_every_answer_has_the_headers_of_security(web: Web) -> None:
+    for method, path in (
+        ("GET", "/"),
+        ("GET", E),
+        ("GET", "/nowhere"),
+        ("DELETE", E),
+        ("GET", f"{E}/log.csv"),
+        ("GET", "/metrics"),
+    ):
+        headers = web.response(method, path).headers
+        assert "default-src 'self'" in headers["content-security-policy"], path
+        assert headers["x-content-type-options"] == "nosniff"
+    assert web.response("DELETE", E).headers["allow"]
+
+
+def test_every_error_is_one_sentence(web: Web) -> None:
+    for method, path, body in (
+        ("GET", "/nowhere", None),
+        ("DELETE", E, None),
+        ("POST", f"{E}/decide", b"{"),
+        ("POST", f"{E}/decide", {"colour": 1}),
+        ("GET", "/v1/experiments/other", None),
+        ("POST", f"{E}/reward", {"id": "x", "reward": 1}),
+        ("PUT", f"{E}/status", {"status": "asleep"}),
+    ):
+        status, said = web.send(method, path, body)
+        assert 400 <= status < 500, (path, status)
+        assert set(said) == {"error"}
+        assert "\n" not in said["error"]
+        assert len(said["error"]) < 700
+
+
+def test_every_endpoint_is_used_by_these_tests() -> None:
+    files = [Path(__file__).with_name(f"test_serve{name}.py") for name in ("", "_access", "_schema")]
+    text = "".join(file.read_text() for file in files)
+    for route in ROUTES:
+        *_, last = [part.partition("{")[0] for part in route.path.split("/") if not part.startswith("{")]
+        assert f"/{last}" in text, route.path
+
+
+def test_the_past_is_read_once_and_stays_right(make: Make) -> None:
+    web = live(make)
+    from latentbandits.serve import history
+
+    past, since = history.Past(), 0
+    for n in range(30):
+        whole = history.beliefs(web.storage.beliefs(1, since))
+        assert (
+            past.rows(web.storage, 1, since) == whole
+        )  # mutation: the last minute, which still changes, kept as it was
+        web.clock.move(25)
+        web.reward(web.decide(), 0.1 * (n % 3))
+        since = whole[3].minute if n == 10 else since

@@ -1,0 +1,233 @@
+"""A service when things go wrong: nothing that was acknowledged is lost, and nothing is acknowledged that is not on disk."""
+
+import asyncio
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.store import Reader, SQLite
+from tests.services import ADMIN, ROOT, Process, Web
+from tests.stores import repeated
+
+E = "/v1/experiments/e"
+
+
+class Failing(SQLite):
+    """A store whose next commits fail, before or after they are on disk."""
+
+    fails, after = 0, False
+
+    def _commit(self, connection: sqlite3.Connection) -> None:
+        if self.fails and self.after:
+            super()._commit(connection)
+        if self.fails:
+            self.fails -= 1
+            raise sqlite3.OperationalError("disk I/O error")
+        super()._commit(connection)
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Web]:
+    found = Web(tmp_path / "web.db", storage=Failing(tmp_path / "web.db"))
+    yield found
+    found.close()
+
+
+def test_64_posts_of_one_reward_are_learned_once(web: Web) -> None:
+    # mutation: a reward that looks only at the store, not at its own group, is accepted several times
+    made = web.decide()
+    found = web.together([("POST", f"{E}/reward", {"id": made["id"], "reward": 0.5})] * 64)
+    assert all(status == 200 for status, _ in found)
+    outcomes = [said["outcome"] for _, said in found]
+    assert (outcomes.count("accepted"), outcomes.count("duplicate")) == (1, 63)
+    assert web.look(lambda ledger: ledger.state("e", lambda state: state.player.memory.counts.sum())) == 1
+
+
+def test_64_posts_of_one_key_are_one_decision(web: Web) -> None:
+    found = web.together([("POST", f"{E}/decide", {}, ADMIN, "visit-1")] * 64)
+    assert len({said["id"] for _, said in found}) == 1
+    assert web.look(lambda ledger: ledger.view("e")).counts["decided"] == 1
+
+
+def test_requests_that_come_together_share_a_commit(web: Web) -> None:
+    before = web.service.writer.groups
+    web.together([("POST", f"{E}/decide", {})] * 64)
+    assert web.service.writer.groups - before < 64  # mutation: a queue that is taken one by one
+
+
+def test_a_connection_that_drops_after_the_commit_is_answered_again(web: Web) -> None:
+    """The trap of decisions in doubt. Mutation: a key that is kept in memory, or dropped with the connection."""
+
+    async def dropped() -> None:
+        body, headers = (
+            b'{"unit":"u"}',
+            [(b"authorization", f"Bearer {ADMIN}".encode()), (b"idempotency-key", b"visit-9")],
+        )
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": body}
+
+        async def send(_: Any) -> None:
+            raise ConnectionResetError  # it was stored, and nobody hears of it
+
+        scope = {"type": "http", "method": "POST", "path": f"{E}/decide", "query_string": b"", "headers": headers}
+        with pytest.raises(ConnectionResetError):
+            await web.app(scope, receive, send)
+
+    web.runner.run(dropped())
+    (event,) = [one for one in web.storage.events(1) if one.kind == "decide"]
+    again = web.decide({"unit": "u"}, key="visit-9")
+    assert (again["id"], again["again"]) == (event.key, True)
+
+
+def test_whoever_hangs_up_while_waiting_harms_nobody(web: Web) -> None:
+    async def hung_up() -> list[httpx.Response]:
+        tasks = [asyncio.create_task(web._send("POST", f"{E}/decide", {})) for _ in range(20)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        found = await asyncio.gather(*tasks, return_exceptions=True)
+        return [one for one in found if isinstance(one, httpx.Response)]
+
+    found = web.runner.run(hung_up())
+    assert [one.status_code for one in found] == [200] * 10
+    assert web.decide()["id"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_commit_that_fails_is_a_503_without_an_arm(web: Web, after: bool) -> None:
+    # mutation: an answer before COMMIT has an arm in it
+    web.decide()
+    before = web.everything()
+    assert isinstance(web.storage, Failing)
+    web.storage.fails, web.storage.after = 1, after
+    found = web.response("POST", f"{E}/decide", {"unit": "u"}, key="visit-1")
+    assert (found.status_code, set(found.json())) == (503, {"error"})
+    assert found.headers["retry-after"] == "1"
+    if not after:
+        assert web.everything() == before
+    made = web.decide({"unit": "u"}, key="visit-1")  # the same request again
+    assert made.get("again", False) == after
+    assert web.look(lambda ledger: ledger.digest("e")) == repeated(web.storage)
+
+
+def test_a_batch_of_rewards_that_cannot_be_stored_has_no_outcomes(web: Web) -> None:
+    made = web.decide()
+    assert isinstance(web.storage, Failing)
+    web.storage.fails = 1
+    status, said = web.send("POST", f"{E}/reward/batch", {"rewards": [{"id": made["id"], "reward": 1}]})
+    assert (status, set(said)) == (503, {"error"})
+    assert web.reward(made, 1) == (200, {"outcome": "accepted"})
+
+
+def test_an_error_of_the_service_is_logged_and_the_writer_goes_on(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Any:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("latentbandits.store.ledger.Ledger._run", broken)
+    assert web.send("POST", f"{E}/decide", {})[0] == 503
+    monkeypatch.undo()
+    monkeypatch.setattr("latentbandits.serve.looks.shown_row", broken)
+    status, said = web.send("GET", "/v1/experiments")
+    assert (status, "oh" in said["error"]) == (500, False)  # what went wrong is for the log alone
+    assert any("ZeroDivisionError: oh" in line for line in web.said.getvalue().splitlines())
+    monkeypatch.undo()
+    assert web.decide()["id"]
+
+
+def test_an_experiment_that_cannot_be_opened_does_not_stop_the_others(tmp_path: Path) -> None:
+    first = Web(tmp_path / "web.db")
+    assert (
+        first.send("POST", "/v1/experiments", {"name": "f", "policy": "ucb1", "arms": ["x", "y"], "status": "live"})[0]
+        == 201
+    )
+    first.storage._rows(
+        """UPDATE event SET body = replace(body, '"UCB1"', '"Elsewhere"') WHERE experiment = 2 AND seq = 1"""
+    )
+    first.close()
+    again = Web(tmp_path / "web.db")
+    try:
+        assert again.decide()["id"]
+        assert again.send("GET", "/ready")[1]["failed"].keys() == {"f"}
+        assert again.send("POST", "/v1/experiments/f/decide", {})[0] in (422, 503)
+        assert again.response("GET", "/metrics").status_code == 200
+    finally:
+        again.close()
+
+
+def killed(folder: Path, run: int, lines: int) -> list[list[str]]:
+    """Run a server under load until so much was acknowledged, kill it, and return all that was."""
+    server = Process(folder, "--store", "k.db", "--port", "0")
+    if run == 0:
+        body = {"name": "e", "policy": "exp3", "arms": ["a", "b", "c"], "status": "live", "floor": 0.1, "max_open": 50}
+        headers = {"authorization": f"Bearer {ADMIN}"}
+        assert httpx.post(f"{server.url}/v1/experiments", json=body, headers=headers).status_code == 201
+    command = [sys.executable, "-m", "tests.serve_load", server.url, ADMIN, str(run), "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as load:
+        assert load.stdout is not None
+        said = [load.stdout.readline() for _ in range(lines)]
+        server.kill()
+        said += load.stdout.readlines()
+    return [line.split() for line in said if line.endswith("\n")]
+
+
+def kills(folder: Path, number: int) -> None:
+    random = np.random.default_rng(number)
+    made: dict[str, tuple[str, str]] = {}
+    told: dict[str, float] = {}
+    for run in range(number):
+        for word, *rest in killed(folder, run, int(random.integers(5, 60))):
+            if word == "made":
+                made[rest[0]] = (rest[1], rest[2])
+            elif rest[1] == "accepted":
+                told[rest[0]] = float(rest[2])
+    assert len(made) > number
+    reader = Reader(folder / "k.db")
+    for known, arm in made.values():  # mutation: an answer before the group is stored
+        assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
+    rewards = {event.key: event.value for event in reader.events(1, 0, 1_000_000) if event.kind == "reward"}
+    assert told.items() <= rewards.items()
+    with lb.open(folder / "k.db", "e", compiled=False) as agent:
+        live = agent.digest
+        for key, (known, _) in list(made.items())[-10:]:
+            assert agent.ask(unit=key, key=key).id == known
+    assert repeated(reader) == live
+
+
+def test_three_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:
+    kills(tmp_path, 3)
+
+
+@pytest.mark.slow
+def test_a_hundred_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:
+    kills(tmp_path, 100)
+
+
+def test_sigterm_finishes_what_was_accepted(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--store", "k.db", "--port", "0", "--log-requests")
+    headers = {"authorization": f"Bearer {ADMIN}"}
+    with httpx.Client(base_url=server.url, headers=headers, timeout=30) as client:
+        body = {"name": "e", "policy": "ucb1", "arms": ["a", "b"], "status": "live"}
+        assert client.post("/v1/experiments", json=body).status_code == 201
+        with client.stream("GET", f"{E}/stream") as watching:
+            next(watching.iter_lines())  # a live view must not keep it from stopping
+            made = [client.post(f"{E}/decide", json={}).json()["id"] for _ in range(20)]
+            code, out, err = server.stop()
+    assert code == 0
+    said = [json.loads(line) for line in err.splitlines()]
+    assert said[-1]["event"] == "stopped"
+    assert out.startswith("page:")
+    assert ADMIN not in out + err
+    events = Reader(tmp_path / "k.db").events(1)
+    assert [event.key for event in events if event.kind == "decide"] == made
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{server.url}/health")

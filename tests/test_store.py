@@ -1,0 +1,337 @@
+"""The durable core: what is answered is stored, what is stored is what was answered, and nothing else ever happens."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.settings import Refusal
+from latentbandits.store import (
+    Activate,
+    AddArm,
+    Censor,
+    Closed,
+    Configure,
+    Conflict,
+    Create,
+    Decide,
+    Expire,
+    Fenced,
+    Group,
+    Made,
+    NameRegime,
+    RetireArm,
+    Reward,
+    Round,
+    SetStatus,
+    Spec,
+)
+from tests.stores import Case, played
+
+Make = Callable[..., Case]
+
+
+@pytest.mark.parametrize("policy", ["state-library", "ts", "exp3", "adasp-ucb", "scaled:ucb1"])
+def test_a_store_opened_again_goes_on_exactly(make: Make, policy: str) -> None:
+    settings: dict[str, Any] = {"floor": 0.1, "holdback": 0.1, "control": "b"} if policy != "adasp-ucb" else {}
+    case = make(policy, **settings)
+    played(case, 30)
+    case.ledger.call(AddArm("e", "d"))
+    case.ledger.call(RetireArm("e", "a" if settings else "c"))
+    played(case, 10)
+    live = case.ledger.digest("e")
+    case.again()  # from the log alone
+    assert case.ledger.digest("e") == live == case.repeated()
+    case.ledger.snapshot("e")
+    played(case, 5)
+    live = case.ledger.digest("e")
+    case.again()  # from a snapshot and the log after it
+    assert case.ledger.view("e").snapshot > 0
+    assert case.ledger.digest("e") == live == case.repeated()
+
+
+@pytest.mark.parametrize("status", ["shadow", "frozen", "killed"])
+def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
+    case = make("state-library", control="b")
+    waiting = played(case, 12)[0]
+    memory = case.ledger.state("e", lambda state: state.player.memory.core.copy())
+    case.ledger.call(SetStatus("e", status, actor="ann"))
+    decisions = played(case, 12)
+    assert case.tell(waiting, 0.5) == "accepted"
+    told = case.ledger.state("e", lambda state: state.player.told)
+    # mutation: `_end` that learns whatever the status is
+    assert told == (9 + 9 + 1 if status == "shadow" else 9)
+    if status in ("shadow", "killed"):
+        assert {(one.arm, one.by, one.probability) for one in decisions} == {("b", "control", 1.0)}
+    if status == "killed":  # the policy was not even asked
+        assert (case.ledger.state("e", lambda state: state.player.memory.core.copy()) == memory).all()
+    if status == "shadow":
+        event = case.ledger.storage.story(1, decisions[0].id)[0]
+        assert event.said["policy"] in ("a", "b", "c")
+    live = case.ledger.digest("e")
+    case.again()
+    assert case.ledger.digest("e") == live == case.repeated()
+    assert case.ledger.storage.changes(1)[-1].actor == "ann"
+
+
+def test_shuffled_arrivals_in_groups_of_any_size_are_repeated_exactly(make: Make) -> None:
+    """The order of the log is the order of memory (mutation: number the events of a group by their kind)."""
+    case = make("state-library", floor=0.2)
+    random, waiting = np.random.default_rng(3), list[str]()
+    for size in (1, 3, 17, 64, 5):
+        random.shuffle(waiting)
+        told = [waiting.pop() for _ in range(min(len(waiting), size))]
+        wanted: list[Any] = [Decide("e") for _ in range(size)] + [Reward("e", one, random.random()) for one in told]
+        random.shuffle(wanted)
+        for answer in case.ledger.run(wanted):
+            if isinstance(answer, Made):
+                waiting += [one.id for one in answer.decisions]
+            else:
+                assert answer == "accepted"
+    assert case.ledger.digest("e") == case.repeated()
+
+
+def test_a_reward_is_learned_once(case: Case) -> None:
+    """Mutation: leave out the look into the store for decisions that are not open, or the dictionary of those that end within a group."""
+    decision = case.decide()
+    answers = case.ledger.run([Reward("e", decision.id, 1.0)] * 64)
+    assert answers == ["accepted"] + ["duplicate"] * 63
+    assert case.tell(decision, 1) == "duplicate"
+    with pytest.raises(Conflict, match=r"rewards is 0\.0 but must be 1\.0, as they were told for this decision before"):
+        case.tell(decision, 0.0)
+    assert case.kinds()[2:] == ["decide", "reward"]
+    view = case.ledger.view("e")
+    assert (view.counts["rewarded"], view.counts["duplicates"], view.counts["conflicts"]) == (1, 64, 1)
+    assert case.ledger.state("e", lambda state: state.player.told) == 1
+
+
+def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
+    """Whatever the memory says (mutation: drop the index `event_ended`)."""
+    decision = case.decide()
+    storage = case.ledger.storage
+    row = storage.experiment("e")
+    assert row is not None
+    story = storage.story(1, decision.id)
+    case.tell(decision, 1.0)
+    again = story[0]._replace(seq=row.head + 2, kind="censor")
+    with pytest.raises(Fenced):
+        storage.append([Group(1, row.epoch, row.head + 1, [again])])
+    assert case.kinds() == ["create", "status", "decide", "reward"]
+
+
+def test_a_key_is_one_decision(case: Case) -> None:
+    wanted = Decide("e", (Round(unit="v"), Round(unit="w")), key="k")
+    first, again = case.ledger.run([wanted, wanted])
+    assert again == first._replace(again=True)
+    case.tell(first.decisions[0], 0.5)
+    case.ledger.call(RetireArm("e", "c"))
+    case.again()
+    assert case.ledger.call(wanted) == again
+    assert case.kinds().count("decide") == 2
+    with pytest.raises(Conflict, match="key is 'k' but must be new, or sent with the same request as before"):
+        case.ledger.call(wanted._replace(rounds=(Round(unit="v"),)))
+    for bad in ("", "x" * 201, "\ud800", 7):
+        with pytest.raises(Refusal, match="key is"):
+            case.ledger.call(Decide("e", key=bad))  # type: ignore[arg-type]
+    assert case.kinds().count("decide") == 2
+
+
+@pytest.mark.parametrize("default", [None, 0.25])
+def test_a_window_ends_decisions(make: Make, default: float | None) -> None:
+    """By an event, with the default value or without one (mutation: read "not yet" as zero)."""
+    case = make(window=60, default=default)
+    early, told = case.decide(), case.decide()
+    case.tell(told, 1.0)
+    case.clock.move(59.9)
+    later, unseen = case.decide(), case.decide(deferred=True)
+    assert case.ledger.due() == []
+    case.clock.move(0.2)
+    assert case.ledger.due() == ["e"]
+    assert case.ledger.call(Expire("e")) == 1
+    end = case.ledger.storage.story(1, early.id)[-1]
+    assert (end.kind, end.value) == (("expire", 0.25) if default else ("censor", None))
+    sums = case.ledger.state("e", lambda state: state.player.memory.sums.sum())
+    assert sums == 1.0 + (default or 0.0)
+    # mutation: learn a late reward
+    assert [case.tell(early, 1.0), case.tell(early, 1.0)] == ["late", "duplicate"]
+    with pytest.raises(Conflict):
+        case.tell(early, 2.0)
+    assert case.ledger.state("e", lambda state: state.player.memory.sums.sum()) == sums
+    case.clock.move(60)
+    assert case.tell(later, 1.0) == "late"  # the window is over, whether or not anybody has looked
+    assert case.ledger.storage.story(1, unseen.id)[-1].said == {"cause": "unseen"}
+    assert case.ledger.view("e").counts["late"] == 2
+    live = case.ledger.digest("e")
+    case.again()
+    assert case.ledger.digest("e") == live == case.repeated()
+
+
+def test_activation(make: Make) -> None:
+    case = make(window=60, default=0.0)
+    shown, plain = case.decide(deferred=True), case.decide()
+    answers = case.ledger.run([Activate("e", shown.id), Activate("e", shown.id), Activate("e", plain.id)])
+    assert answers == ["accepted", "duplicate", "duplicate"]
+    case.clock.move(61)
+    never = case.decide(deferred=True)
+    case.clock.move(61)
+    with pytest.raises(Conflict, match="open to be activated"):
+        case.ledger.call(Activate("e", never.id))
+    assert [case.ledger.storage.story(1, one.id)[-1].kind for one in (shown, plain, never)] == [
+        "expire",
+        "expire",
+        "censor",
+    ]
+    assert case.ledger.call(Activate("e", shown.id)) == "duplicate"
+    with pytest.raises(Conflict, match="open to be censored"):
+        case.ledger.call(Censor("e", shown.id))
+    assert case.ledger.call(Censor("e", never.id)) == "duplicate"
+
+
+def test_a_clock_that_is_set_back_changes_no_order(make: Make) -> None:
+    case = make(window=7200)
+    first = case.decide()
+    case.clock.move(-3600)
+    second = case.decide()
+    case.again()
+    third = case.decide()
+    case.tell(first, 1.0)
+    assert first.id[:13] < second.id[:13] < third.id[:13]
+    times = [event.at_us for event in case.ledger.storage.events(1)]
+    assert times == sorted(times)  # mutation: take the clock for the time of an event
+    assert case.ledger.digest("e") == case.repeated()
+
+
+def test_open_decisions_are_bounded(make: Make) -> None:
+    case = make(max_open=3)
+    decisions = [case.decide() for _ in range(5)]
+    assert case.ledger.view("e").open == 3
+    assert case.ledger.storage.story(1, decisions[0].id)[-1].said == {"cause": "room"}
+    assert case.tell(decisions[0], 1.0) == "late"
+    assert case.tell(decisions[2], 1.0) == "accepted"
+    with pytest.raises(Refusal, match="at most max_open, 3"):
+        case.ledger.call(Decide("e", (Round(),) * 4))
+    case.ledger.call(Configure("e", {"max_open": 1}))
+    assert case.ledger.view("e").open == 1
+    assert case.ledger.digest("e") == case.repeated()
+
+
+def test_an_arm_that_is_retired_still_takes_rewards(case: Case) -> None:
+    decisions = {arm: case.decide(available=[arm]) for arm in ("a", "b", "c")}
+    case.ledger.call(RetireArm("e", "b", actor="ann"))
+    assert case.tell(decisions["b"], 1.0) == "accepted"
+    assert {case.decide().arm for _ in range(6)} <= {"a", "c"}
+    with pytest.raises(Refusal, match="another than the control arm"):
+        case.ledger.call(RetireArm("e", "a"))
+    case.ledger.call(AddArm("e", "new"))
+    case.ledger.call(Configure("e", {"control": "new"}))
+    case.ledger.call(RetireArm("e", "a"))
+    with pytest.raises(Refusal, match="not retired"):
+        case.ledger.call(Configure("e", {"control": "a"}))
+    assert case.ledger.state("e", lambda state: state.player.memory.sums.tolist()) == [0.0, 1.0, 0.0, 0.0]
+    live = case.ledger.digest("e")
+    case.again()
+    assert case.ledger.digest("e") == live == case.repeated()
+
+
+def test_statuses_follow_each_other(make: Make) -> None:
+    case = make()
+    case.ledger.call(Create("draft", Spec.of("ucb1", arms=["a", "b"])))
+    with pytest.raises(Closed, match="status is 'draft' but must be one of shadow, live, frozen, killed to decide"):
+        case.ledger.call(Decide("draft"))
+    case.ledger.call(Configure("draft", {"policy": "ts", "arms": ["x", "y", "z"], "window": 5.0}, actor="ann"))
+    assert case.ledger.view("draft").arms == ("x", "y", "z")
+    case.ledger.call(SetStatus("draft", "live"))
+    assert case.ledger.call(Decide("draft")).decisions[0].arm in ("x", "y", "z")
+    live = case.ledger.digest("draft")
+    case.again()
+    assert case.ledger.digest("draft") == live
+    with pytest.raises(Closed, match="setting is 'seed'"):
+        case.ledger.call(Configure("draft", {"seed": 3}))
+    with pytest.raises(Closed, match="status is 'draft'"):
+        case.ledger.call(SetStatus("draft", "draft"))
+    with pytest.raises(Refusal, match="did you mean frozen"):
+        case.ledger.call(SetStatus("draft", "frozn"))
+    case.ledger.call(SetStatus("draft", "archived"))
+    for request in (Decide("draft"), SetStatus("draft", "live")):
+        with pytest.raises(Closed):
+            case.ledger.call(request)
+
+
+def test_bad_input_changes_nothing(case: Case) -> None:
+    decision = case.decide()
+    before, head = case.ledger.digest("e"), case.ledger.view("e").head
+    keys: list[Any] = ["x", "\ud800", 7, None, "0" * 25, []]
+    names: list[Any] = ["nobody", "\ud800", None, [], "e'; DROP TABLE event; --"]
+    bad: list[Any] = [
+        *(Reward("e", decision.id, value) for value in (float("nan"), float("inf"), 1e300, "1", None, [1.0, 2.0])),
+        *(Reward("e", key, 1.0) for key in keys),
+        *(
+            Decide("e", (Round(), Round(**given)))
+            for given in ({"context": [1.0]}, {"available": ["z"]}, {"unit": 1.5})
+        ),
+        Decide("e", (Round(unit="\ud800"),)),
+        Decide("e", ()),
+        Decide("e", (Round(),) * 1001),
+        AddArm("e", "a"),
+        AddArm("e", 1.5),
+        RetireArm("e", "z"),
+        NameRegime("e", 1, "rain"),
+        Configure("e", {"window": -1}),
+        Configure("e", {"colour": "red"}),
+        SetStatus("e", ["live"]),
+        Create("e", Spec.of("ucb1", arms=["a", "b"])),
+        Create("../e", Spec.of("ucb1", arms=["a", "b"])),
+        *(Decide(name) for name in names),
+    ]
+    for request, answer in zip(bad, case.ledger.run(bad), strict=True):
+        assert isinstance(answer, Refusal), request
+        assert "\n" not in str(answer)
+    assert (case.ledger.digest("e"), case.ledger.view("e").head) == (before, head)
+
+
+def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:
+    """Mutation: begin the stream of the floor anew, so that its numbers come again."""
+    case = make(floor=0.5)
+    played(case, 5)
+    before = case.ledger.state("e", lambda state: state.player.mixing.random.copy())
+    case.ledger.call(Configure("e", {"floor": 0.25, "holdback": 0.1}))
+    after = case.ledger.state("e", lambda state: state.player.mixing)
+    assert (after.floor, after.holdback, after.random.tolist()) == (0.25, 0.1, before.tolist())
+
+
+def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
+    def opened(**given: Any) -> lb.DurableAgent:
+        return lb.open(f"sqlite:///{tmp_path}/d.db", "offers", **{"policy": "ucb1", "arms": ["a", "b"], **given})
+
+    with pytest.raises(Refusal, match="policy is None but must be given, since the store has no experiment offers yet"):
+        opened(policy=None)
+    agent = opened(window=60, compiled=False)
+    agent.add("c")
+    decision = agent.ask(available=(name for name in ("c",)), key="k")
+    twin = opened()  # the same process may share the file
+    other = lb.open(tmp_path / "d.db", "other", policy="ts", arms=3)
+    assert twin.tell(decision.id, 1.0) == "accepted"
+    assert agent.tell(decision, 1.0) == "duplicate"
+    assert (twin.arms, other.arms, twin.stats.told) == (("a", "b", "c"), (0, 1, 2), 1)
+    for one in (agent, twin, other, other):
+        one.close()
+    with pytest.raises(Refusal, match="this agent was closed"):
+        agent.ask()
+    for given, sentence in (
+        ({"policy": "ts"}, "policy of the file"),
+        ({"policy": "ucb1:exploration=3"}, "policy of the file"),
+        ({"arms": ["a", "x"]}, "arms is"),
+        ({"window": 61}, r"window is 61 but must be 60\.0, as the store has it"),
+        ({"seed": 1}, "seed is 1 but must be 0, as the store has it .it cannot change"),
+        ({"flor": 1}, "setting is 'flor'"),
+    ):
+        with pytest.raises(Refusal, match=sentence):
+            opened(**given)
+    with opened(arms=["a", "b", "c"], window=60) as again:  # as they are now
+        assert again.ask(available=["c"], key="k") == decision
+        assert again.explain(decision).arms == ("c",)
+        again.status = "frozen"
+        assert again.status == "frozen"
