@@ -1,0 +1,86 @@
+// The last events as they come, and the explanation of any decision.
+
+import { about, ask } from "./api.js";
+import { $, chip, count, h, number, redraw, say, share, table, time } from "./dom.js";
+import { armColour, believed, MINUTE, regimeName, state } from "./state.js";
+
+const KEPT = 20;
+const ID = /^[0-9a-f]{25}$/;
+let paused = false;
+
+/** Let the tail be paused and searched. */
+export function prepare() {
+  $("pause").addEventListener("click", () => {
+    paused = !paused;
+    $("pause").setAttribute("aria-pressed", String(paused));
+    say($("pause"), paused ? "Go on" : "Pause");
+    if (!paused) tail();
+  });
+  $("search").addEventListener("submit", (event) => {
+    event.preventDefault();
+    explain($("decision").value.trim().toLowerCase());
+  });
+}
+
+/** Take over events that are new. */
+export function heard(events) {
+  const known = new Set(state.tail.map((event) => event.seq));
+  state.tail = [...events.filter((event) => !known.has(event.seq)), ...state.tail].sort((a, b) => b.seq - a.seq).slice(0, KEPT);
+  if (!paused) tail();
+}
+
+const named = (arm) => (arm === undefined || arm === null ? "" : [chip(armColour(arm)), String(arm)]);
+const rewards = (event) => (event.rewards ? event.rewards.map(number).join(", ") : "");
+
+function tail() {
+  const box = $("tail");
+  if (!state.tail.length) return redraw(box, h("p", { class: "none" }, "Nothing has happened yet."));
+  const rows = state.tail.map((event) => [
+    time(event.at_us, true), event.kind, named(event.arm), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.unit ?? "",
+    event.decision ? h("button", { type: "button", class: "link", "data-key": `e${event.seq}`, title: event.decision, "aria-label": `Explain decision ${event.decision}`, onclick: () => explain(event.decision) }, "explain") : ""]);
+  return redraw(box, table(["time", "event", "arm", "by", "probability", "reward", "unit", "decision"], rows,
+    { numbers: [4, 5], classes: [, , , "spare", "spare", , "spare"] }));
+}
+
+/** Show why a decision was made, and what became of it. */
+async function explain(id) {
+  const box = $("explained"), name = state.name;
+  $("decision").value = id;
+  box.hidden = false;
+  if (!ID.test(id)) return redraw(box, h("p", { class: "problem" }, "The id of a decision has 25 characters, 0 to 9 and a to f."));
+  redraw(box, h("p", { class: "muted" }, "Looking …"));
+  try {
+    const found = await ask(about(name, "decisions", id));
+    const minute = Math.floor(found.at_us / MINUTE);
+    const before = believed({ from: minute, until: minute + 1 })[0] ?? (await ask(`${about(name, "timeline")}?since=${Math.max(0, minute - 60)}`)).minutes.findLast((row) => row.minute <= minute);
+    if (name !== state.name) return undefined;
+    redraw(box, explanation(found, before));
+    box.focus();
+  } catch (problem) {
+    redraw(box, h("p", { class: "problem" }, problem.message));
+  }
+  return undefined;
+}
+
+const DECIDED = { policy: "by the policy", floor: "by the floor, which gives every arm a share", control: "held back, or everybody gets the control arm" };
+
+function explanation(found, belief) {
+  const close = () => {
+    $("explained").hidden = true;
+    $("decision").focus();
+  };
+  const played = found.options.find((one) => one.played);
+  const believedThen = belief ? [...belief.states.map(([regime, probability]) => `${regimeName(regime)} ${share(probability)}`), `none of these ${share(belief.elsewhere)}`].join(", ") : null;
+  return [
+    h("div", { class: "head" }, h("h3", {}, `Decision ${found.id}`), h("button", { type: "button", class: "quiet", onclick: close }, "Close")),
+    h("p", {}, "At ", time(found.at_us, true), ": ", found.arms.map((arm, place) => [place ? ", " : "", named(arm)]), `, ${DECIDED[found.by] ?? found.by}.`),
+    h("p", {}, `Why: ${found.reason}${found.why.length ? ` (${found.why.join(", ")})` : ""}.`),
+    played?.probability !== null && played ? h("p", {}, `Propensity: ${number(played.probability)}.`) : null,
+    believedThen ? h("p", {}, `Belief in that minute: ${believedThen}.`) : null,
+    found.options.length ? h("div", { class: "wide" }, table(["arm", "expected", "doubt", "bonus", "index", "probability", ""], found.options.map((one) => [
+      named(one.name), number(one.value), number(one.doubt), number(one.bonus), one.index === null && one.order ? one.order : number(one.index), number(one.probability),
+      one.played ? "played" : one.available ? "" : "not available"]), { numbers: [1, 2, 3, 4, 5], caption: "What the policy thought of every arm" })) : null,
+    h("div", { class: "wide" }, table(["time", "event", "reward", "details"], found.events.map((event) => [
+      time(event.at_us, true), event.kind, rewards(event), event.said ? JSON.stringify(event.said) : event.unit ? `unit ${event.unit}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
+  ];
+}
