@@ -2,7 +2,7 @@
 
 import { $, chip, h, redraw, s } from "./dom.js";
 
-const LEFT = 44, RIGHT = 8, BOTTOM = 22;
+const LEFT = 44, RIGHT = 8, BOTTOM = 22, HINT = "Point at the chart to read it.";
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
 export const hour = (minute) => clock.format(new Date(minute * 60000));
 
@@ -24,7 +24,7 @@ export function chart(box, { label, from, until, top, ticks, strip = 0, tall = 1
   const width = Math.max(280, box.clientWidth), height = strip + tall + BOTTOM + 8;
   const x = (minute) => LEFT + ((minute - from) / (until - from)) * (width - LEFT - RIGHT);
   const y = (value) => strip + 6 + (1 - value / top) * tall;
-  const output = h("output", { class: "reading", "aria-live": "off" }, " ");
+  const output = h("output", { class: "reading", "aria-live": "off" }, HINT);
   const cursor = s("line", { class: "cursor", y1: strip, y2: strip + 6 + tall, x1: -9, x2: -9 });
   const picture = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label },
     ticks.map(([value, text]) => [
@@ -45,7 +45,7 @@ export function chart(box, { label, from, until, top, ticks, strip = 0, tall = 1
   picture.addEventListener("pointerleave", () => {
     cursor.setAttribute("x1", -9);
     cursor.setAttribute("x2", -9);
-    output.textContent = " ";
+    output.textContent = HINT;
   });
   if (box.querySelector("svg:hover")) return; // somebody reads it: the next time will do
   redraw(box, picture, output, h("ul", { class: "legend" }, legend));
@@ -86,7 +86,7 @@ export function stacked(points, fills, x, y) {
 /** A line through points `[minute, value]`, with a dot at each where they are few. */
 export function line(points, kind, x, y) {
   const d = points.map(([minute, value], place) => `${place ? "L" : "M"}${x(minute).toFixed(1)} ${y(value).toFixed(1)}`).join("");
-  const dots = points.length > 80 ? [] : points.map(([minute, value]) => s("circle", { class: `dot ${kind}`, cx: x(minute), cy: y(value), r: 2.5 }));
+  const dots = points.length > 40 ? [] : points.map(([minute, value]) => s("circle", { class: `dot ${kind}`, cx: x(minute), cy: y(value), r: 2.5 }));
   return [s("path", { d, class: `line ${kind}` }), ...dots];
 }
 
@@ -105,7 +105,7 @@ export function scale(highest, text) {
 export function interval({ low, mean, high }, [least, most], kind, words) {
   const width = 140, at = (value) => 4 + ((value - least) / (most - least || 1)) * (width - 8);
   const ends = low === null || low === undefined ? [mean, mean] : [low, high];
-  return s("svg", { class: "interval", viewBox: `0 0 ${width} 14`, role: "img", "aria-label": words, preserveAspectRatio: "none" },
+  return s("svg", { class: "interval", viewBox: `0 0 ${width} 14`, role: "img", "aria-label": words },
     s("line", { class: "track", x1: 0, x2: width, y1: 7, y2: 7 }),
     least < 0 && most > 0 ? s("line", { class: "zero", x1: at(0), x2: at(0), y1: 0, y2: 14 }) : null,
     s("line", { class: `bar ${kind}`, x1: at(ends[0]), x2: at(ends[1]), y1: 7, y2: 7 }),

@@ -62,12 +62,14 @@ function show(details) {
 /** Return a coloured square. */
 export const chip = (colour, kind = "") => h("span", { class: `chip ${colour} ${kind}`, "aria-hidden": "true" });
 
-const numbers = (digits) => new Intl.NumberFormat("en", { maximumSignificantDigits: digits, useGrouping: true });
-const three = numbers(3);
+const three = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
+const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
-/** A number in at most three digits, a minus as a minus; a dash for what is not known. */
-export const number = (value) => (value === null || value === undefined ? "–" : three.format(value).replace("-", "−"));
+/** A number in three digits, a minus as a minus; a dash for what is not known. */
+export const number = (value) => (value === null || value === undefined ? "–" : brief(value, Math.abs(value) >= 1000 || Number.isInteger(value) ? whole : three));
+/** A number in as few digits as it needs. */
+export const brief = (value, format = short) => format.format(value).replace("-", "−");
 export const signed = (value) => (value > 0 ? "+" : "") + number(value);
 export const count = (value) => whole.format(value);
 export const share = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
@@ -96,8 +98,8 @@ export function time(us, seconds = false) {
 export function lasting(us) {
   const seconds = us / 1e6;
   if (seconds < 1) return `${Math.round(1000 * seconds)} ms`;
-  if (seconds < 90) return `${number(Number(seconds.toPrecision(2)))} s`;
+  if (seconds < 90) return `${brief(Number(seconds.toPrecision(2)))} s`;
   if (seconds < 90 * 60) return `${Math.round(seconds / 60)} min`;
-  if (seconds < 36 * 3600) return `${number(Number((seconds / 3600).toPrecision(2)))} h`;
-  return `${number(Number((seconds / 86400).toPrecision(2)))} days`;
+  if (seconds < 36 * 3600) return `${brief(Number((seconds / 3600).toPrecision(2)))} h`;
+  return `${brief(Number((seconds / 86400).toPrecision(2)))} days`;
 }

@@ -1,7 +1,7 @@
 // The charts of the page and the tables under them.
 
 import { chart, entry, hour, line, none, scale, stacked } from "./charts.js";
-import { $, count, lasting, number, percent, s, say, share, table, tabled } from "./dom.js";
+import { $, brief, count, lasting, number, percent, s, say, share, table, tabled } from "./dom.js";
 import { armColour, believed, columns, MINUTE, regimeColour, regimeName, span, state, total, visits } from "./state.js";
 
 const NEW = "none of these";
@@ -127,7 +127,7 @@ function allocation(shown, parts) {
 const times = (all) => `${count(all)} ${all === 1 ? "decision" : "decisions"}`;
 
 function rewards(shown, parts) {
-  const coarse = { ...shown, step: shown.step * Math.max(1, Math.round(shown.range / shown.step / 24)) };
+  const coarse = { ...shown, step: shown.step * Math.max(1, Math.round((shown.until - shown.from) / shown.step / 30)) };
   const points = (coarse.step === shown.step ? parts : columns(coarse)).map(({ from, rows }) => {
     const side = (kept) => {
       const those = rows.filter(kept), n = total(those, "rewarded") + total(those, "expired");
@@ -139,7 +139,7 @@ function rewards(shown, parts) {
   $("reward-table").hidden = !points.length;
   if (!points.length) return none(box, "No rewards in this time.");
   const values = points.flatMap(({ policy, held }) => [policy.mean, held.mean]).filter((value) => value !== null);
-  const low = Math.min(0, ...values), { top, ticks } = scale(Math.max(...values) - low, (value) => number(value + low));
+  const low = Math.min(0, ...values), { top, ticks } = scale(Math.max(...values) - low, (value) => brief(value + low));
   const pick = (side) => points.filter((point) => point[side].n).map((point) => [point.middle, point[side].mean - low]);
   const at = (minute) => points.find((point) => point.from <= minute && minute < point.from + coarse.step);
   chart(box, {
@@ -165,7 +165,7 @@ function delay(shown, parts) {
   say($("delay-note"), mean === null ? "" : `From a decision to its reward: ${lasting(mean)} on average.${near || " There is no window: decisions wait without limit."}`);
   if (!points.length) return none(box, "No rewards in this time.");
   const highest = Math.max(...points.map((point) => point.sum / point.n)) / 1e6;
-  const { top, ticks } = scale(limit !== null && limit < 12 * highest ? Math.max(limit, highest) : highest, (value) => lasting(value * 1e6));
+  const { top, ticks } = scale(limit !== null && limit < 12 * highest ? Math.max(limit, highest) : highest, (value) => (value ? lasting(value * 1e6) : "0"));
   const at = (minute) => points.find((point) => point.from <= minute && minute < point.from + shown.step);
   const said = (point) => `mean ${lasting(point.sum / point.n)} (${count(point.n)} rewards${point.late ? `, ${count(point.late)} late` : ""})`;
   chart(box, {

@@ -7,7 +7,7 @@ import { draw } from "./figures.js";
 import { changes, nameRegime, standing, whenChanged } from "./people.js";
 import { begin, MINUTE, present, regimeColour, remember, span, state } from "./state.js";
 import { best, gain, lastReward, pipe, regimes, whenNaming } from "./summary.js";
-import { heard, prepare } from "./tail.js";
+import { heard, prepare, restart } from "./tail.js";
 
 const OFTEN = 5000, RARELY = 15000; // milliseconds between readings of what changes by the minute, and of what is slow to compute
 const ROWS = 80000; // of minutes, the most that the page asks for
@@ -99,9 +99,12 @@ function nothing(title, text, example) {
   redraw($("empty"), h("h2", {}, title), h("p", {}, text), example ? h("pre", {}, example) : null);
 }
 
+/** Those that are archived come last. */
+const ordered = (experiments) => [...experiments].sort((a, b) => (a.status === "archived") - (b.status === "archived"));
+
 function choose(experiments) {
   const wanted = decodeURIComponent(location.hash.slice(1));
-  const order = [...experiments].sort((a, b) => (a.status === "archived") - (b.status === "archived"));
+  const order = ordered(experiments);
   const found = order.find((one) => one.name === wanted) ?? order[0];
   list(order, found.name);
   show(found.name);
@@ -121,6 +124,7 @@ function show(name) {
   stop();
   watching = new AbortController();
   begin(name);
+  restart();
   delete $("actions").dataset.status;
   if (location.hash !== `#${encodeURIComponent(name)}`) history.replaceState(null, "", `#${encodeURIComponent(name)}`);
   const { signal } = watching;
@@ -198,14 +202,16 @@ async function read(name, signal, all) {
   const since = state.longest === 60 && newest < 0 ? now - 60 : newest - 1;
   const [spec, minutes, timeline, table] = await Promise.all([
     get(), get(`minutes?since=${Math.max(0, since)}`), get(`timeline?since=${Math.max(0, since)}`), get("regimes")]);
-  const slow = all ? await Promise.all([get("gain"), get("changes"), ask("/v1/experiments", { signal })]) : null;
   if (signal.aborted) return;
   take(spec, minutes, timeline, table, since);
-  if (slow) {
-    [state.gain, { events: state.changes }] = slow;
-    list([...slow[2].experiments].sort((a, b) => (a.status === "archived") - (b.status === "archived")), name);
-  }
   if (state.now) paint();
+  if (all) {
+    const [gained, { events }, { experiments }] = await Promise.all([get("gain"), get("changes"), ask("/v1/experiments", { signal })]);
+    if (signal.aborted) return;
+    Object.assign(state, { gain: gained, changes: events });
+    list(ordered(experiments), name);
+    if (state.now) paint();
+  }
   if (state.longest === 60 && 24 * minutes.minutes.length <= ROWS) {
     state.longest = 1440; // the hour came first, so that there was something to see; now the whole day
     const [longer, past] = await Promise.all([get(`minutes?since=${now - 1440}`), get(`timeline?since=${now - 1440}`)]);

@@ -9,7 +9,7 @@ export const state = {};
 export function begin(name) {
   Object.assign(state, {
     name, spec: null, now: null, arms: [], minutes: new Map(), beliefs: new Map(), names: {}, regimes: null,
-    gain: null, changes: null, tail: [], slots: new Map(), longest: 60, range: null, rewarded: 0,
+    gain: null, changes: null, tail: [], played: new Map(), slots: new Map(), longest: 60, range: state.range ?? null, rewarded: 0,
   });
 }
 
@@ -37,13 +37,13 @@ export function regimeColour(regime) {
   return slot < COLOURS ? `r${slot}` : "rest";
 }
 
-/** What people call a regime; its number if it has no name, or if another one has the same. */
+/** What people call a regime; with its number if it has no name, or if one that is remembered has the same. */
 export function regimeName(regime) {
-  if (regime === null) return "before any belief";
+  if (regime === null) return "not recorded";
   const name = state.names[regime];
   if (!name) return `regime ${regime}`;
-  const twice = Object.values(state.names).filter((one) => one === name).length > 1;
-  return twice ? `${name} (${regime})` : name;
+  const namesakes = Object.keys(state.names).map(Number).filter((one) => one !== Number(regime) && state.names[one] === name);
+  return namesakes.some((one) => remembered(one) || !remembered(regime)) ? `${name} (${regime})` : name;
 }
 
 /** Whether the policy still remembers a regime. */
@@ -59,8 +59,9 @@ export function span() {
   const first = all.length ? Math.min(...all) : until - 60;
   const fits = [60, 360, 1440].find((range) => range >= until - first) ?? 1440;
   const range = Math.min(state.range ?? fits, state.longest);
-  const step = [1, 2, 5, 10, 15, 30, 60].find((size) => range / size <= 72);
-  return { from: until - range, until, step, range };
+  const from = Math.max(until - range, Math.min(first, until - 30)); // as far back as there is something to see
+  const step = [1, 2, 5, 10, 15, 30, 60].find((size) => (until - from) / size <= 75);
+  return { from, until, step, range };
 }
 
 /** Sum what happened into columns of `step` minutes: a list of `{ from, rows }`, empty ones left out. */

@@ -30,7 +30,7 @@ export function best() {
     say($("seen"), "");
   } else {
     const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
-    say($("regime"), `Regime: ${regimeName(regime.number)}, belief ${share(regime.probability)}${since}.${expected}`);
+    say($("regime"), `${state.names[regime.number] ? `Regime: ${regimeName(regime.number)}` : `Regime ${regime.number} (no name yet)`}, belief ${share(regime.probability)}${since}.${expected}`);
     const typical = regime.typical_us === null ? "" : `, typical stay ${lasting(regime.typical_us)}`;
     const visit = regime.visits > 1 ? `Seen before: ${ordinal(regime.visits)} visit${typical}.` : "First visit: not seen before.";
     const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
@@ -67,10 +67,10 @@ function gains({ all, regimes }) {
   const reach = [Math.min(0, ...ends), Math.max(0, ...ends)];
   const side = ({ mean, count: n }) => [number(mean), h("small", {}, ` n = ${count(n)}`)];
   redraw($("gains"), table(["regime", "policy", "holdback", "difference", "in all"], rows.map(([name, regime, one], place) => [
-    place ? [chip(regimeColour(regime)), name, remembered(regime) ? null : h("small", {}, " merged or forgotten since")] : h("strong", {}, "all regimes"),
+    place ? [chip(regimeColour(regime)), name, remembered(regime) ? null : h("small", {}, " merged since")] : h("strong", {}, "all regimes"),
     side(one.policy), side(one.control),
     one.difference === null ? "–" : [`${signed(one.difference)} `, h("small", {}, between(one.low, one.high)), interval({ ...one, mean: one.difference }, reach, "plain", "interval of the difference")],
-    one.total === null ? "–" : signed(one.total)]), { numbers: [1, 2, 4] }));
+    one.total === null ? "–" : signed(one.total)]), { numbers: [1, 2, 4], classes: [, , , , "spare"] }));
 }
 
 /** Whether the reward pipe is healthy: words, and the numbers behind them. */
@@ -94,7 +94,7 @@ export function pipe() {
     ["late", count(health.late), "after the window: recorded, not learned"],
     ["duplicates", count(health.duplicates), health.conflicts ? `${count(health.conflicts)} with another value` : "told twice, learned once"],
     ["open", count(health.open), spec ? `decisions that wait, of at most ${count(spec.max_open)}` : "decisions that wait"],
-    ["p99", health.p99_ms === null ? "–" : `${number(health.p99_ms)} ms`, health.p99_ms === null ? "no decisions over HTTP yet" : "of the last decisions over HTTP"],
+    ["p99 latency", health.p99_ms === null ? "–" : `${number(health.p99_ms)} ms`, health.p99_ms === null ? "no decisions over HTTP yet" : "of the last decisions over HTTP"],
     ["snapshot", count(health.behind_snapshot), "events to repeat after a crash"],
   ];
   if (spec?.default !== null && spec && health.censored) pairs.push(["censored", count(health.censored), "ended without a reward"]);
@@ -138,7 +138,7 @@ function card(one, here, reach) {
   const leader = tried.length ? tried.reduce((a, b) => (b.mean > a.mean ? b : a)) : null;
   return h("article", { class: here ? "regime here" : "regime" },
     h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null),
-      state.now?.status === "archived" ? null : h("button", { type: "button", class: "quiet", "data-key": `name-${one.number}`, "aria-label": `Name ${regimeName(one.number)}`, onclick: () => nameRegime(one.number) }, "Name")),
+      state.now?.status === "archived" ? null : h("button", { type: "button", class: "quiet", "data-key": `name-${one.number}`, "aria-label": `Name ${regimeName(one.number)}`, onclick: () => nameRegime(one.number) }, one.name ? "Rename" : "Name")),
     h("p", { class: "muted" }, `Belief ${share(one.probability)}, ${times(one.visits, "visit")}, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
     armTable(arms, leader, reach), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
 }

@@ -22,10 +22,19 @@ export function prepare() {
   });
 }
 
+/** Begin anew, for another experiment. */
+export function restart() {
+  if (paused) $("pause").click();
+  $("explained").hidden = true;
+  $("decision").value = "";
+}
+
 /** Take over events that are new. */
 export function heard(events) {
   const known = new Set(state.tail.map((event) => event.seq));
   state.tail = [...events.filter((event) => !known.has(event.seq)), ...state.tail].sort((a, b) => b.seq - a.seq).slice(0, KEPT);
+  for (const event of events) if (event.kind === "decide") state.played.set(event.decision, event.arm);
+  for (const old of [...state.played.keys()].slice(0, -1000)) state.played.delete(old);
   if (!paused) tail();
 }
 
@@ -36,7 +45,7 @@ function tail() {
   const box = $("tail");
   if (!state.tail.length) return redraw(box, h("p", { class: "none" }, "Nothing has happened yet."));
   const rows = state.tail.map((event) => [
-    time(event.at_us, true), event.kind, named(event.arm), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.unit ?? "",
+    time(event.at_us, true), event.kind, named(event.arm ?? state.played.get(event.decision)), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.unit ?? "",
     event.decision ? h("button", { type: "button", class: "link", "data-key": `e${event.seq}`, title: event.decision, "aria-label": `Explain decision ${event.decision}`, onclick: () => explain(event.decision) }, "explain") : ""]);
   return redraw(box, table(["time", "event", "arm", "by", "probability", "reward", "unit", "decision"], rows,
     { numbers: [4, 5], classes: [, , , "spare", "spare", , "spare"] }));
