@@ -47,7 +47,7 @@ export function chart(box, { label, from, until, top, ticks, strip = 0, tall = 1
     cursor.setAttribute("x2", -9);
     output.textContent = HINT;
   });
-  if (box.querySelector("svg:hover")) return; // somebody reads it: the next time will do
+  if (matchMedia("(hover: hover)").matches && box.querySelector("svg:hover")) return; // somebody reads it: the next time will do
   redraw(box, picture, output, h("ul", { class: "legend" }, legend));
 }
 

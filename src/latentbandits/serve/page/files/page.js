@@ -151,7 +151,7 @@ async function watch(name, signal) {
 }
 
 function beat(now, events) {
-  const first = state.now === null;
+  const first = state.now === null, before = state.now?.health ?? {};
   state.now = now;
   if (now.regime) state.names = { ...state.names, ...(now.regime.name ? { [now.regime.number]: now.regime.name } : {}) };
   if (gone !== null) back();
@@ -161,7 +161,8 @@ function beat(now, events) {
   best();
   pipe();
   standing();
-  if (events.some((event) => PEOPLE.has(event.kind)) && !first) again();
+  const begun = before.decided === 0 || (before.rewarded === 0 && now.health.rewarded > 0);
+  if (!first && (begun || events.some((event) => PEOPLE.has(event.kind)))) again();
 }
 
 /** Show the numbers, or what to do if there are none yet. */
@@ -276,6 +277,10 @@ key.takeOver();
 patterns();
 prepare();
 whenNaming(nameRegime);
-whenChanged(async () => again());
+whenChanged((said) => {
+  if (said.name === state.now?.name && said.status) state.now.status = said.status;
+  standing();
+  again();
+});
 if (key.get()) open();
 else enter();

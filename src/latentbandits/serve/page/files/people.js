@@ -6,7 +6,7 @@ import { regimeName, state } from "./state.js";
 
 const NEXT = { draft: ["live", "shadow"], shadow: ["live", "frozen", "killed"], live: ["frozen", "killed"], frozen: ["back", "killed"], killed: ["back"], archived: [] };
 const LABELS = { live: "Go live", shadow: "Start in shadow", frozen: "Freeze", killed: "Kill" };
-let changed = async () => {};
+let changed = () => {};
 
 /** Say what happens once something was changed. */
 export const whenChanged = (handler) => (changed = handler);
@@ -85,9 +85,9 @@ function dialog({ title, text, label, danger = false, value, act }) {
     event.preventDefault();
     $("dialog-do").disabled = true;
     try {
-      await act($("dialog-key").value.trim() || undefined, $("dialog-name").value.trim());
+      const said = await act($("dialog-key").value.trim() || undefined, $("dialog-name").value.trim());
       box.close();
-      await changed();
+      changed(said);
     } catch (problem) {
       say($("dialog-problem"), problem.message);
       if ([401, 403].includes(problem.status)) {

@@ -32,6 +32,7 @@ export function restart() {
 /** Take over events that are new. */
 export function heard(events) {
   const known = new Set(state.tail.map((event) => event.seq));
+  if (known.size && events.every((event) => known.has(event.seq))) return;
   state.tail = [...events.filter((event) => !known.has(event.seq)), ...state.tail].sort((a, b) => b.seq - a.seq).slice(0, KEPT);
   for (const event of events) if (event.kind === "decide") state.played.set(event.decision, event.arm);
   for (const old of [...state.played.keys()].slice(0, -1000)) state.played.delete(old);
