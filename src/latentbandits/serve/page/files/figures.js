@@ -116,10 +116,10 @@ function allocation(shown, parts) {
       return `${upTo(point.from, shown.step)}: ${times(point.all)}; ` + said.map(([name, probes]) =>
         `${name} ${percent(shares[names.indexOf(name)])}${probes ? ` (${count(probes)} probes)` : ""}`).join(", ");
     },
-    legend: [...names.map((name, place) => entry(colours[place], name)), entry("legend-probe", "probe or floor"), entry("legend-held", "held back")],
+    legend: [...names.map((name, place) => entry(colours[place], name)), entry("legend-probe", "probe or floor"), entry("legend-held", "control")],
   });
   tabled($("allocation-table"), () => table(
-    ["time", "decisions", ...names.flatMap((name) => [`${name}: policy`, "probe, floor", "held back"])],
+    ["time", "decisions", ...names.flatMap((name) => [`${name}: policy`, "probe, floor", "control"])],
     points.map((point) => [upTo(point.from, shown.step), count(point.all), ...places.flatMap((place) => three(point, place).map(count))]).reverse(),
     { numbers: [...Array(1 + 3 * places.length).keys()].map((place) => place + 1) }));
 }

@@ -162,7 +162,7 @@ function beat(now, events) {
   pipe();
   standing();
   const begun = before.decided === 0 || (before.rewarded === 0 && now.health.rewarded > 0);
-  if (!first && (begun || events.some((event) => PEOPLE.has(event.kind)))) again();
+  if (first || begun || events.some((event) => PEOPLE.has(event.kind))) again();
 }
 
 /** Show the numbers, or what to do if there are none yet. */
@@ -170,7 +170,7 @@ function shell(now) {
   $("entrance").hidden = true;
   const none = now.health.decided === 0;
   if (none) {
-    nothing("No decisions yet", `${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, `curl -X POST ${location.origin}/v1/experiments/${encodeURIComponent(now.name)}/decide \\\n  -H "Authorization: Bearer $KEY" -d '{"unit": "visitor-1"}'`);
+    nothing("No decisions yet", `The experiment ${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, `curl -X POST ${location.origin}/v1/experiments/${encodeURIComponent(now.name)}/decide \\\n  -H "Authorization: Bearer $KEY" -d '{"unit": "visitor-1"}'`);
     document.title = `${now.name} – latentbandits`;
   } else {
     $("empty").hidden = true;
@@ -183,11 +183,12 @@ const again = () => wake();
 
 /** Read what changes by the minute, and what is slow to compute, from time to time. */
 async function follow(name, signal) {
+  await Promise.race([new Promise((resolve) => (wake = resolve)), sleep(2000, signal)]); // first what is best now
   for (let rare = 0; !signal.aborted; ) {
-    const begun = Date.now();
     try {
-      await read(name, signal, begun - rare >= RARELY || state.gain === null);
-      if (begun - rare >= RARELY) rare = begun;
+      const all = Date.now() >= rare || state.gain === null, begun = Date.now();
+      await read(name, signal, all);
+      if (all) rare = Date.now() + Math.max(RARELY, 60 * (Date.now() - begun)); // a long past is read less often
     } catch (problem) {
       if (signal.aborted || !refused(problem)) return;
     }
