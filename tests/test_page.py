@@ -53,6 +53,11 @@ def number(page: Page, name: str) -> int:
     return int(text.split()[0].replace(",", ""))
 
 
+def said(belief: float) -> str:
+    """Return how the page says a belief: never as certain, unless it is."""
+    return "over 0.99" if 0.995 <= belief < 1 else "under 0.01" if 0 < belief < 0.005 else f"{belief:.2f}"
+
+
 def confirmed(page: Page, button: str) -> None:
     page.locator("#actions").get_by_role("button", name=button).click()
     page.locator("#dialog-do").click()
@@ -66,7 +71,7 @@ def test_the_key_is_asked_for_once_and_stays_in_the_tab(visit: Open, site: Site)
     page.fill("#key", "lb_wrong000_" + "x" * 43)
     page.press("#key", "Enter")
     expect(page.locator("#refused")).to_contain_text("This key is not known")
-    assert all("401" in said for said in one.said)
+    assert all("401" in line for line in one.said)
     one.said.clear()
     page.fill("#key", ADMIN)
     page.press("#key", "Enter")
@@ -87,11 +92,11 @@ def test_the_key_is_asked_for_once_and_stays_in_the_tab(visit: Open, site: Site)
 def test_the_top_says_what_is_best_now_the_gain_and_the_pipe(visit: Open, site: Site) -> None:
     page = visit().enter()
     now = site.send("GET", "/experiments/demo-offers/now")
-    arm, belief = now["best"]["arm"], now["best"]["belief"]
+    arm, belief = now["best"]["arm"], said(now["best"]["belief"])
     expect(page.locator("#best")).to_have_text(
-        re.compile(rf"^Best now: {arm}, belief {belief:.2f}, since (\d+ \w+ )?\d\d:\d\d$")
+        re.compile(rf"^Best now: {arm}, belief {belief}, since (\d+ \w+ )?\d\d:\d\d$")
     )
-    expect(page.locator("#regime")).to_contain_text(f"belief {now['regime']['probability']:.2f}")
+    expect(page.locator("#regime")).to_contain_text(f"belief {said(now['regime']['probability'])}")
     expect(page.locator("#seen")).to_have_text(re.compile(r"^(Seen before: \d+(st|nd|rd|th) visit|First visit)"))
     gain = site.send("GET", "/experiments/demo-offers/gain")["all"]
     verdict = "Yes" if gain["low"] > 0 else "No, less" if gain["high"] < 0 else "Not clear yet"
@@ -184,7 +189,7 @@ def test_a_key_to_read_needs_an_admin_key_for_changes(visit: Open, site: Site) -
     expect(page.locator("#status")).to_have_text("frozen")
     confirmed(page, "Resume")  # the admin key was used once and is not kept
     expect(page.locator("#dialog-problem")).to_contain_text("this needs admin")
-    assert all("403" in said for said in one.said)
+    assert all("403" in line for line in one.said)
     one.said.clear()
 
 
@@ -219,6 +224,13 @@ def test_any_decision_is_explained(visit: Open, site: Site) -> None:
     expect(explained).to_contain_text("25 characters")
     page.locator("#tail button.link").last.press("Enter")
     expect(explained).to_contain_text(f"Decision {made[0]}")
+    page.select_option("#experiments", "demo-offers")
+    expect(explained).to_be_hidden()
+    events = site.send("GET", "/experiments/demo-offers/tail?most=200")["events"]
+    page.fill("#decision", next(event["decision"] for event in reversed(events) if event["kind"] == "decide"))
+    page.press("#decision", "Enter")
+    expect(explained).to_contain_text("Belief before it (end of ")
+    expect(explained).to_contain_text("Belief after it (end of ")
 
 
 def test_hostile_names_are_text(visit: Open, site: Site) -> None:
@@ -268,6 +280,12 @@ def test_the_keyboard_reaches_everything_and_focus_is_seen(visit: Open) -> None:
     page = visit().enter()
     page.wait_for_selector("#gains table")
     page.locator("h1").click()
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    assert page.url.endswith("#demo-offers")
+    page.locator("h1").click()
     reached = set()
     for _ in range(20):
         page.keyboard.press("Tab")
@@ -308,6 +326,8 @@ def test_silence_is_said_and_another_experiment_can_be_chosen(visit: Open, site:
     expect(page.locator("#best")).to_contain_text("Best now: ")
     expect(page.locator("#pipe")).to_have_text("Healthy")
     assert page.url.endswith("#demo-offers")
+    page.evaluate("location.hash = 'old'")
+    expect(page.locator("#pipe")).to_have_text("Needs a look")
 
 
 def test_the_server_goes_and_comes_back(visit: Open, site: Site) -> None:
@@ -322,7 +342,7 @@ def test_the_server_goes_and_comes_back(visit: Open, site: Site) -> None:
     expect(page.locator("#connection")).to_be_hidden()
     site.play("lasting", 2)
     expect(page.locator("#health")).to_contain_text("3 since the start")
-    assert all("net::ERR" in said for said in one.said)
+    assert all("net::ERR" in line for line in one.said)
     one.said.clear()
 
 

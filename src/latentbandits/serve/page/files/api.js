@@ -13,6 +13,15 @@ export class Problem extends Error {
   }
 }
 
+/** Return what a part of an address stands for; itself if it stands for nothing. */
+export function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The key of this tab. One that comes with the address (`#key=...`) is taken over and leaves the address at once. */
 export const key = {
   get: () => sessionStorage.getItem(KEY),
@@ -22,7 +31,7 @@ export const key = {
     const found = /^#key=(.+)$/.exec(location.hash);
     if (!found) return;
     history.replaceState(null, "", location.pathname);
-    this.set(decodeURIComponent(found[1]));
+    this.set(decoded(found[1]));
   },
 };
 

@@ -73,6 +73,8 @@ export const brief = (value, format = short) => format.format(value).replace("-"
 export const signed = (value) => (value > 0 ? "+" : "") + number(value);
 export const count = (value) => whole.format(value);
 export const share = (value) => (value === null || value === undefined ? "–" : value.toFixed(2));
+/** A probability that is never said to be certain unless it is. */
+export const sure = (value) => (value >= 0.995 && value < 1 ? "over 0.99" : value > 0 && value < 0.005 ? "under 0.01" : share(value));
 export const percent = (value) => (value === null || value === undefined ? "–" : `${(100 * value).toFixed(value > 0.995 || value === 0 ? 0 : 1)} %`);
 export const between = (low, high) => (low === null || low === undefined ? "no interval yet" : `${number(low)} to ${number(high)}`);
 export const times = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;

@@ -1,6 +1,6 @@
 // The page: which experiment, with which key, and when what is read again.
 
-import { about, ask, beats, key, Problem } from "./api.js";
+import { about, ask, beats, decoded, key, Problem } from "./api.js";
 import { patterns } from "./charts.js";
 import { $, h, redraw, say, time } from "./dom.js";
 import { draw } from "./figures.js";
@@ -103,7 +103,7 @@ function nothing(title, text, example) {
 const ordered = (experiments) => [...experiments].sort((a, b) => (a.status === "archived") - (b.status === "archived"));
 
 function choose(experiments) {
-  const wanted = decodeURIComponent(location.hash.slice(1));
+  const wanted = decoded(location.hash.slice(1));
   const order = ordered(experiments);
   const found = order.find((one) => one.name === wanted) ?? order[0];
   list(order, found.name);
@@ -255,6 +255,14 @@ $("entrance").addEventListener("submit", (event) => {
   key.set($("key").value.trim());
   $("key").value = "";
   open();
+});
+$("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address says which experiment it is
+  $("main").focus();
+});
+addEventListener("hashchange", () => {
+  key.takeOver();
+  if (key.get()) open();
 });
 $("leave").addEventListener("click", () => enter());
 $("experiments").addEventListener("change", (event) => show(event.target.value));

@@ -1,7 +1,7 @@
 // The top of the page: what is best now, the gain, the reward pipe; and what is known of arms by regime.
 
 import { interval } from "./charts.js";
-import { $, between, chip, count, h, lasting, number, ordinal, percent, redraw, say, share, signed, table, time, times } from "./dom.js";
+import { $, between, chip, count, h, lasting, number, ordinal, percent, redraw, say, share, signed, sure, table, time, times } from "./dom.js";
 import { armColour, present, regimeColour, regimeName, remembered, state, total } from "./state.js";
 
 const QUIET = 5 * 60e6; // microseconds without a reward that are long, unless rewards take longer anyway
@@ -16,8 +16,8 @@ export function best() {
   const { best: found, regime, elsewhere, health, status } = state.now;
   if (found) {
     const since = found.since_us === null ? "" : `, since ${time(found.since_us)}`;
-    const box = $("best"), text = `Best now: ${found.arm}, belief ${share(found.belief)}${since}`;
-    if (box.dataset.text !== text) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), `, belief ${share(found.belief)}${since}`);
+    const box = $("best"), text = `Best now: ${found.arm}, belief ${sure(found.belief)}${since}`;
+    if (box.dataset.text !== text) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), `, belief ${sure(found.belief)}${since}`);
     box.dataset.text = text;
     box.hidden = false;
   } else {
@@ -30,7 +30,7 @@ export function best() {
     say($("seen"), "");
   } else {
     const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
-    say($("regime"), `${state.names[regime.number] ? `Regime: ${regimeName(regime.number)}` : `Regime ${regime.number} (no name yet)`}, belief ${share(regime.probability)}${since}.${expected}`);
+    say($("regime"), `${state.names[regime.number] ? `Regime: ${regimeName(regime.number)}` : `Regime ${regime.number} (no name yet)`}, belief ${sure(regime.probability)}${since}.${expected}`);
     const typical = regime.typical_us === null ? "" : `, typical stay ${lasting(regime.typical_us)}`;
     const visit = regime.visits > 1 ? `Seen before: ${ordinal(regime.visits)} visit${typical}.` : "First visit: not seen before.";
     const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
@@ -139,7 +139,7 @@ function card(one, here, reach) {
   return h("article", { class: here ? "regime here" : "regime" },
     h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null),
       state.now?.status === "archived" ? null : h("button", { type: "button", class: "quiet", "data-key": `name-${one.number}`, "aria-label": `Name ${regimeName(one.number)}`, onclick: () => nameRegime(one.number) }, one.name ? "Rename" : "Name")),
-    h("p", { class: "muted" }, `Belief ${share(one.probability)}, ${times(one.visits, "visit")}, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
+    h("p", { class: "muted" }, `Belief ${sure(one.probability)}, ${times(one.visits, "visit")}, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
     armTable(arms, leader, reach), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
 }
 

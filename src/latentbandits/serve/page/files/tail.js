@@ -2,7 +2,7 @@
 
 import { about, ask } from "./api.js";
 import { $, chip, count, h, number, redraw, say, share, table, time } from "./dom.js";
-import { armColour, believed, MINUTE, regimeName, state } from "./state.js";
+import { armColour, MINUTE, regimeName, state } from "./state.js";
 
 const KEPT = 20;
 const ID = /^[0-9a-f]{25}$/;
@@ -62,9 +62,9 @@ async function explain(id) {
   try {
     const found = await ask(about(name, "decisions", id));
     const minute = Math.floor(found.at_us / MINUTE);
-    const before = believed({ from: minute, until: minute + 1 })[0] ?? (await ask(`${about(name, "timeline")}?since=${Math.max(0, minute - 60)}`)).minutes.findLast((row) => row.minute <= minute);
+    const { minutes } = await ask(`${about(name, "timeline")}?since=${Math.max(0, minute - 60)}`);
     if (name !== state.name) return undefined;
-    redraw(box, explanation(found, before));
+    redraw(box, explanation(found, minutes.findLast((row) => row.minute < minute), minutes.find((row) => row.minute === minute)));
     box.focus();
   } catch (problem) {
     redraw(box, h("p", { class: "problem" }, problem.message));
@@ -74,19 +74,25 @@ async function explain(id) {
 
 const DECIDED = { policy: "by the policy", floor: "by the floor, which gives every arm a share", control: "held back, or everybody gets the control arm" };
 
-function explanation(found, belief) {
+/** What was believed at the end of a minute, in words; nothing if it was not recorded. */
+function belief(row, when) {
+  if (!row) return null;
+  const known = row.states.filter(([, probability]) => probability >= 0.005).map(([regime, probability]) => `${regimeName(regime)} ${share(probability)}`);
+  return h("p", {}, `Belief ${when} (end of ${time(row.minute * MINUTE)}): ${[...known, `none of these ${share(row.elsewhere)}`].join(", ")}.`);
+}
+
+function explanation(found, before, after) {
   const close = () => {
     $("explained").hidden = true;
     $("decision").focus();
   };
   const played = found.options.find((one) => one.played);
-  const believedThen = belief ? [...belief.states.map(([regime, probability]) => `${regimeName(regime)} ${share(probability)}`), `none of these ${share(belief.elsewhere)}`].join(", ") : null;
   return [
     h("div", { class: "head" }, h("h3", {}, `Decision ${found.id}`), h("button", { type: "button", class: "quiet", onclick: close }, "Close")),
     h("p", {}, "At ", time(found.at_us, true), ": ", found.arms.map((arm, place) => [place ? ", " : "", named(arm)]), `, ${DECIDED[found.by] ?? found.by}.`),
     h("p", {}, `Why: ${found.reason}${found.why.length ? ` (${found.why.join(", ")})` : ""}.`),
     played?.probability !== null && played ? h("p", {}, `Propensity: ${number(played.probability)}.`) : null,
-    believedThen ? h("p", {}, `Belief in that minute: ${believedThen}.`) : null,
+    belief(before, "before it"), belief(after, "after it"),
     found.options.length ? h("div", { class: "wide" }, table(["arm", "expected", "doubt", "bonus", "index", "probability", ""], found.options.map((one) => [
       named(one.name), number(one.value), number(one.doubt), number(one.bonus), one.index === null && one.order ? one.order : number(one.index), number(one.probability),
       one.played ? "played" : one.available ? "" : "not available"]), { numbers: [1, 2, 3, 4, 5], caption: "What the policy thought of every arm" })) : null,
