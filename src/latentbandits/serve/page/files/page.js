@@ -16,8 +16,13 @@ let watching = null; // ends everything that reads the present experiment
 let gone = null; // when the server was lost, in microseconds
 
 const sleep = (ms, signal) => new Promise((resolve) => {
-  const timer = setTimeout(resolve, ms);
-  signal?.addEventListener("abort", () => { clearTimeout(timer); resolve(); }, { once: true });
+  const end = () => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", end);
+    resolve();
+  };
+  const timer = setTimeout(end, ms);
+  signal.addEventListener("abort", end);
 });
 
 /** Ask for a key, with the reason. */
