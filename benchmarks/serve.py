@@ -1,6 +1,5 @@
 """The service against the same stack's echo and against bare commits, as ratios within one run (`make bench-serve`). Loopback only."""
 
-import asyncio
 import contextlib
 import itertools
 import os
@@ -19,7 +18,7 @@ import uvloop
 from benchmarks.serving import ARMS, Load, commits, request
 from latentbandits.store import Create, Decide, Ledger, Reward, Round, Spec, SQLite
 
-SECONDS, REPEATS, CONNECTIONS = 3.0, 3, 64
+SECONDS, REPEATS, CONNECTIONS = 2.0, 3, 64
 DECIDE = "/v1/experiments/e0/decide"
 
 
@@ -132,5 +131,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    asyncio.set_event_loop_policy(None)
     sys.exit(main())

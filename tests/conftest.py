@@ -9,6 +9,7 @@ import pytest
 
 from latentbandits.files import locked
 from latentbandits.policies import bayes_planner
+from tests import postgres as server
 from tests.stores import Case
 
 
@@ -56,3 +57,11 @@ def make(tmp_path: Path) -> Iterator[Callable[..., Case]]:
 @pytest.fixture
 def case(make: Callable[..., Case]) -> Case:
     return make()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[None]:
+    """A real PostgreSQL; `tests.postgres.address` makes a store in it."""
+    server.begin()
+    yield
+    server.end()

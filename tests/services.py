@@ -39,7 +39,7 @@ class Web:
         self.app = App(self.service)
         self.runner.run(self.app.__aenter__())
         self.runner.run(self._ready())
-        transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(self.app)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://here")
         body = {"name": "e", "policy": policy, "arms": ["a", "b", "c"], "status": "live", **spec}
         if self.storage.experiment("e") is None:

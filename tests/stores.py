@@ -25,8 +25,10 @@ class Clock:
 class Case:
     """A ledger with one experiment, in a file that can be opened again."""
 
-    def __init__(self, path: Path, policy: str = "ucb1", durable: bool = True, **settings: Any) -> None:
-        self.path, self.clock, self.durable = path, Clock(), durable
+    def __init__(
+        self, path: Path, policy: str = "ucb1", durable: bool = True, storage: Any = SQLite, **settings: Any
+    ) -> None:
+        self.path, self.clock, self.durable, self.storage = path, Clock(), durable, storage
         self.ledger = self._opened()
         self.ledger.call(Create("e", Spec.of(policy, **{"arms": ["a", "b", "c"], **settings}), "live"))
 
@@ -36,8 +38,10 @@ class Case:
         self.ledger = self._opened()
 
     def _opened(self) -> Ledger:
-        storage = SQLite(self.path)
-        if not self.durable:  # for tests that are about something else: it saves their time
+        storage = self.storage(self.path)
+        if not self.durable and isinstance(
+            storage, SQLite
+        ):  # for tests that are about something else: it saves their time
             storage._rows("PRAGMA synchronous = OFF")
         return Ledger(storage, self.clock, compiled=False)
 

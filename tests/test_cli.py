@@ -55,9 +55,9 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture
 
 
 def test_every_command_is_documented() -> None:
-    readme = (ROOT / "README.md").read_text()
+    pages = "".join((ROOT / name).read_text() for name in ("README.md", "docs/store.md"))
     for name in cli.COMMANDS:
-        assert f"latentbandits {name}" in readme
+        assert f"latentbandits {name}" in pages
 
 
 def test_progress_shows_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -362,7 +362,23 @@ def test_every_error_is_one_sentence(web: Web) -> None:
 
 
 def test_every_endpoint_is_used_by_these_tests() -> None:
-    text = Path(__file__).read_text() + Path(__file__).with_name("test_serve_access.py").read_text()
+    files = [Path(__file__).with_name(f"test_serve{name}.py") for name in ("", "_access", "_schema")]
+    text = "".join(file.read_text() for file in files)
     for route in ROUTES:
         *_, last = [part.partition("{")[0] for part in route.path.split("/") if not part.startswith("{")]
         assert f"/{last}" in text, route.path
+
+
+def test_the_past_is_read_once_and_stays_right(make: Make) -> None:
+    web = live(make)
+    from latentbandits.serve import history
+
+    past, since = history.Past(), 0
+    for n in range(30):
+        whole = history.beliefs(web.storage.beliefs(1, since))
+        assert (
+            past.rows(web.storage, 1, since) == whole
+        )  # mutation: the last minute, which still changes, kept as it was
+        web.clock.move(25)
+        web.reward(web.decide(), 0.1 * (n % 3))
+        since = whole[3].minute if n == 10 else since

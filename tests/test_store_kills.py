@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.store import Reader
+from latentbandits.store import reader_of
+from tests.postgres import address
 from tests.stores import repeated
 
 ROOT = Path(__file__).parent.parent
 
 
-def killed(store: Path, run: int, lines: int) -> list[list[str]]:
+def killed(store: str, run: int, lines: int) -> list[list[str]]:
     """Run the writer until it has said so many lines, kill it, and return all that it has said."""
-    command = [sys.executable, "-m", "tests.store_writer", str(store), str(run), "3"]
+    command = [sys.executable, "-m", "tests.store_writer", store, str(run), "3"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         said = [process.stdout.readline() for _ in range(lines)]
@@ -28,8 +29,8 @@ def killed(store: Path, run: int, lines: int) -> list[list[str]]:
     return [line.split() for line in whole]
 
 
-def kills(tmp_path: Path, number: int) -> None:
-    store, random = tmp_path / "d.db", np.random.default_rng(number)
+def kills(store: str, number: int) -> None:
+    random = np.random.default_rng(number)
     made: dict[str, tuple[str, str]] = {}
     told: dict[str, float] = {}
     for run in range(number):
@@ -42,7 +43,7 @@ def kills(tmp_path: Path, number: int) -> None:
             with lb.open(store, "e", compiled=False) as agent:
                 agent._ledger.snapshot("e")
     assert len(made) > number
-    reader = Reader(store)
+    reader = reader_of(store)
     for known, arm in made.values():  # mutation: synchronous=OFF passes here, answering before COMMIT does not
         assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
     events = reader.events(1, 0, 1_000_000)
@@ -55,12 +56,20 @@ def kills(tmp_path: Path, number: int) -> None:
             assert agent.ask(unit=key, key=key).id == known
         assert agent.digest == live
     assert repeated(reader) == live
+    reader.close()
 
 
 def test_ten_kills_lose_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 10)
+    kills(str(tmp_path / "d.db"), 10)
 
 
 @pytest.mark.slow
 def test_a_hundred_kills_lose_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 100)
+    kills(str(tmp_path / "d.db"), 100)
+
+
+@pytest.mark.usefixtures("postgres")
+@pytest.mark.slow
+def test_kills_of_whoever_holds_an_experiment_lose_nothing(tmp_path: Path) -> None:
+    """In PostgreSQL the next one waits until the lease of the dead one has ended, and goes on by replay."""
+    kills(address(tmp_path), 20)

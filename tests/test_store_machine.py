@@ -23,6 +23,7 @@ from latentbandits.store import (
     Reward,
     Round,
     SetStatus,
+    SQLite,
 )
 from tests.stores import SECOND, Case
 
@@ -46,12 +47,13 @@ class Known:
 class Machine(RuleBasedStateMachine):
     """Everything that can happen to one experiment."""
 
+    storage: Any = SQLite
+
     @initialize(default=st.sampled_from([None, 0.25]))
     def begin(self, default: float | None) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.case = Case(
-            Path(self.folder.name) / "d.db", "exp3", durable=False, window=WINDOW, default=default, max_open=6
-        )
+        path = Path(self.folder.name) / "d.db"
+        self.case = Case(path, "exp3", durable=False, storage=self.storage, window=WINDOW, default=default, max_open=6)
         self.default, self.model = default, dict[str, Known]()
         self.keys: dict[str, str] = {}
         self.status, self.arms, self.retired = "live", ["a", "b", "c"], set[str]()

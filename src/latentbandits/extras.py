@@ -16,6 +16,7 @@ EXTRAS = {
     "uvloop": "serve",
     "httpx": "client",
     "openfeature": "openfeature",
+    "psycopg": "postgres",
 }
 
 

@@ -12,11 +12,18 @@ from typing import BinaryIO
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file by way of a temporary one beside it, so that a crash leaves the old file or the new, never half of one."""
+    with whole(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def whole(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to be written piece by piece that is there when all is written, as `write_whole` does."""
     path = Path(os.path.realpath(path))  # a link stays a link
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)

@@ -23,6 +23,7 @@ COMMANDS = {
     "report": "write the report again from results, without simulating",
     "reproduce": "run the experiments and write results and the report",
     "serve": "serve decisions over HTTP, from a store on disk",
+    "store": "look after a store of decisions: verify, export, migrate, compact",
     "trace": "show a policy at work on one run",
     "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
     "warm": "compile ahead of time, for a container image say",

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
 from latentbandits.client.blocking import address
@@ -49,7 +50,7 @@ class AsyncClient:
 
     async def ask(
         self,
-        context: Sequence[float] | None = None,
+        context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
         unit: Name | None = None,
         *,
@@ -67,7 +68,7 @@ class AsyncClient:
         found: list[Decision] = await self._take(self._exchange.ask(wanted, key, False))
         return found
 
-    async def tell(self, decision: Decision | str, rewards: float | Sequence[float]) -> str:
+    async def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> str:
         """Tell the rewards of a decision: see `Client.tell`."""
         found = await self._take(self._exchange.tell([(decision, rewards)]))
         return str(found[0])

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import httpx
+import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
 from latentbandits.client.exchange import NEVER_SENT, REST, Exchange, Reply, Send, Steps, as_round
@@ -73,13 +74,13 @@ class Client:
         self._exchange = Exchange(key, experiment, control, budget, queue)
         self._url, self._transport = url, transport
         self._process, self._http = -1, None  # type: int, httpx.Client | None
-        self._lock = threading.Lock()
+        self._lock, self._connecting = threading.Lock(), threading.Lock()
         self._sending: threading.Thread | None = None
         self._closed = threading.Event()
 
     def ask(
         self,
-        context: Sequence[float] | None = None,
+        context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
         unit: Name | None = None,
         *,
@@ -96,7 +97,7 @@ class Client:
         found: list[Decision] = self._take(self._exchange.ask(wanted, key, False))
         return found
 
-    def tell(self, decision: Decision | str, rewards: float | Sequence[float]) -> str:
+    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> str:
         """Tell the rewards of a decision: "accepted", "duplicate", "late", "queued", or "fallback" for a decision that was made here."""
         found: str = self._take(self._exchange.tell([(decision, rewards)]))[0]
         return found
@@ -181,11 +182,12 @@ class Client:
 
     def _connected(self) -> httpx.Client:
         """Return the connections of this process: a forked one needs its own."""
-        if self._http is None or self._process != os.getpid():
-            base, path = address(self._url)
-            transport = self._transport or (httpx.HTTPTransport(uds=path) if path else None)
-            self._http, self._process = httpx.Client(base_url=base, transport=transport), os.getpid()
-        return self._http
+        with self._connecting:
+            if self._http is None or self._process != os.getpid():
+                base, path = address(self._url)
+                transport = self._transport or (httpx.HTTPTransport(uds=path) if path else None)
+                self._http, self._process = httpx.Client(base_url=base, transport=transport), os.getpid()
+            return self._http
 
     def _send_later(self) -> None:
         """Start the thread that sends what is queued, unless it is at work."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from latentbandits.serve.answers import BeliefMinute, Gain, Gains, Name, RegimeGain, Side, Stay
-from latentbandits.store import Believed, Minute
+from latentbandits.store import Believed, Minute, Reads
 
 MINUTE_US = 60_000_000
 DAY = 1440  # minutes
@@ -19,6 +19,22 @@ _decode = msgspec.json.Decoder().decode
 def beliefs(rows: Iterable[Believed]) -> list[BeliefMinute]:
     """Return beliefs as answers have them."""
     return [BeliefMinute(minute=row.minute, **_decode(row.body)) for row in rows]
+
+
+class Past:
+    """Beliefs as pages need them every second: each look reads only what is new."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, list[BeliefMinute]] = {}
+
+    def rows(self, reads: Reads, experiment: int, since: int) -> list[BeliefMinute]:
+        """Return the beliefs of an experiment from a minute on; the last minute may still change, and is read again."""
+        kept = self._rows.get(experiment, [])
+        fresh = beliefs(reads.beliefs(experiment, max(since, kept[-1].minute) if kept else since))
+        last = fresh[0].minute if fresh else math.inf
+        found = [row for row in kept if since <= row.minute < last] + fresh
+        self._rows[experiment] = found
+        return found
 
 
 def thinned(rows: Sequence[BeliefMinute]) -> list[BeliefMinute]:

@@ -167,10 +167,10 @@ async def now(service: Service, name: str) -> answers.Now:
     minute = at_us // history.MINUTE_US
 
     def question(reads: Reads) -> tuple[Any, Any]:
-        return reads.minutes(number, minute - 60), reads.beliefs(number, minute - 7 * history.DAY)
+        return reads.minutes(number, minute - 60), service.past.rows(reads, number, minute - 7 * history.DAY)
 
-    minutes, believed = await service.read(question)
-    rows, called = history.beliefs(believed), await _regime_names(service, name)
+    minutes, rows = await service.read(question)
+    called = await _regime_names(service, name)
     visits = history.stays(rows, called, _present(view))
     belief = view.belief
     return answers.Now(

@@ -129,9 +129,7 @@ def _socket(settings: Settings) -> socket.socket:
         if settings.uds is not None:
             return _unix(settings.uds)
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-        heard = socket.socket(family, socket.SOCK_STREAM)
-        heard.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        heard.bind((settings.host, settings.port))
+        heard = socket.create_server((settings.host, settings.port), family=family)
     except OSError as problem:
         where = settings.uds or f"{settings.host}:{settings.port}"
         raise Refusal(OWNER, "address", where, f"one that is free here ({problem.strerror or problem})") from None
@@ -141,21 +139,20 @@ def _socket(settings: Settings) -> socket.socket:
 
 def _unix(path: str) -> socket.socket:
     """Return a Unix socket that only this user can open; one that a dead process has left is replaced."""
-    heard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise Refusal(OWNER, "uds", path, "a path that is free")
-        try:
-            heard.connect(path)
-        except OSError:
-            os.unlink(path)
-        else:
-            raise Refusal(OWNER, "uds", path, "a path that is free (another process listens there)")
-        heard.close()
-        heard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
+            if tried.connect_ex(path) == 0:
+                raise Refusal(OWNER, "uds", path, "a path that is free (another process listens there)")
+        os.unlink(path)
+    heard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
         heard.bind(path)
+    except BaseException:
+        heard.close()
+        raise
     finally:
         os.umask(mask)
     return heard

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from latentbandits.serve.access import Access
+from latentbandits.serve.history import Past
 from latentbandits.serve.journal import Journal
 from latentbandits.serve.meters import Meters
 from latentbandits.serve.problems import raised
@@ -32,7 +33,7 @@ class Service:
 
     Attributes
     ----------
-    writer, access, meters, journal, settings : see there
+    writer, access, meters, past, journal, settings : see there
     reads : what pages read with
     ready : whether all experiments are open
     failed : experiments that could not be opened, and why
@@ -51,7 +52,7 @@ class Service:
         self._clock = clock or _now
         self.storage, self.reads = storage, storage.reader()
         self.writer = Writer(self._ledger, self.settings.waiting)
-        self.access, self.meters = Access(self.settings.rate), Meters()
+        self.access, self.meters, self.past = Access(self.settings.rate), Meters(), Past()
         self.access.replace(self.reads.keys())
         self.ready, self.failed, self.streams = False, dict[str, str](), 0
         self.stopping = asyncio.Event()

@@ -40,7 +40,7 @@ class Writer:
         self._ledger, self._most = ledger, most
         self._queue: queue.SimpleQueue[_Ticket | None] = queue.SimpleQueue()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._work, name="latentbandits-writer")
+        self._thread = threading.Thread(target=self._work, name="latentbandits-writer", daemon=True)
         self.waiting = self.groups = self.stored = 0
 
     def start(self) -> None:

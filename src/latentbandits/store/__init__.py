@@ -15,14 +15,17 @@ errors                    `Refusal` (and `Unknown`, `Conflict`, `Closed`): the c
 `Spec`                    the settings of an experiment
 `Storage`, `Reads`        what a store must do (`protocol`); `SQLite` is one, ``storage.reader()`` is for other threads: events, stories of
                           decisions, minutes, beliefs, keys
+`verify`, `rebuild`       repeat a log, compare everything with what it leads to, make again what follows from it
+`export`                  the decisions as a table that `latentbandits diagnose` reads
 ========================  =====================================================================================================
 """
 
-from latentbandits.store.durable import DurableAgent, open, storage_of  # noqa: A004
+from latentbandits.store.durable import DurableAgent, open, reader_of, storage_of  # noqa: A004
 from latentbandits.store.errors import Closed, Conflict, Fenced, Unavailable, Unknown
 from latentbandits.store.events import Event
+from latentbandits.store.export import export
 from latentbandits.store.ledger import Ledger, View
-from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Reads, Row, Snapshot, Storage
+from latentbandits.store.protocol import ApiKey, Believed, Built, Group, Minute, Owner, Reads, Row, Snapshot, Storage
 from latentbandits.store.requests import (
     Activate,
     AddArm,
@@ -40,6 +43,7 @@ from latentbandits.store.requests import (
 )
 from latentbandits.store.spec import STATUSES, Spec
 from latentbandits.store.sqlite import Reader, SQLite
+from latentbandits.store.verify import Verdict, rebuild, verify
 
 __all__ = [
     "STATUSES",
@@ -47,6 +51,7 @@ __all__ = [
     "AddArm",
     "ApiKey",
     "Believed",
+    "Built",
     "Censor",
     "Closed",
     "Configure",
@@ -62,6 +67,7 @@ __all__ = [
     "Made",
     "Minute",
     "NameRegime",
+    "Owner",
     "Reader",
     "Reads",
     "RetireArm",
@@ -75,7 +81,12 @@ __all__ = [
     "Storage",
     "Unavailable",
     "Unknown",
+    "Verdict",
     "View",
+    "export",
     "open",
+    "reader_of",
+    "rebuild",
     "storage_of",
+    "verify",
 ]

@@ -1,8 +1,10 @@
 """An agent that is on disk: every acknowledged call survives whatever happens to the process."""
 
+import importlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,16 +13,19 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Name, Stats
 from latentbandits.agent.explain import Explanation
+from latentbandits.extras import missing
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 from latentbandits.store import requests
+from latentbandits.store.errors import Conflict, Fenced
 from latentbandits.store.ledger import Ledger
-from latentbandits.store.protocol import Storage
+from latentbandits.store.protocol import Reads, Storage
 from latentbandits.store.spec import ANY_TIME, Spec, as_experiment
-from latentbandits.store.sqlite import SQLite
+from latentbandits.store.sqlite import Reader, SQLite
 
-_PREFIX = "sqlite:///"
+_PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
+_PATIENCE = 10.0  # seconds that `open` waits while another process holds the experiment: twice as long as one that has died does
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
 _opening = threading.Lock()
 _parents: list[Any] = []  # of a forked process: the ledgers of the one that forked, which it must neither use nor close
@@ -226,7 +231,9 @@ def open(  # noqa: A001
     Parameters
     ----------
     store : str or path
-        ``"sqlite:///decisions.db"``, a file beside the program; ``"sqlite:////var/lib/decisions.db"``, one anywhere; or a path.
+        ``"sqlite:///decisions.db"``, a file beside the program; ``"sqlite:////var/lib/decisions.db"``, one anywhere; a path; or
+        ``"postgresql://user@host/database"``, which several processes may share: each experiment is held by one of them at a time, and
+        goes over to another a few seconds after that one has died.
     experiment : str
         Which of the store's experiments; it may have many.
     policy, arms, compiled
@@ -279,10 +286,13 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
     if ledger.storage.experiment(name) is None:
         if policy is None:
             raise Refusal("open", "policy", policy, f"given, since the store has no experiment {name} yet")
-        ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
-        return
+        try:
+            ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
+            return
+        except Conflict:  # another process was faster
+            pass
     wanted = None if policy is None else Spec.of(policy, arms, **settings)
-    ledger.open(name, None if wanted is None else wanted.policy)
+    _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
     present: Spec = ledger.state(name, lambda state: state.spec)
     now: Any = ledger.state(name, lambda state: (state.arms, state.player.names))
     if arms is not None:
@@ -296,17 +306,64 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
             raise Refusal("open", key, value, f"{getattr(present, key)!r}, as the store has it ({change})")
 
 
-def storage_of(store: str | os.PathLike[str]) -> Storage:
-    """Return the store that an address stands for, or refuse it.
+def _wait_for(act: Callable[[], None]) -> None:
+    """Do something as soon as no other process holds the experiment."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return act()
+        except Fenced:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.05)
+
+
+def storage_of(store: str | os.PathLike[str], new: bool = True, reached_at: str | None = None) -> Storage:
+    """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
+
+    Of several processes that use it, each may say where the others reach it.
 
     Examples
     --------
     >>> from latentbandits.store import storage_of
     >>> storage_of("mysql://localhost/decisions")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH or a path
+    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
     """
-    return SQLite(path_of(store))
+    if _remote(store):
+        storage: Storage = _postgresql().PostgreSQL(str(store), reached_at, new=new)
+        return storage
+    path = path_of(store)
+    if not new and not path.is_file():
+        raise Refusal("store", "file", str(path), "one that exists")
+    return SQLite(path)
+
+
+def reader_of(store: str | os.PathLike[str]) -> Reads:
+    """Return what reads the store at an address, which may be in use; or refuse it.
+
+    Examples
+    --------
+    >>> from latentbandits.store import reader_of
+    >>> reader_of("nowhere.db")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
+    """
+    if _remote(store):
+        reader: Reads = _postgresql().PostgresReader(str(store))
+        return reader
+    return Reader(path_of(store))
+
+
+def _remote(store: Any) -> bool:
+    return isinstance(store, str) and store.startswith(_REMOTE)
+
+
+def _postgresql() -> Any:
+    try:
+        return importlib.import_module("latentbandits.store.postgresql")
+    except ModuleNotFoundError:
+        raise missing("psycopg") from None
 
 
 def path_of(store: str | os.PathLike[str]) -> Path:
@@ -315,12 +372,12 @@ def path_of(store: str | os.PathLike[str]) -> Path:
         return Path(store[len(_PREFIX) :])
     if isinstance(store, os.PathLike) or (isinstance(store, str) and store and "://" not in store):
         return Path(store)
-    raise Refusal("store", "address", store, f"{_PREFIX}PATH or a path")
+    raise Refusal("store", "address", store, f"{_PREFIX}PATH, {_REMOTE[0]}... or a path")
 
 
 def _place(store: str | os.PathLike[str]) -> str:
     """Return what two addresses of one store have in common."""
-    return os.path.realpath(path_of(store))
+    return str(store) if _remote(store) else os.path.realpath(path_of(store))
 
 
 def _id(decision: Any) -> Any:

@@ -20,4 +20,4 @@ class Unavailable(RuntimeError):  # noqa: N818
 
 
 class Fenced(Unavailable):
-    """Somebody else appends to this experiment now."""
+    """Somebody else appends to this experiment now: another process, which holds it until its lease ends."""

@@ -63,7 +63,7 @@ class Experiment:
             [answered for *_, answered in self._answered.values()],
             self._minutes.rows(),
             self._minutes.beliefs,
-            text(state.spec.plain() | {"arms": list(state.arms), "retired": list(state.retired)}) if changed else None,
+            state.shown() if changed else None,
             state.status if changed else None,
         )
 

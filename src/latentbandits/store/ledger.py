@@ -160,6 +160,8 @@ class Ledger:
         now, began = self._clock(), time.perf_counter()
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
+        held = self._held
+        self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
             groups = {name: one.group() for name, one in touched.items() if one.pending and name not in failed}
@@ -200,7 +202,7 @@ class Ledger:
         try:
             if isinstance(request, requests.Create):
                 return self._create(request, now)
-            one = self._ready(request.experiment)
+            one = self._ready(request.experiment, touched)
         except (Refusal, Unavailable) as problem:
             return problem
         touched[one.name] = one
@@ -254,11 +256,13 @@ class Ledger:
             raise Unknown("store", "experiment", name, "the name of one that exists")
         return row
 
-    def _ready(self, name: str) -> Experiment:
-        """Return an experiment whose state is that of the store."""
+    def _ready(self, name: str, touched: Any = ()) -> Experiment:
+        """Return an experiment whose state is that of the store, or ahead of it by what this group has done."""
         held = self._held.get(name) if isinstance(name, str) else None
         if held is None:
             held = self._held[name] = _Held(self._found(name), None)
+        if held.experiment is not None and name not in touched and not self.storage.hold(held.row):
+            held.experiment, held.claimed = None, False  # somebody else may have gone on from it
         if held.experiment is None:
             self._restore(held)
         one = held.experiment
@@ -271,7 +275,7 @@ class Ledger:
     def _restore(self, held: _Held) -> None:
         """Make a state again: from the newest snapshot that is whole, and the events after it."""
         if not held.claimed:
-            held.row, held.claimed = self.storage.claim(held.row.id), True
+            held.row, held.claimed = self.storage.claim(held.row.id, snapshots.build()), True
         state = begun(self.storage, held.row, held.expected)
         held.snapshot = state.head
         if held.steps is None and not held.bound:

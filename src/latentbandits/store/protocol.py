@@ -63,6 +63,21 @@ class Snapshot(NamedTuple):
     state: bytes
 
 
+class Owner(NamedTuple):
+    """Who holds an experiment: a name, the address at which others reach it (None if they cannot), and whether it is this store."""
+
+    name: str
+    address: str | None
+    here: bool
+
+
+class Built(NamedTuple):
+    """What computed, from an event on until the next of these."""
+
+    seq: int
+    name: str
+
+
 class ApiKey(NamedTuple):
     """A key of the service, by the digest of its secret. `scope` is a JSON list of experiments, or null for all."""
 
@@ -127,6 +142,9 @@ class Reads(Protocol):
     def snapshots(self, experiment: int) -> list[Snapshot]:
         """Return the snapshots, the newest first."""
 
+    def builds(self, experiment: int) -> list[Built]:
+        """Return which builds have appended, in order."""
+
     def minutes(self, experiment: int, since: int = 0) -> list[Minute]:
         """Return the counts of minutes from `since` on, in order."""
 
@@ -136,17 +154,36 @@ class Reads(Protocol):
     def keys(self) -> list[ApiKey]:
         """Return all keys of the service."""
 
+    def close(self) -> None:
+        """Give everything back."""
+
 
 class Storage(Reads, Protocol):
     """A store. One thread at a time may use it; `reader` is for the others."""
 
     place: str
+    versions: tuple[int, int]  # of the tables: as they were found (0: there were none), and now
+
+    def size(self) -> int:
+        """Return how many bytes it takes."""
 
     def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
         """Make an experiment with its first events, durably; raise `Conflict` if the name is taken."""
 
-    def claim(self, experiment: int) -> Row:
-        """Become the one who may append to an experiment, and return it; whoever was is fenced from here on."""
+    def claim(self, experiment: int, build: str = "") -> Row:
+        """Become the one who may append to an experiment, and return it; whoever was is fenced from here on.
+
+        Notes which build appends from here on. Raises `Fenced` while another one holds it, in a store that several processes may use.
+        """
+
+    def hold(self, row: Row) -> bool:
+        """Return whether nobody has claimed an experiment since this row was, nor can for now. Asked before every group."""
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """Take note that `answered` is about to be asked for these keys of experiments, so that they may be fetched at once."""
+
+    def owner(self, experiment: int) -> Owner | None:
+        """Return who holds an experiment now, None if nobody does: others send it what they are asked."""
 
     def append(self, groups: Sequence[Group]) -> None:
         """Append groups in one transaction; return when they are durable.
@@ -161,10 +198,8 @@ class Storage(Reads, Protocol):
     def forget_answers(self, experiment: int, before_us: int) -> int:
         """Forget idempotency keys from before a time; return how many."""
 
-    def rebuild(
-        self, experiment: int, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str
-    ) -> None:
-        """Replace all that follows from events by what was computed again."""
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
+        """Replace all that follows from the events of a claimed row by what was computed again; raise `Fenced` if it has moved on."""
 
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""
@@ -177,6 +212,3 @@ class Storage(Reads, Protocol):
 
     def reader(self) -> Reads:
         """Return what other threads read with; it never waits for the writer nor makes it wait."""
-
-    def close(self) -> None:
-        """Give everything back."""

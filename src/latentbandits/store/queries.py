@@ -5,7 +5,7 @@ from functools import cache
 from typing import Any
 
 from latentbandits.store.events import Event
-from latentbandits.store.protocol import Answered, ApiKey, Believed, Minute, Row, Snapshot
+from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minute, Row, Snapshot
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
 ROW = "id, name, spec, status, head, epoch"
@@ -65,6 +65,11 @@ class Queries:
         """See `Reads`."""
         sql = f"SELECT {', '.join(Snapshot._fields)} FROM snapshot WHERE experiment = ? ORDER BY seq DESC"
         return [Snapshot(*row) for row in self._rows(sql, (experiment,))]
+
+    def builds(self, experiment: int) -> list[Built]:
+        """See `Reads`."""
+        sql = "SELECT seq, name FROM build WHERE experiment = ? ORDER BY seq"
+        return [Built(*row) for row in self._rows(sql, (experiment,))]
 
     def minutes(self, experiment: int, since: int = 0) -> list[Minute]:
         """See `Reads`."""
@@ -136,7 +141,19 @@ ADD_SNAPSHOT = insert(
     " ON CONFLICT (experiment, seq) DO UPDATE SET "
     + ", ".join(f"{name} = excluded.{name}" for name in Snapshot._fields[1:]),
 )
+ADD_BUILD = (  # unless it is the last one
+    "INSERT INTO build (experiment, seq, name) SELECT id, head + 1, ? FROM experiment WHERE id = ? AND ? <> "
+    "COALESCE((SELECT name FROM build WHERE experiment = ? ORDER BY seq DESC LIMIT 1), '') "
+    "ON CONFLICT (experiment, seq) DO UPDATE SET name = excluded.name"
+)
 ADD_KEY = insert("api_key", ApiKey._fields)
+KEEP_NEWEST = (
+    "DELETE FROM snapshot WHERE experiment = ? AND seq NOT IN "
+    "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)"
+)
+FORGET_ANSWERS = "DELETE FROM request WHERE experiment = ? AND at_us < ?"
+REVOKE_KEY = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
+REBUILD = "UPDATE experiment SET spec = ?, status = ? WHERE id = ? AND head = ? AND epoch = ?"
 MOVE_HEAD = (
     "UPDATE experiment SET head = ?, spec = COALESCE(?, spec), status = COALESCE(?, status) "
     "WHERE id = ? AND head = ? AND epoch = ?"

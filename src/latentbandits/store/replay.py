@@ -6,13 +6,22 @@ from typing import Any
 from latentbandits.agent.explain import Explanation, explained
 from latentbandits.settings import Refusal
 from latentbandits.store import snapshots
-from latentbandits.store.errors import Unavailable
+from latentbandits.store.errors import Unavailable, Unknown
 from latentbandits.store.events import Event
 from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.spec import Spec
 from latentbandits.store.state import State, arms_of, scores
 
 CHUNK = 5_000  # events that are read at once: readers must be short
+
+
+def named(reads: Reads, name: str) -> Row:
+    """Return an experiment by its name, or refuse it by those that there are."""
+    row = reads.experiment(name)
+    if row is None:
+        known = ", ".join(one.name for one in reads.experiments()) or "none: it is empty"
+        raise Unknown("store", "experiment", name, f"one that it has ({known})")
+    return row
 
 
 def first(reads: Reads, row: Row, expected: Any) -> State:

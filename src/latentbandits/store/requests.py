@@ -1,7 +1,7 @@
 """What can be asked of an experiment. Each is answered after it is on disk, or refused and as if it had never been asked."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -127,6 +127,14 @@ class Create(NamedTuple):
 Request = (
     Decide | Reward | Censor | Activate | Expire | AddArm | RetireArm | NameRegime | SetStatus | Configure | Create
 )
+
+
+def keys(wanted: Sequence[Any]) -> list[tuple[str, str]]:
+    """Return the idempotency keys of some requests, each with its experiment."""
+    decides = [one for one in wanted if type(one) is Decide]
+    return [
+        (one.experiment, one.key) for one in decides if isinstance(one.experiment, str) and isinstance(one.key, str)
+    ]
 
 
 def _plain(value: Any) -> Any:

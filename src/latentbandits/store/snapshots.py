@@ -75,15 +75,32 @@ def taken(state: State) -> Snapshot:
     return Snapshot(state.head, build(), digest(state), sha256(content).hexdigest(), state.last_us, content)
 
 
-def restored(snapshot: Snapshot, expected: Any) -> State | None:
-    """Return the state in a snapshot, None if its bytes are not those that were written or it is not the state that it should be."""
+def opened_up(snapshot: Snapshot) -> tuple[dict[str, Any], bytes] | None:
+    """Return what a snapshot says of all but the agent, and the agent; None if its bytes are not those that were written."""
     content = snapshot.state
     if sha256(content).hexdigest() != snapshot.checksum or content[:4] != _MAGIC:
         return None
     (size,) = struct.unpack("<I", content[4:8])
-    said = json.loads(content[8 : 8 + size])
+    return json.loads(content[8 : 8 + size]), content[8 + size :]
+
+
+def alike(snapshot: Snapshot, state: State) -> bool:
+    """Return whether a state is that of a snapshot in all that no rounding can change."""
+    parts = opened_up(snapshot)
+    return parts is not None and parts[0] == {
+        **json.loads(json.dumps(described(state))),
+        "diverged": parts[0]["diverged"],
+    }
+
+
+def restored(snapshot: Snapshot, expected: Any) -> State | None:
+    """Return the state in a snapshot, None if its bytes are not those that were written or it is not the state that it should be."""
+    parts = opened_up(snapshot)
+    if parts is None:
+        return None
+    said, agent = parts
     try:
-        contents, _ = opened(content[8 + size :], f"snapshot {snapshot.seq}", expected)
+        contents, _ = opened(agent, f"snapshot {snapshot.seq}", expected)
     except Refusal as refusal:
         if "written by save" in str(refusal.rule):  # of a version that nobody can read any more: the log is there
             return None

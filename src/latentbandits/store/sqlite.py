@@ -12,8 +12,8 @@ from latentbandits.settings import Refusal
 from latentbandits.store import queries
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
 from latentbandits.store.events import Event
-from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Row, Snapshot
-from latentbandits.store.schema import missing
+from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
+from latentbandits.store.schema import missing, refuse_older
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
@@ -91,7 +91,9 @@ class SQLite(queries.Queries):
                     "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, digest TEXT NOT NULL, at_us INTEGER NOT NULL) STRICT"
                 )
         present = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
-        for step in missing(self.place, "sqlite", present, folder):
+        lacking = missing(self.place, "sqlite", present, folder)
+        self.versions: tuple[int, int] = present, lacking[-1].version if lacking else present
+        for step in lacking:
             with self._transaction() as run:
                 for statement in step.statements:
                     run(statement)
@@ -99,6 +101,9 @@ class SQLite(queries.Queries):
 
     def _unavailable(self, problem: Exception) -> Unavailable:
         return Unavailable(f"store: {self.place} cannot be used now ({problem}); nothing was acknowledged, try again")
+
+    def _fenced(self, experiment: int) -> Fenced:
+        return Fenced(f"store: somebody else appends to experiment {experiment} of {self.place}; nothing was appended")
 
     def _ready(self) -> sqlite3.Connection:
         if self._lock is None:
@@ -155,11 +160,23 @@ class SQLite(queries.Queries):
         assert made is not None
         return made
 
-    def claim(self, experiment: int) -> Row:
+    def claim(self, experiment: int, build: str = "") -> Row:
         """See `Storage`."""
         with self._transaction() as run:
             run("UPDATE experiment SET epoch = epoch + 1 WHERE id = ?", (experiment,))
+            run(queries.ADD_BUILD, (build, experiment, build, experiment))
         return Row(*self._rows(f"SELECT {queries.ROW} FROM experiment WHERE id = ?", (experiment,))[0])
+
+    def hold(self, row: Row) -> bool:  # noqa: ARG002
+        """See `Storage`; the lock of the file holds everything."""
+        return True
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """See `Storage`; a key is found as fast as many."""
+
+    def owner(self, experiment: int) -> Owner:  # noqa: ARG002
+        """See `Storage`."""
+        return Owner("this process", None, True)
 
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
@@ -168,9 +185,7 @@ class SQLite(queries.Queries):
                 number, head = group.experiment, group.base + len(group.events)
                 moved = run(queries.MOVE_HEAD, (head, group.spec, group.status, number, group.base, group.epoch))
                 if moved.rowcount != 1:
-                    raise Fenced(
-                        f"store: somebody else appends to experiment {number} of {self.place}; nothing was appended"
-                    )
+                    raise self._fenced(number)
                 for sql, rows in (
                     (queries.ADD_EVENT, group.events),
                     (queries.ADD_ANSWERED, group.answered),
@@ -184,26 +199,22 @@ class SQLite(queries.Queries):
         """See `Storage`."""
         with self._transaction() as run:
             run(queries.ADD_SNAPSHOT, (experiment, *snapshot))
-            run(
-                "DELETE FROM snapshot WHERE experiment = ? AND seq NOT IN "
-                "(SELECT seq FROM snapshot WHERE experiment = ? ORDER BY seq DESC LIMIT ?)",
-                (experiment, experiment, deep),
-            )
+            run(queries.KEEP_NEWEST, (experiment, experiment, deep))
 
     def forget_answers(self, experiment: int, before_us: int) -> int:
         """See `Storage`."""
         with self._transaction() as run:
-            return run("DELETE FROM request WHERE experiment = ? AND at_us < ?", (experiment, before_us)).rowcount
+            return run(queries.FORGET_ANSWERS, (experiment, before_us)).rowcount
 
-    def rebuild(
-        self, experiment: int, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str
-    ) -> None:
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
         """See `Storage`."""
+        experiment = row.id
         with self._transaction() as run:
-            run("UPDATE experiment SET spec = ?, status = ? WHERE id = ?", (spec, status, experiment))
+            if run(queries.REBUILD, (spec, status, experiment, row.head, row.epoch)).rowcount != 1:
+                raise self._fenced(experiment)
             for table, sql, rows in (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs)):
                 run(f"DELETE FROM {table} WHERE experiment = ?", (experiment,))
-                self._ready().executemany(sql, [(experiment, *row) for row in rows])
+                self._ready().executemany(sql, [(experiment, *one) for one in rows])
 
     def add_key(self, key: ApiKey) -> None:
         """See `Storage`."""
@@ -213,13 +224,17 @@ class SQLite(queries.Queries):
     def revoke_key(self, key: str, at_us: int) -> bool:
         """See `Storage`."""
         with self._transaction() as run:
-            sql = "UPDATE api_key SET revoked_us = COALESCE(revoked_us, ?) WHERE id = ?"
-            return run(sql, (at_us, key)).rowcount == 1
+            return run(queries.REVOKE_KEY, (at_us, key)).rowcount == 1
 
     def compact(self) -> None:
         """See `Storage`."""
         self._rows("VACUUM")
         self._rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def size(self) -> int:
+        """See `Storage`."""
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        return sum(one.stat().st_size for one in files if one.exists())
 
     def reader(self) -> "Reader":
         """See `Storage`."""
@@ -251,11 +266,12 @@ class Reader(queries.Queries):
         if not self.path.is_file():
             raise Refusal("store", "file", self.place, "one that exists")
         try:
-            self._rows("SELECT version FROM schema_version")
+            version = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
         except Unavailable as problem:
             if "no such table" in str(problem) or "not a database" in str(problem):
                 raise Refusal("store", "file", self.place, "a store (this is something else)") from None
             raise
+        refuse_older(self.place, "sqlite", version)
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         try:
@@ -265,3 +281,6 @@ class Reader(queries.Queries):
                 return connection.execute(sql, values).fetchall()
         except sqlite3.Error as problem:
             raise Unavailable(f"store: {self.place} cannot be read now ({problem}); try again") from problem
+
+    def close(self) -> None:
+        """See `Reads`; nothing is held."""

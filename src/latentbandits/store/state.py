@@ -12,7 +12,7 @@ from latentbandits.agent.inputs import observed
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.player import Player
 from latentbandits.protocols import Choice
-from latentbandits.store.events import Event
+from latentbandits.store.events import Event, text
 from latentbandits.store.spec import LEARNING, Spec
 
 Steps = list[Callable[..., Any]]
@@ -176,6 +176,10 @@ class State:
             self.player.mix(spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
             self.player.max_open = spec.max_open
         self.spec = spec
+
+    def shown(self) -> str:
+        """Return the settings as they are now, as JSON: what a store shows of an experiment."""
+        return text(self.spec.plain() | {"arms": list(self.arms), "retired": list(self.retired)}) or ""
 
     def decision(self, event: Event) -> Decision:
         """Return a decision as it was answered."""

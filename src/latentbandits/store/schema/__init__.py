@@ -43,3 +43,11 @@ def missing(place: str, engine: str, present: int, folder: Path | None = None) -
             "store", f"schema version of {place}", present, f"at most {known[-1].version}; update latentbandits"
         )
     return [step for step in known if step.version > present]
+
+
+def refuse_older(place: str, engine: str, present: int) -> None:
+    """Refuse to read a store whose tables are not those of this version."""
+    lacking = missing(place, engine, present)
+    if lacking:
+        rule = f"{lacking[-1].version}; `latentbandits store migrate {place}` brings it up to date"
+        raise Refusal("store", f"schema version of {place}", present, rule)

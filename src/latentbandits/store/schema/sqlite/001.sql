@@ -54,6 +54,13 @@ CREATE TABLE snapshot (
     PRIMARY KEY (experiment, seq)
 ) STRICT;
 
+CREATE TABLE build (              -- what computes, from an event on: the same build repeats events to the bit
+    experiment INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    PRIMARY KEY (experiment, seq)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE minute (
     experiment INTEGER NOT NULL,
     minute INTEGER NOT NULL,      -- since 1970

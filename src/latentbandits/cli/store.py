@@ -1,0 +1,164 @@
+"""Look after a store of decisions: check it, take its decisions out as a table, bring it up to date, give space back."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from latentbandits.store import Verdict
+
+ACTIONS = {
+    "verify": "repeat the log and compare everything else with what it leads to; works while the store is in use",
+    "export": "write the decisions of an experiment as a table that `latentbandits diagnose` reads",
+    "migrate": "bring the tables up to date, as opening the store does",
+    "compact": "give space back; with --forget, forget old idempotency keys",
+}
+DAY_US = 86_400_000_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    made = {}
+    for name, summary in ACTIONS.items():
+        made[name] = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        made[name].add_argument("store", metavar="STORE", help="a path, sqlite:///PATH or postgresql://...")
+    verify, export, compact = made["verify"], made["export"], made["compact"]
+    verify.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="which (default: all)")
+    verify.add_argument("--policy", metavar="MODULE:CLASS", help="the policy, if it is from outside this package")
+    verify.add_argument(
+        "--rebuild",
+        action="store_true",
+        help="make again what follows from the log, then verify; needs the store for itself",
+    )
+    export.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help="which (default: the only one)")
+    export.add_argument(
+        "--out", type=Path, metavar="FILE", help="file to write, .csv, .parquet or .jsonl (default: EXPERIMENT.csv)"
+    )
+    compact.add_argument(
+        "--forget", type=float, metavar="DAYS", help="forget idempotency keys that are older: asked again, they are new"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what is wanted; exit code 1 if the store is not what its log says, or cannot be used now."""
+    from latentbandits.store import Unavailable
+
+    try:
+        action: Any = {"verify": verify, "export": export, "migrate": migrate, "compact": compact}[options.action]
+        return int(action(options))
+    except Unavailable as problem:
+        print(problem, file=sys.stderr)
+        return 1
+
+
+def verify(options: argparse.Namespace) -> int:
+    """Repeat the log of some experiments, or of all, and print a line for each."""
+    from contextlib import closing
+
+    from latentbandits.presentation.numbers import aligned
+    from latentbandits.store import reader_of, rebuild, storage_of
+    from latentbandits.store import verify as verified
+
+    if options.rebuild:
+        with closing(storage_of(options.store, new=False)) as storage:
+            for name in options.experiments or [row.name for row in storage.experiments()]:
+                rebuild(storage, name, options.policy)
+    with closing(reader_of(options.store)) as reads:
+        names = options.experiments or [row.name for row in reads.experiments()]
+        found = [verified(reads, name, options.policy) for name in names]
+    if not found:
+        print(f"{options.store} has no experiments. Next: `lb.open` makes one.")
+        return 0
+    head = ("experiment", "events", "decisions", "snapshots", "repeated", "digest")
+    rows = [
+        (one.experiment, f"{one.events:,}", f"{one.decisions:,}", str(one.snapshots), one.label, one.digest[:16])
+        for one in found
+    ]
+    print(aligned(head, rows))
+    print("\n".join(["", *notes(options.store, found)]))
+    return int(any(one.problems for one in found))
+
+
+def notes(store: str, found: "list[Verdict]") -> list[str]:
+    """Return what follows from verdicts, in sentences."""
+    from latentbandits.store.snapshots import build
+    from latentbandits.store.verify import EQUIVALENT
+
+    lines = [f"{one.experiment}: {problem}." for one in found for problem in one.problems]
+    for one in found:
+        if one.label == EQUIVALENT:
+            others = "; ".join(name for name in one.builds if name != build())
+            otherwise = f"; {one.diverged:,} decisions came out otherwise here, the log counts" if one.diverged else ""
+            lines.append(
+                f"{one.experiment}: equal up to rounding, since another build took part ({others}){otherwise}."
+            )
+    wrong = [one for one in found if one.problems]
+    if not wrong:
+        return [*lines, f"Next: `latentbandits store export {store} {found[0].experiment}` writes its decisions."]
+    if all(one.rebuildable for one in wrong):
+        return [*lines, f"Next: `latentbandits store verify --rebuild {store}` makes it again from the log."]
+    return [*lines, "Next: go back to a copy from before the damage; this one stays readable."]
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the decisions of one experiment."""
+    from contextlib import closing
+
+    from latentbandits.cli import problem
+    from latentbandits.presentation.numbers import counted
+    from latentbandits.settings import Refusal
+    from latentbandits.store import export as exported
+    from latentbandits.store import reader_of
+    from latentbandits.store.export import ENDING
+
+    with closing(reader_of(options.store)) as reads:
+        names = [row.name for row in reads.experiments()]
+        if options.experiment is None and len(names) != 1:
+            raise Refusal("store", "experiment", None, f"one that it has ({', '.join(names) or 'none: it is empty'})")
+        name = options.experiment or names[0]
+        out = options.out or Path(f"{name}.csv")
+        problem.ending(out, "store", *ENDING)
+        number = exported(reads, name, out)
+    print(f"{out}: {counted(number, 'row')} of {name}. Next: `latentbandits diagnose {out}` says what they show.")
+    return 0
+
+
+def migrate(options: argparse.Namespace) -> int:
+    """Bring the tables up to date."""
+    from contextlib import closing
+
+    from latentbandits.store import storage_of
+
+    with closing(storage_of(options.store, new=False)) as storage:
+        before, now = storage.versions
+    said = f"schema version {now}, as it was" if before == now else f"from schema version {before} to {now}"
+    print(f"{options.store}: {said}. Next: `latentbandits store verify {options.store}` repeats its log.")
+    return 0
+
+
+def compact(options: argparse.Namespace) -> int:
+    """Give space back."""
+    import time
+    from contextlib import closing
+
+    from latentbandits.settings import Above, between
+    from latentbandits.store import storage_of
+
+    forgotten = 0
+    if options.forget is not None:
+        between("store", "--forget", options.forget, Above(0))
+    with closing(storage_of(options.store, new=False)) as storage:
+        before = storage.size()
+        if options.forget is not None:
+            until = time.time_ns() // 1000 - round(options.forget * DAY_US)
+            forgotten = sum(storage.forget_answers(row.id, until) for row in storage.experiments())
+        storage.compact()
+        now = storage.size()
+    keys = "" if options.forget is None else f", {forgotten:,} idempotency keys forgotten"
+    print(
+        f"{options.store}: {before / 1e6:,.1f} MB before, {now / 1e6:,.1f} MB now{keys}. "
+        f"Next: `latentbandits store verify {options.store}` repeats its log."
+    )
+    return 0

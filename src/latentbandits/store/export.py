@@ -1,0 +1,257 @@
+"""The decisions of an experiment as a table that `latentbandits diagnose`, pandas and others read: a row per decision and unit.
+
+=============  ==============================================================================================================
+column         what it says
+=============  ==============================================================================================================
+id, at         the decision, and when it was made (UTC)
+unit           for whom; if the policy decides for several units at a time, which of them; no such column if there are none
+arm            what was played
+propensity     its probability; there is no such column if some probability is not known (Thompson sampling)
+reward         what it paid, also if that arrived too late to be learned; the default value if it expired; empty if there is none
+outcome        rewarded, late, expired, censored or open
+ended_at       when the reward arrived, or the decision ended without one
+learned        the reward that the policy has learned, empty if it has learned nothing
+decided_by     policy, floor or control
+status         shadow or killed, where the control arm was played because of that
+wanted         the arm of the policy, in shadow
+why            why the policy probed
+context_0 ...  what was known before the decision
+=============  ==============================================================================================================
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice, product
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from latentbandits.extras import missing
+from latentbandits.files import whole
+from latentbandits.settings import Refusal
+from latentbandits.store.events import ENDINGS, Event
+from latentbandits.store.protocol import Reads, Row
+from latentbandits.store.replay import CHUNK, named
+from latentbandits.store.spec import LEARNING
+from latentbandits.store.state import arms_of, chances_of
+
+ENDING = (".csv", ".parquet", ".jsonl")
+OUTCOMES = {"reward": "rewarded", "expire": "expired", "censor": "censored"}
+
+
+class End(NamedTuple):
+    """How a decision ended: in which way, when, with which rewards, and which of them were learned."""
+
+    outcome: str
+    at_us: int
+    rewards: Sequence[float] = ()
+    learned: Sequence[float] = ()
+
+
+class Table(NamedTuple):
+    """What must be known of a log before its first row can be written.
+
+    Attributes
+    ----------
+    names : of the arms, by number
+    ends : decision -> how it ended
+    context : how many numbers the longest context has
+    known : whether the probability of every decision is known
+    units : whether any decision has units
+    until : the last event; what is appended later is left out
+    """
+
+    names: list[Any]
+    ends: dict[str, End]
+    context: int
+    known: bool
+    units: bool
+    until: int
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns, in order."""
+        found = [
+            "id",
+            "at",
+            *["unit"] * self.units,
+            "arm",
+            *["propensity"] * self.known,
+            "reward",
+            "outcome",
+            "ended_at",
+        ]
+        context = [f"context_{n}" for n in range(self.context)]
+        return [*found, "learned", "decided_by", "status", "wanted", "why", *context]
+
+
+def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
+    """Return the events of an experiment up to one, a short read at a time."""
+    after = 0
+    while after < until:
+        found = reads.events(experiment, after, min(CHUNK, until - after))
+        yield from found
+        if not found:
+            return
+        after = found[-1].seq
+
+
+def table(reads: Reads, row: Row) -> Table:
+    """Read a log once: names of arms, ends of decisions, and which columns there are."""
+    names: list[Any] = []
+    ends: dict[str, End] = {}
+    killed: set[str] = set()
+    context, known, units, status = 0, True, False, "draft"
+    for event in events_of(reads, row.id, row.head):
+        kind, key = event.kind, str(event.key)
+        if kind == "decide":
+            said = event.said
+            context = max(context, len(said.get("context", ())))
+            known = known and None not in chances_of(event, said)
+            units = units or event.unit is not None or "arms" in said
+            if said.get("status") == "killed":
+                killed.add(key)  # its policy was not asked, and will not hear of it
+        elif kind in ENDINGS:
+            learned = event.rewards if status in LEARNING and kind != "censor" and key not in killed else ()
+            killed.discard(key)
+            ends[key] = End(OUTCOMES[kind], event.at_us, event.rewards, learned)
+        elif kind == "late":
+            ends[key] = ends[key]._replace(outcome="late", at_us=event.at_us, rewards=event.rewards)
+        elif kind in ("create", "configure"):
+            names = list(event.said.get("arms", names))
+        elif kind == "add" and event.said["arm"] not in names:
+            names.append(event.said["arm"])
+        elif kind == "status":
+            status = event.said["status"]
+    return Table(names, ends, context, known, units, row.head)
+
+
+def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[str, Any]]:
+    """Return the rows in order, with times in microseconds and None for what is empty.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.store import Create, Decide, Ledger, Reward, Spec, SQLite
+    >>> from latentbandits.store.export import rows
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
+    >>> _, made = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
+    >>> ledger.call(Reward("offers", made.decisions[0].id, 0.5))
+    'accepted'
+    >>> one = next(rows(ledger.storage, ledger.storage.experiment("offers")))
+    >>> one["arm"], one["propensity"], one["reward"], one["outcome"]
+    ('red', 1.0, 0.5, 'rewarded')
+    >>> ledger.close()
+    >>> folder.cleanup()
+    """
+    found = found or table(reads, row)
+    blank = dict.fromkeys(found.columns)
+    for event in events_of(reads, row.id, found.until):
+        if event.kind != "decide":
+            continue
+        said = event.said
+        arms, chances = arms_of(event, said), chances_of(event, said)
+        end = found.ends.get(str(event.key))
+        seen = said.get("context", ())
+        shared = blank | {
+            "id": event.key,
+            "at": event.at_us,
+            "outcome": end.outcome if end else "open",
+            "ended_at": end.at_us if end else None,
+            "decided_by": event.decided_by,
+            "status": said.get("status"),
+            "wanted": said.get("policy"),
+            "why": ", ".join(said.get("why", ())) or None,
+            **{f"context_{n}": value for n, value in enumerate(seen)},
+        }
+        for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
+            unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)
+            own = {
+                "arm": found.names[arm],
+                "reward": end.rewards[place] if end and end.rewards else None,
+                "learned": end.learned[place] if end and end.learned else None,
+            }
+            some = {"unit": unit, "propensity": chance}
+            yield shared | own | {name: value for name, value in some.items() if name in blank}
+
+
+def export(reads: Reads, name: str, path: Path) -> int:
+    """Write the decisions of an experiment to a file, whole or not at all, in the format of its ending; return how many rows it has.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.store import Create, Decide, Ledger, Spec, SQLite, export
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
+    >>> _ = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
+    >>> export(ledger.storage.reader(), "offers", Path(folder.name) / "offers.csv")
+    1
+    >>> ledger.close()
+    >>> folder.cleanup()
+    """
+    if path.suffix.lower() not in ENDING:
+        raise Refusal("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
+    row = named(reads, name)
+    found = table(reads, row)
+    write = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl}[path.suffix.lower()]
+    with whole(path) as file:
+        return write(file, found, rows(reads, row, found))
+
+
+def _moment(at_us: int | None) -> str | None:
+    """Return a time as text, to the microsecond."""
+    if at_us is None:
+        return None
+    return datetime.fromtimestamp(at_us // 1_000_000, UTC).replace(microsecond=at_us % 1_000_000).isoformat()
+
+
+def _dated(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"at": _moment(row["at"]), "ended_at": _moment(row["ended_at"])}
+
+
+def _csv(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+    text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
+    writer, count = csv.DictWriter(text, found.columns, lineterminator="\n"), 0
+    writer.writeheader()
+    for row in made:
+        writer.writerow(_dated(row))
+        count += 1
+    text.detach()
+    return count
+
+
+def _jsonl(file: BinaryIO, _: Table, made: Iterator[dict[str, Any]]) -> int:
+    count = 0
+    for row in made:
+        file.write(json.dumps(_dated(row), allow_nan=False).encode() + b"\n")
+        count += 1
+    return count
+
+
+def _parquet(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        raise missing("pyarrow") from None
+    text = any(isinstance(name, str) for name in found.names)
+    kinds = dict.fromkeys(found.columns, pa.string())
+    kinds |= dict.fromkeys(("at", "ended_at"), pa.timestamp("us", "UTC"))
+    kinds |= {name: pa.float64() for name in found.columns if name in ("propensity", "reward", "learned")}
+    kinds |= {name: pa.float64() for name in found.columns if name.startswith("context_")}
+    kinds |= dict.fromkeys(("arm", "wanted"), pa.string() if text else pa.int64())
+    schema, count = pa.schema(list(kinds.items())), 0
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        while batch := list(islice(made, 50_000)):
+            if text:  # where some arms have numbers for names
+                for row, name in product(batch, ("arm", "wanted")):
+                    row[name] = None if row[name] is None else str(row[name])
+            writer.write_table(pa.Table.from_pylist(batch, schema))
+            count += len(batch)
+    return count

@@ -1,0 +1,304 @@
+"""A store in a PostgreSQL database: several processes may use it, and each experiment is held by one of them at a time.
+
+Whoever holds an experiment has a lease on its row, by the database's clock, which every append renews. When it ends, another may claim
+the experiment and goes on by replay. A claim raises the epoch, and every append names its own in the same statement that writes: the
+database is the arbiter, so that one who was stopped for an hour and wakes up writes nothing.
+"""
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from latentbandits.settings import Above, Refusal, between
+from latentbandits.store import queries
+from latentbandits.store.connection import Connection, PostgresReader
+from latentbandits.store.errors import Conflict, Fenced, Unavailable
+from latentbandits.store.events import Event
+from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
+from latentbandits.store.schema import missing
+
+LEASE = 5.0  # seconds
+_MIGRATING = 7_206_112_915  # the number of an advisory lock: one process changes tables at a time
+_KINDS = {
+    **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
+    **dict.fromkeys(("kind", "key", "unit", "decided_by", "actor", "body", "digest"), "text[]"),
+    **dict.fromkeys(("probability", "value", "total", "squares"), "double precision[]"),
+    "scores": "bytea[]",
+}
+
+
+def _rows_of(table: str, columns: Sequence[str], then: str = "") -> str:
+    """Return the part of a statement that adds rows, given as an array per column, if the head has moved."""
+    arrays = ", ".join(f"%s::{_KINDS[name]}" for name in columns)
+    listed = ", ".join(columns)
+    return f"INSERT INTO {table} (experiment, {listed}) SELECT moved.id, added.* FROM moved, unnest({arrays}) AS added{then}"
+
+
+def _conflict(sql: str) -> str:
+    """Return what a statement does with rows that are there already."""
+    return " ON CONFLICT" + sql.partition(" ON CONFLICT")[2]
+
+
+# One statement for all that a group appends: its rows follow from the head that has moved, and none is added if it has not
+_MOVED = (
+    queries.MOVE_HEAD.replace("SET head", "SET lease_until = clock_timestamp() + make_interval(secs => ?), head")
+    + " RETURNING id"
+).replace("?", "%s")
+_PARTS = {
+    "events": ("event", Event._fields, ""),
+    "answered": ("request", Answered._fields, ""),
+    "minutes": ("minute", Minute._fields, _conflict(queries.ADD_MINUTE)),
+    "beliefs": ("belief", Believed._fields, _conflict(queries.ADD_BELIEF)),
+}
+
+
+def _append(group: Group, lease: float) -> tuple[str, list[Any]]:
+    """Return the statement that appends a group, and its values; it returns how many heads have moved, 1 or 0."""
+    head = group.base + len(group.events)
+    parts = [f"WITH moved AS ({_MOVED})"]
+    values: list[Any] = [lease, head, group.spec, group.status, group.experiment, group.base, group.epoch]
+    for name, (table, columns, then) in _PARTS.items():
+        rows = getattr(group, name)
+        if rows:
+            parts.append(f"{name} AS ({_rows_of(table, columns, then)})")
+            values += map(list, zip(*rows, strict=True))
+    return f"{', '.join(parts)} SELECT COUNT(*) FROM moved", values
+
+
+class PostgreSQL(Connection):
+    """A writer of a database; others may write other experiments at the same time.
+
+    Every commit is on the server's disk before it returns: ``synchronous_commit`` is ``on``, or stricter if the server says so.
+
+    Parameters
+    ----------
+    address : str
+        ``postgresql://user@host/database``, with options as libpq knows them. Connect directly: a pooler that hands a connection to
+        another client after each transaction loses its settings.
+    reached_at : str, optional
+        Where other processes can reach this one: `owner` tells them.
+    lease : float
+        Seconds without an append after which another process may claim an experiment.
+    folder : path, optional
+        Where the tables' files are, for tests.
+    new : bool
+        Whether the tables may be made.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        reached_at: str | None = None,
+        lease: float = LEASE,
+        folder: Path | None = None,
+        new: bool = True,
+    ) -> None:
+        super().__init__(address)
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
+        self._reached_at, self._lease = reached_at, between("store", "lease", lease, Above(0))
+        self._held: dict[
+            int, float
+        ] = {}  # until when nobody else can have claimed an experiment, by this machine's clock
+        self._expected: dict[tuple[int, str], Answered | None] = {}
+        try:
+            self._migrate(folder, new)
+        except BaseException:
+            self.close()
+            raise
+
+    def _migrate(self, folder: Path | None, new: bool) -> None:
+        """Bring the tables up to date, one step per transaction, one process at a time."""
+        first: int | None = None
+        while True:
+            with self._transaction() as connection:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
+                if connection.execute("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
+                    if not new:
+                        raise Refusal("store", "database", self.place, "one that is a store")
+                    connection.execute(
+                        "CREATE TABLE schema_version (version BIGINT PRIMARY KEY, digest TEXT NOT NULL, at_us BIGINT NOT NULL)"
+                    )
+                found = connection.execute("SELECT COALESCE(MAX(version), 0) FROM schema_version").fetchone()
+                present = int(found[0]) if found else 0
+                first = present if first is None else first
+                lacking = missing(self.place, "postgresql", present, folder)
+                if not lacking:
+                    self.versions: tuple[int, int] = first, present
+                    return
+                for statement in lacking[0].statements:
+                    connection.execute(statement)
+                values = (lacking[0].version, lacking[0].digest, time.time_ns() // 1000)
+                connection.execute("INSERT INTO schema_version VALUES (%s, %s, %s)", values)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator["psycopg.Connection[Any]"]:
+        """Run statements in one transaction, which is durable afterwards, or as if it had never begun."""
+        with self._asking() as connection, connection.transaction():
+            yield connection
+
+    def _run(self, sql: str, values: Sequence[Any]) -> int:
+        """Run a statement and return how many rows it has changed."""
+        with self._asking() as connection:
+            return connection.execute(sql.replace("?", "%s"), values).rowcount
+
+    def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
+        """See `Storage`."""
+        if self.experiment(name) is not None:
+            raise Conflict("store", "experiment", name, "a new name (this one is taken)")
+        sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"), f" RETURNING {queries.ROW}")
+        try:
+            with self._transaction() as connection:
+                row = Row(
+                    *connection.execute(sql.replace("?", "%s"), (name, spec, status, len(events), 0)).fetchall()[0]
+                )
+                add = queries.ADD_EVENT.replace("?", "%s")
+                for event in events:
+                    connection.execute(add, (row.id, *event))
+        except Fenced:  # by another process, at the same time
+            raise Conflict("store", "experiment", name, "a new name (this one is taken)") from None
+        return row
+
+    def claim(self, experiment: int, build: str = "") -> Row:
+        """See `Storage`."""
+        began = time.monotonic()
+        self._expected = {}
+        with self._transaction() as connection:
+            claimed = connection.execute(
+                "UPDATE experiment SET epoch = epoch + 1, owner = %s, address = %s, "
+                "lease_until = clock_timestamp() + make_interval(secs => %s) "
+                f"WHERE id = %s AND (owner = %s OR lease_until <= clock_timestamp()) RETURNING {queries.ROW}",
+                (self.name, self._reached_at, self._lease, experiment, self.name),
+            ).fetchall()
+            if claimed:
+                values = (build, experiment, build, experiment)
+                connection.execute(queries.ADD_BUILD.replace("?", "%s"), values)
+        if not claimed:
+            raise self._fenced(experiment)
+        self._held[experiment] = began + self._lease
+        return Row(*claimed[0])
+
+    def hold(self, row: Row) -> bool:
+        """See `Storage`; asks the database only if the lease may have ended."""
+        if time.monotonic() < self._held.get(row.id, 0.0):
+            return True
+        began = time.monotonic()
+        sql = "UPDATE experiment SET lease_until = clock_timestamp() + make_interval(secs => ?) WHERE id = ? AND epoch = ?"
+        if self._run(sql, (self._lease, row.id, row.epoch)) != 1:
+            return False
+        self._held[row.id] = began + self._lease
+        return True
+
+    def expect(self, keys: Sequence[tuple[int, str]]) -> None:
+        """See `Storage`; what was fetched is good until the next append, or claim."""
+        sql = (
+            f"SELECT experiment, {', '.join(Answered._fields)} FROM request JOIN unnest(?::bigint[], ?::text[]) AS "
+            "wanted(experiment, key) USING (experiment, key)"
+        )
+        self._expected = {}
+        if len(keys) > 1:
+            with contextlib.suppress(Unavailable):  # whoever asks will hear of it
+                rows = self._rows(sql, tuple(map(list, zip(*keys, strict=True))))
+                found = {(experiment, row[0]): Answered(*row) for experiment, *row in rows}
+                self._expected = {**dict.fromkeys(keys), **found}
+
+    def answered(self, experiment: int, key: str) -> Answered | None:
+        """See `Reads`."""
+        if (experiment, key) in self._expected:
+            return self._expected[experiment, key]
+        return super().answered(experiment, key)
+
+    def owner(self, experiment: int) -> Owner | None:
+        """See `Storage`."""
+        sql = "SELECT owner, address FROM experiment WHERE id = ? AND owner IS NOT NULL AND lease_until > clock_timestamp()"
+        found = self._rows(sql, (experiment,))
+        return next((Owner(name, address, name == self.name) for name, address in found), None)
+
+    def _fenced(self, experiment: int) -> Fenced:
+        """Return why this process may not append; from here on it asks the database first."""
+        self._held.pop(experiment, None)
+        owner = self.owner(experiment)
+        who = "somebody else" if owner is None else f"{owner.name}{f' at {owner.address}' if owner.address else ''}"
+        return Fenced(f"store: {who} appends to experiment {experiment} of {self.place}; nothing was appended")
+
+    def append(self, groups: Sequence[Group]) -> None:
+        """See `Storage`."""
+        began = time.monotonic()
+        self._expected = {}
+        groups = sorted(groups)  # one order for all: no two wait for each other
+        wanted = [_append(group, self._lease) for group in groups]
+        with self._asking() as connection:
+            if len(wanted) == 1:
+                moved = [connection.execute(wanted[0][0], wanted[0][1]).fetchone()]
+            else:
+                with connection.pipeline(), connection.transaction() as transaction:
+                    asked = [connection.execute(sql, values) for sql, values in wanted]
+                    moved = [one.fetchone() for one in asked]
+                    if moved != [(1,)] * len(wanted):
+                        raise psycopg.Rollback(transaction)
+        stale = next((group for group, one in zip(groups, moved, strict=True) if one != (1,)), None)
+        if stale is not None:
+            raise self._fenced(stale.experiment)
+        for group in groups:
+            self._held[group.experiment] = began + self._lease
+
+    def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
+        """See `Storage`."""
+        with self._transaction() as connection:
+            connection.execute(queries.ADD_SNAPSHOT.replace("?", "%s"), (experiment, *snapshot))
+            connection.execute(queries.KEEP_NEWEST.replace("?", "%s"), (experiment, experiment, deep))
+
+    def forget_answers(self, experiment: int, before_us: int) -> int:
+        """See `Storage`."""
+        return self._run(queries.FORGET_ANSWERS, (experiment, before_us))
+
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
+        """See `Storage`."""
+        with self._transaction() as connection:
+            values = (spec, status, row.id, row.head, row.epoch)
+            moved = connection.execute(queries.REBUILD.replace("?", "%s"), values).rowcount == 1
+            tables = (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs))
+            for table, sql, rows in tables if moved else ():
+                connection.execute(f"DELETE FROM {table} WHERE experiment = %s", (row.id,))
+                connection.cursor().executemany(sql.replace("?", "%s"), [(row.id, *one) for one in rows])
+        if not moved:
+            raise self._fenced(row.id)
+
+    def add_key(self, key: ApiKey) -> None:
+        """See `Storage`."""
+        self._run(queries.ADD_KEY, key)
+
+    def revoke_key(self, key: str, at_us: int) -> bool:
+        """See `Storage`."""
+        return self._run(queries.REVOKE_KEY, (at_us, key)) == 1
+
+    def size(self) -> int:
+        """See `Storage`."""
+        tables = "SELECT DISTINCT tablename FROM pg_tables WHERE schemaname = current_schema()"
+        return int(
+            self._rows(f"SELECT COALESCE(SUM(pg_total_relation_size(tablename::regclass)), 0) FROM ({tables}) t")[0][0]
+        )
+
+    def compact(self) -> None:
+        """See `Storage`."""
+        self._run("SET statement_timeout = 0", ())
+        for table in ("event", "request", "snapshot", "minute", "belief", "experiment"):
+            self._run(f"VACUUM {table}", ())
+        self._run("RESET statement_timeout", ())
+
+    def reader(self) -> PostgresReader:
+        """See `Storage`."""
+        return PostgresReader(self._given)
+
+    def close(self) -> None:
+        """See `Storage`; experiments are given back, so that nobody waits for a lease to end."""
+        if not self._closed and self._connection is not None:
+            sql = "UPDATE experiment SET lease_until = '-infinity' WHERE owner = ? AND lease_until > clock_timestamp()"
+            with contextlib.suppress(Unavailable):
+                self._run(sql, (self.name,))
+        super().close()

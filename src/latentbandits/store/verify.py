@@ -1,0 +1,213 @@
+"""Does a store say the truth? Its log is repeated, and all that follows from the log is compared with what the store has."""
+
+import math
+from typing import Any, NamedTuple
+
+from latentbandits.agent.steps import bind
+from latentbandits.compiled.cache import installed
+from latentbandits.settings import Refusal
+from latentbandits.store import snapshots
+from latentbandits.store.errors import Unavailable
+from latentbandits.store.events import Event
+from latentbandits.store.minutes import MINUTE_US, Minutes
+from latentbandits.store.protocol import Believed, Minute, Reads, Row, Snapshot, Storage
+from latentbandits.store.replay import first, named, replay
+from latentbandits.store.state import State, Waiting, arms_of
+
+IDENTICAL, EQUIVALENT, DIFFERENT = "identical", "equivalent", "different"
+_WORTH = 20_000  # events from which on it pays to compile
+_NEAR = 1e-9  # sums of a minute are added up group by group
+
+
+class Verdict(NamedTuple):
+    """What repeating a log has shown.
+
+    Attributes
+    ----------
+    experiment : its name
+    events, decisions : how many were repeated
+    label : ``"identical"``, all of it to the last bit; ``"equivalent"``, all that does not depend on rounding, where another build has
+        taken part; ``"different"``: see `problems`
+    digest : of the state that the log leads to
+    snapshots : how many were compared
+    diverged : decisions that came out otherwise here than where they were made
+    builds : what has appended, in order
+    problems : what differs, in sentences
+    rebuildable : whether all problems are of what `rebuild` makes again
+    """
+
+    experiment: str
+    events: int
+    decisions: int
+    label: str
+    digest: str
+    snapshots: int
+    diverged: int
+    builds: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    rebuildable: bool = False
+
+
+class _Repeated:
+    """A log as it is repeated: the state, and the counts of minutes."""
+
+    def __init__(self, reads: Reads, row: Row, expected: Any) -> None:
+        self.reads, self.row = reads, row
+        self.state: State = first(reads, row, expected)
+        if row.head >= _WORTH and installed():
+            bind(self.state.spec.policy, True, self.state.use)
+        self.counted = Minutes(self.state)
+
+    def until(self, seq: int) -> None:
+        """Go on up to an event."""
+        try:
+            replay(self.reads, self.row.id, self.state, seq, self._count)
+        except (Refusal, Unavailable):
+            raise
+        except Exception as problem:  # whatever a damaged event leads to
+            place = self.state.head + 1
+            raise Refusal(
+                "store", "event", place, f"one that can be repeated ({type(problem).__name__}: {problem})"
+            ) from problem
+
+    def _count(self, event: Event) -> None:
+        waiting = self.state.open.get(event.key or "")
+        if event.kind in ("decide", "late"):
+            made = event if event.kind == "decide" else self.reads.story(self.row.id, str(event.key))[0]
+            waiting = Waiting(made.at_us, arms_of(made, made.said), str(made.decided_by), True)
+        self.counted.add(event, waiting)
+
+
+def verify(reads: Reads, name: str, expected: Any = None) -> Verdict:
+    """Repeat the log of an experiment, and say whether everything else in the store follows from it.
+
+    A store in use may be verified: what is appended meanwhile is left out.
+
+    Parameters
+    ----------
+    reads : Reads
+        A store, or its `reader`.
+    name : str
+        The experiment.
+    expected : Policy, type or str, optional
+        Its policy, if that is from outside this package.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.store import Create, Decide, Ledger, Spec, SQLite, verify
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
+    >>> _ = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
+    >>> verdict = verify(ledger.storage.reader(), "offers")
+    >>> verdict.label, verdict.events, verdict.digest == ledger.digest("offers")
+    ('identical', 3, True)
+    >>> ledger.close()
+    >>> folder.cleanup()
+    """
+    row = named(reads, name)
+    builds = tuple(dict.fromkeys(one.name for one in reads.builds(row.id)))
+    foreign = any(one != snapshots.build() for one in builds)
+    damaged: list[str] = []
+    derived: list[str] = []
+    same, compared = True, 0
+    repeated = _Repeated(reads, row, expected)
+    state = repeated.state
+    try:
+        for snapshot in sorted(reads.snapshots(row.id), key=lambda one: one.seq):
+            if snapshot.seq > row.head:
+                continue
+            repeated.until(snapshot.seq)
+            compared += 1
+            exact = snapshots.digest(state) == snapshot.digest
+            same = same and exact
+            if snapshots.opened_up(snapshot) is None:
+                derived.append(f"the snapshot of event {snapshot.seq} is damaged")
+            elif not exact and not (foreign and snapshots.alike(snapshot, state)):
+                damaged.append(f"the snapshot of event {snapshot.seq} is not what the log leads to")
+        repeated.until(row.head)
+    except Refusal as refusal:
+        damaged.append(str(refusal))
+    else:
+        damaged += _gaps(reads, row, state, foreign)
+        derived += _derived(reads, row, repeated, foreign)
+    problems = (*damaged, *derived)
+    label = DIFFERENT if problems else IDENTICAL if same and not state.diverged else EQUIVALENT
+    return Verdict(
+        name, state.head, state.counts["decided"], label, snapshots.digest(state), compared, state.diverged, builds, problems,
+        bool(derived) and not damaged,
+    )  # fmt: skip
+
+
+def _gaps(reads: Reads, row: Row, state: State, foreign: bool) -> list[str]:
+    """Return what is wrong with the log itself."""
+    found = []
+    if state.head < row.head:
+        found.append(f"events from {state.head + 1} to {row.head} are missing")
+    newest = reads.latest(row.id, 1)[0].seq
+    if newest > row.head and named(reads, row.name).head < newest:
+        found.append(f"there are events up to {newest}, though {row.head} is the last")
+    if state.diverged and not foreign:
+        found.append(f"{state.diverged} decisions came out otherwise, though this build has made all of them")
+    return found
+
+
+def _derived(reads: Reads, row: Row, repeated: _Repeated, foreign: bool) -> list[str]:
+    """Return what the store has that does not follow from its events."""
+    state, counted = repeated.state, repeated.counted
+    found = []
+    if (row.spec, row.status) != (state.shown(), state.status):
+        found.append("settings or status are not what the log says")
+    minutes, beliefs = reads.minutes(row.id), reads.beliefs(row.id)
+    until: float = state.last_us // MINUTE_US
+    if named(reads, row.name).head == row.head:  # else the last minute is not over
+        until = math.inf
+    wanted = sorted(counted.rows(), key=lambda one: one[:3])
+    pairs = ([one for one in rows if one.minute < until] for rows in (minutes, wanted))
+    if not _alike(*pairs):
+        found.append("counts of minutes are not what the log says")
+    if not foreign and [one for one in beliefs if one.seq <= row.head] != counted.beliefs:
+        found.append("beliefs of minutes are not what the log says")
+    return found
+
+
+def _alike(stored: list[Minute], wanted: list[Minute]) -> bool:
+    """Return whether counts are the same, sums up to the order in which they were added."""
+    if len(stored) != len(wanted):
+        return False
+    for one, other in zip(stored, wanted, strict=True):
+        if one._replace(total=0.0, squares=0.0) != other._replace(total=0.0, squares=0.0):
+            return False
+        near = _NEAR * (1 + other.squares)
+        if abs(one.total - other.total) > near or abs(one.squares - other.squares) > near:
+            return False
+    return True
+
+
+def rebuild(storage: Storage, name: str, expected: Any = None) -> None:
+    """Make everything again that follows from the events of an experiment: counts and beliefs of minutes, settings, snapshots.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.store import Create, Decide, Ledger, Spec, SQLite, rebuild
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
+    >>> _ = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
+    >>> rebuild(ledger.storage, "offers")
+    >>> sum(one.decided for one in ledger.storage.minutes(1)), len(ledger.storage.snapshots(1))
+    (1, 1)
+    >>> ledger.close()
+    >>> folder.cleanup()
+    """
+    row = storage.claim(named(storage, name).id, snapshots.build())
+    repeated = _Repeated(storage, row, expected)
+    repeated.until(row.head)
+    state, counted = repeated.state, repeated.counted
+    minutes: list[Minute] = counted.rows()
+    beliefs: list[Believed] = counted.beliefs
+    storage.rebuild(row, minutes, beliefs, state.shown(), state.status)
+    taken: Snapshot = snapshots.taken(state)
+    storage.keep(row.id, taken, deep=1)

@@ -1,0 +1,315 @@
+"""Clients: the verbs of an agent, tries with one key, fallbacks, and rewards that wait."""
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.client import Refused, Unanswered
+from latentbandits.client.exchange import Exchange, Reply, Send, Wait
+from latentbandits.serve.local import served
+from latentbandits.settings import Refusal
+from tests.services import ADMIN, ROOT, Process
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+class Script:
+    """A service that answers as it is told: a status, an exception, or a function; the last one for ever."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.seen = list(answers), list[httpx.Request]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.seen.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, int):
+            return httpx.Response(answer, json={"error": "no"})
+        return httpx.Response(200, json=answer)
+
+
+MADE = {"id": "a" * 25, "arm": "b", "probability": 0.5, "why": [], "by": "policy", "deterministic": False}
+LOST = httpx.ReadTimeout("lost")
+GONE = httpx.ConnectError("gone")
+
+
+def client(script: Script, **given: Any) -> lb.Client:
+    return lb.Client("http://here", "key", "offers", transport=httpx.MockTransport(script), **{"budget": 5.0, **given})
+
+
+def test_every_try_has_the_same_key() -> None:
+    script = Script(503, LOST, 502, MADE)  # mutation: a key made per try decides several times
+    with client(script) as one:
+        assert one.ask(unit="u").arm == "b"
+    keys = [request.headers["idempotency-key"] for request in script.seen]
+    assert len(keys) == 4
+    assert len(set(keys)) == 1
+    with client(Script(MADE)) as one:
+        one.ask()
+        one.ask()
+
+
+def test_two_calls_have_two_keys() -> None:
+    script = Script(MADE)
+    with client(script) as one:
+        one.ask()
+        one.ask()
+        one.ask(key="mine")
+    first, second, mine = (request.headers["idempotency-key"] for request in script.seen)
+    assert first != second
+    assert mine == "mine"
+
+
+def test_a_refusal_is_not_tried_again() -> None:
+    for status in (401, 403, 404, 409, 422):
+        script = Script(status)
+        with client(script, control="a") as one, pytest.raises(Refused) as problem:
+            one.ask()
+        assert (problem.value.status, str(problem.value), len(script.seen)) == (status, "no", 1)
+
+
+def test_the_fallback_is_marked_and_available() -> None:
+    with client(Script(GONE), control="a", budget=0.01) as one:
+        decision = one.ask()
+        assert (decision.arm, decision.by, decision.probability, decision.id) == ("a", "fallback", None, "")
+        assert one.ask(available=["b", "c"]).arm == "b"  # mutation: a control arm that cannot be played
+        assert [made.by for made in one.ask_many([{}, {"unit": "u"}])] == ["fallback"] * 2
+        assert one.tell(decision, 1.0) == one.forget(decision) == one.activate(decision) == "fallback"
+        assert (one.fallbacks, one.pending) == (4, 0)
+    with client(Script(GONE), budget=0.01) as one, pytest.raises(Unanswered):
+        one.ask()
+
+
+def test_a_service_that_is_gone_is_left_alone_for_a_while() -> None:
+    script = Script(GONE)
+    with client(script, control="a", budget=0.01) as one:
+        one.ask()
+        tries = len(script.seen)
+        one.ask()
+        assert len(script.seen) == tries  # visitors do not wait for it one after the other
+
+
+def stepped(exchange: Exchange, steps: Any, answers: list[Reply | None], clock: list[float]) -> tuple[Any, list[Any]]:
+    """Take steps with given answers, on a clock that moves by waiting alone."""
+    taken: list[Any] = []
+    answer: Reply | None = None
+    try:
+        while True:
+            step = steps.send(answer)
+            taken.append(step)
+            answer = None
+            if isinstance(step, Wait):
+                clock[0] += step.seconds
+            else:
+                answer = answers.pop(0)
+    except StopIteration as end:
+        return end.value, taken
+
+
+def test_the_budget_bounds_all_tries_together() -> None:
+    clock = [0.0]
+    exchange = Exchange("key", "offers", "a", 0.25, 10, lambda: clock[0])
+    made, taken = stepped(exchange, exchange.ask([{}], None, True), [Reply(503, b"", None)] * 50, clock)
+    assert made[0].by == "fallback"
+    assert clock[0] < 0.25
+    sent = [step for step in taken if isinstance(step, Send)]
+    assert len(sent) > 2
+    assert all(step.seconds <= 0.25 for step in sent)
+    assert sent[-1].seconds < sent[0].seconds  # mutation: every try with the whole budget
+
+
+def test_retry_after_is_waited_for_if_the_budget_allows() -> None:
+    clock = [0.0]
+    exchange = Exchange("key", "offers", "a", 5.0, 10, lambda: clock[0])
+    reply = Reply(200, json.dumps(MADE).encode(), None)
+    made, taken = stepped(exchange, exchange.ask([{}], None, True), [Reply(429, b"", "2"), reply], clock)
+    assert made[0].by == "policy"
+    assert [step.seconds for step in taken if isinstance(step, Wait)] == [2.0]
+
+
+def test_a_decision_in_doubt_is_withdrawn_when_the_service_is_back() -> None:
+    script = Script(LOST)  # it may have decided: nobody was shown that decision
+    with client(script, control="a", budget=0.005) as one:
+        assert one.ask(unit="u", key="visit-1").by == "fallback"
+        assert one.pending == 1
+        seen = len(script.seen)
+        script.answers = [MADE, {"outcome": "accepted"}]
+        assert one.flush()
+    again, ended = script.seen[seen:]
+    assert again.headers["idempotency-key"] == "visit-1"
+    assert json.loads(again.content) == {"unit": "u"}
+    assert (ended.url.path, json.loads(ended.content)) == ("/v1/experiments/offers/censor", {"id": MADE["id"]})
+
+
+def test_rewards_wait_and_are_sent_together(caplog: pytest.LogCaptureFixture) -> None:
+    script = Script(GONE)
+    with client(script, budget=0.005, queue=3) as one:
+        ids = [f"{n:025x}" for n in range(5)]
+        assert [one.tell(known, n / 10) for n, known in enumerate(ids)] == ["queued"] * 5
+        assert (one.pending, one.dropped) == (3, 2)  # bounded: the oldest give way
+        seen = len(script.seen)
+        script.answers = [
+            {"outcomes": [{"outcome": "accepted"}, {"outcome": "refused", "error": "why"}, {"outcome": "late"}]}
+        ]
+        with caplog.at_level(logging.WARNING, "latentbandits.client"):
+            assert one.flush()
+        (request,) = script.seen[seen:]
+        assert (
+            json.loads(request.content)["rewards"]
+            == [{"id": known, "reward": n / 10} for n, known in enumerate(ids)][2:]
+        )
+        assert (one.pending, one._exchange.refused) == (0, 1)
+        assert "why" in caplog.text
+
+
+def test_numbers_of_numpy_and_bad_ones() -> None:
+    script = Script(MADE, {"outcome": "accepted"})
+    with client(script) as one:
+        one.ask(np.array([0.5, 1.0]), unit=7)
+        assert json.loads(script.seen[0].content) == {"context": [0.5, 1.0], "unit": 7}
+        assert one.tell("a" * 25, np.float64(0.5)) == "accepted"
+        with pytest.raises(Refusal, match="finite numbers"):
+            one.tell("a" * 25, float("nan"))
+    for bad in ({"budget": 0}, {"queue": -1}):
+        with pytest.raises(Refusal):
+            client(script, **bad)
+
+
+def test_a_service_answers_threads_batches_and_deferred_decisions() -> None:
+    with served("offers", "ucb1", arms=["a", "b", "c"]) as (url, key), lb.Client(url, key, "offers", budget=20) as one:
+
+        def visit(n: int) -> str:
+            return one.tell(one.ask(unit=f"u{n}"), 0.5)
+
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(visit, range(40))) == ["accepted"] * 40
+        made = one.ask_many([{"unit": "u"}, {"available": ["c"]}, {"deferred": True}])
+        assert made[1].arm == "c"
+        assert one.activate(made[2]) == "accepted"
+        assert one.forget(made[0]) == "accepted"
+        assert one.tell_many([(made[1], 1.0), (made[2], 0.0), (made[0], 0.0), ("f" * 25, 1.0)]) == [
+            "accepted",
+            "accepted",
+            "late",
+            "refused",
+        ]
+        with pytest.raises(Refused, match="must be the id of a decision"):
+            one.tell("f" * 25, 1.0)
+
+
+def test_the_asynchronous_twin() -> None:
+    async def main(url: str, key: str) -> tuple[list[str], int]:
+        async with lb.AsyncClient(url, key, "offers", control="a", budget=20) as one:
+            made = await asyncio.gather(*(one.ask(unit=f"u{n}") for n in range(20)))
+            told = await asyncio.gather(*(one.tell(decision, 0.5) for decision in made))
+            many = await one.ask_many([{}, {"deferred": True}])
+            await one.activate(many[1])
+            await one.forget(many[0])
+            assert await one.tell_many([(many[1], 1.0)]) == ["accepted"]
+            return told, len({decision.id for decision in made})
+
+    with served("offers", "ucb1", arms=["a", "b"]) as (url, key):
+        assert asyncio.run(main(url, key)) == (["accepted"] * 20, 20)
+
+    async def gone() -> tuple[str, str, int, bool]:
+        script = Script(GONE)
+        async with lb.AsyncClient(
+            "http://here", "k", "offers", control="a", budget=0.005, transport=httpx.MockTransport(script)
+        ) as one:
+            decision, outcome = await one.ask(), await one.tell("a" * 25, 1.0)
+            waiting = one.pending
+            script.answers = [{"outcomes": [{"outcome": "accepted"}]}]
+            return decision.by, outcome, waiting, await one.flush()
+
+    assert asyncio.run(gone()) == ("fallback", "queued", 1, True)
+
+
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # httpcore closes no Unix socket that nobody listens at
+def test_rewards_of_a_restart_are_sent_when_it_is_back(tmp_path: Path) -> None:
+    """A real service goes away and comes back at the same socket; nothing is lost, and nobody has to ask for it."""
+    options = ("--store", "d.db", "--uds", "s.sock")
+    server = Process(tmp_path, *options)
+    url = f"unix:{tmp_path / 's.sock'}"
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "s.sock")), base_url="http://x") as http:
+        body = {"name": "offers", "policy": "ucb1", "arms": ["a", "b"], "status": "live"}
+        assert http.post("/v1/experiments", json=body, headers={"authorization": f"Bearer {ADMIN}"}).status_code == 201
+    assert (tmp_path / "s.sock").stat().st_mode & 0o777 == 0o600
+    with lb.Client(url, ADMIN, "offers", control="a", budget=20) as one:
+        made = [one.ask(unit=f"u{n}") for n in range(5)]
+        server.kill()
+        one._exchange.budget = 0.05
+        assert [one.tell(decision, 0.5) for decision in made] == ["queued"] * 5
+        server = Process(tmp_path, *options)  # the socket that the dead process left is replaced
+        assert one.flush(20)
+        assert one.dropped == 0
+        one._exchange.budget = 20
+        assert [one.tell(decision, 0.5) for decision in made] == ["duplicate"] * 5
+    assert server.stop()[0] == 0
+    assert not (tmp_path / "s.sock").exists()
+
+
+def test_four_workers_of_an_application_share_one_learner(tmp_path: Path) -> None:
+    server = Process(tmp_path, "--store", "d.db", "--uds", "s.sock")
+    with httpx.Client(transport=httpx.HTTPTransport(uds=str(tmp_path / "s.sock")), base_url="http://x") as http:
+        headers = {"authorization": f"Bearer {ADMIN}"}
+        body = {"name": "offers", "policy": "ucb1", "arms": ["a", "b", "c"], "status": "live"}
+        assert http.post("/v1/experiments", json=body, headers=headers).status_code == 201
+        wanted = {"name": "shop", "roles": ["decide", "reward"], "experiments": ["offers"]}
+        secret = http.post("/v1/keys", json=wanted, headers=headers).json()["secret"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "OFFERS_URL": f"unix:{tmp_path / 's.sock'}", "OFFERS_KEY": secret}
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "workers:app",
+        "--workers",
+        "4",
+        "--port",
+        str(port),
+        "--log-level",
+        "error",
+    ]
+    application = subprocess.Popen(command, cwd=ROOT / "examples", env=environment)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        seen: dict[str, Any] = {}
+        with httpx.Client(transport=httpx.HTTPTransport(retries=0), timeout=60) as http:
+            while len({one["worker"] for one in seen.values()}) < 4 and len(seen) < 2000:
+                try:
+                    made = httpx.get(f"{url}/decide?visitor={len(seen)}", timeout=60).json()
+                except httpx.TransportError:
+                    continue  # the workers start
+                seen[made["decision"]] = made
+                if len(seen) % 2:
+                    told = http.post(f"{url}/reward?decision={made['decision']}&value=1").json()
+                    assert told == {"outcome": "accepted"}
+        assert len({one["worker"] for one in seen.values()}) == 4
+        assert {one["by"] for one in seen.values()} == {"policy"}
+        assert httpx.post(f"{url}/reward?decision=nobody&value=1").status_code == 400
+    finally:
+        application.send_signal(signal.SIGTERM)
+        application.wait(60)
+    assert server.stop()[0] == 0
+    with lb.open(tmp_path / "d.db", "offers", compiled=False) as agent:
+        assert agent.stats.asked == len(seen)
+        assert agent.stats.told == (len(seen) + 1) // 2
