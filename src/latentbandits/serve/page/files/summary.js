@@ -1,0 +1,174 @@
+// The top of the page: what is best now, the gain, the reward pipe; and what is known of arms by regime.
+
+import { interval } from "./charts.js";
+import { $, between, chip, count, h, lasting, number, ordinal, percent, redraw, say, share, signed, sure, table, time, times } from "./dom.js";
+import { armColour, present, regimeColour, regimeName, remembered, state, total } from "./state.js";
+
+const QUIET = 5 * 60e6; // microseconds without a reward that are long, unless rewards take longer anyway
+const MOST = 12; // regimes, and arms of a regime, that are shown at once
+let nameRegime = () => {};
+
+/** Say who asks for the name of a regime. */
+export const whenNaming = (handler) => (nameRegime = handler);
+
+/** What is best now, and which regime this is. */
+export function best() {
+  const { best: found, regime, elsewhere, health, status } = state.now;
+  if (found) {
+    const since = found.since_us === null ? "" : `, since ${time(found.since_us)}`;
+    const box = $("best"), text = `Best now: ${found.arm}, belief ${sure(found.belief)}${since}`;
+    if (box.dataset.text !== text) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), `, belief ${sure(found.belief)}${since}`);
+    box.dataset.text = text;
+    box.hidden = false;
+  } else {
+    delete $("best").dataset.text;
+    say($("best"), health.rewarded ? "Best now: not known" : "Best now: nothing learned yet");
+  }
+  const expected = found ? ` It is expected to earn ${number(found.value)} per decision.` : "";
+  if (!regime) {
+    say($("regime"), health.rewarded && !found ? `The policy ${state.spec?.policy ?? ""} keeps no belief over regimes, so that it cannot say what is best now.` : "");
+    say($("seen"), "");
+  } else {
+    const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
+    say($("regime"), `${state.names[regime.number] ? `Regime: ${regimeName(regime.number)}` : `Regime ${regime.number} (no name yet)`}, belief ${sure(regime.probability)}${since}.${expected}`);
+    const typical = regime.typical_us === null ? "" : `, typical stay ${lasting(regime.typical_us)}`;
+    const visit = regime.visits > 1 ? `Seen before: ${ordinal(regime.visits)} visit${typical}.` : "First visit: not seen before.";
+    const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
+    say($("seen"), visit + strange);
+  }
+  $("name-here").hidden = !regime || status === "archived";
+  document.title = found ? `${found.arm} – ${state.name}` : `${state.name} – latentbandits`;
+}
+
+/** Whether it earns more than the holdback. */
+export function gain() {
+  const found = state.gain;
+  if (!found) return;
+  const { policy, control, difference, low, high, total: sum } = found.all;
+  const box = $("gain");
+  box.className = "headline";
+  if (difference === null) {
+    say(box, "Cannot be said yet");
+    say($("gain-more"), !state.spec?.holdback ? "No units are held back: without a holdback there is nothing to compare with." : `It needs rewards of both sides: the policy has ${count(policy.count)}, the holdback ${count(control.count)}.`);
+  } else {
+    const sure = low !== null && (low > 0 || high < 0);
+    box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");
+    say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
+    say($("gain-more"), `95 % interval ${between(low, high)}. Since the start ${signed(sum)} in all, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
+  }
+  const spent = found.probing_cost === null ? "" : `, which cost about ${number(Math.max(0, found.probing_cost))} of reward in all`;
+  say($("probing"), found.probed ? `Probing: ${times(found.probed, "probe")}${spent}, by what was expected of the arms at the time.` : "Probing: none so far.");
+  gains(found);
+}
+
+function gains({ all, regimes }) {
+  const rows = [["all", null, all], ...regimes.map((one) => [regimeName(one.regime), one.regime, one.gain])].filter(([, , one]) => one.policy.count || one.control.count);
+  const ends = rows.flatMap(([, , { low, high, difference }]) => [low ?? difference, high ?? difference]).filter((value) => value !== null);
+  const reach = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const side = ({ mean, count: n }) => [number(mean), h("small", {}, ` n = ${count(n)}`)];
+  redraw($("gains"), table(["regime", "policy", "holdback", "difference", "in all"], rows.map(([name, regime, one], place) => [
+    place ? [chip(regimeColour(regime)), name, remembered(regime) ? null : h("small", {}, " merged since")] : h("strong", {}, "all regimes"),
+    side(one.policy), side(one.control),
+    one.difference === null ? "–" : [`${signed(one.difference)} `, h("small", {}, between(one.low, one.high)), interval({ ...one, mean: one.difference }, reach, "plain", "interval of the difference")],
+    one.total === null ? "–" : signed(one.total)]), { numbers: [1, 2, 4], classes: [, , , , "spare"] }));
+}
+
+/** Whether the reward pipe is healthy: words, and the numbers behind them. */
+export function pipe() {
+  const { health, at_us: now } = state.now, spec = state.spec;
+  const last = [...state.minutes.keys()].filter((minute) => minute > now / 60e6 - 60).flatMap((minute) => state.minutes.get(minute));
+  const ended = total(last, "rewarded") + total(last, "expired") + total(last, "censored");
+  const matched = ended ? total(last, "rewarded") / ended : null;
+  const problems = complaints(health, now, spec);
+  const box = $("pipe");
+  box.className = `headline ${problems.length ? "bad" : health.rewarded ? "good" : "unsure"}`;
+  say(box, problems.length ? "Needs a look" : !health.decided ? "No decisions yet" : health.rewarded ? "Healthy" : "No rewards yet");
+  const list = $("pipe-why");
+  if (list.dataset.text !== problems.join("\n")) redraw(list, problems.map((one) => h("li", {}, one)));
+  list.dataset.text = problems.join("\n");
+  const pairs = [
+    ["decisions", `${number(health.per_second)} /s`, `${count(health.decided)} since the start`],
+    ["reward match", percent(matched), "of decisions that ended in the last hour"],
+    ["rewards", count(health.rewarded), "since the start"],
+    spec?.default === null || spec === null ? ["ended without", count(health.censored), "censored when the window was over, or by request"] : ["expired", count(health.expired), `took the default reward ${number(spec.default)}`],
+    ["late", count(health.late), "after the window: recorded, not learned"],
+    ["duplicates", count(health.duplicates), health.conflicts ? `${count(health.conflicts)} with another value` : "told twice, learned once"],
+    ["open", count(health.open), spec ? `decisions that wait, of at most ${count(spec.max_open)}` : "decisions that wait"],
+    ["p99 latency", health.p99_ms === null ? "–" : `${number(health.p99_ms)} ms`, health.p99_ms === null ? "no decisions over HTTP yet" : "of the last decisions over HTTP"],
+    ["snapshot", count(health.behind_snapshot), "events to repeat after a crash"],
+  ];
+  if (spec?.default !== null && spec && health.censored) pairs.push(["censored", count(health.censored), "ended without a reward"]);
+  redraw($("health"), pairs.map(([name, value, note]) => h("div", {}, h("dt", {}, name), h("dd", {}, value, h("small", {}, ` ${note}`)))));
+}
+
+/** What is wrong with the reward pipe, in words. */
+function complaints(health, now, spec) {
+  const found = [], ages = Object.entries(health.matched).filter(([, value]) => value !== null);
+  const long = Math.max(QUIET, 5 * (health.delay_us ?? 0), health.rewarded ? 0 : 1e6 * (spec?.window ?? 0));
+  if (health.decided && now - health.last_us > 2 * QUIET) found.push(`Nothing has happened for ${lasting(now - health.last_us)}: nobody asks, and no rewards come.`);
+  else if (health.rewarded && state.rewarded && now - state.rewarded > long) found.push(`No reward for ${lasting(now - state.rewarded)}, although decisions are made. What is learned grows stale.`);
+  else if (!health.rewarded && health.oldest_us !== null && now - health.oldest_us > long) found.push(`No reward has ever come; the oldest decision waits since ${time(health.oldest_us)}.`);
+  const [least, most] = [Math.min(...ages.map(([, value]) => value)), Math.max(...ages.map(([, value]) => value))];
+  if (ages.length && least < 0.5) found.push(`Only ${percent(least)} of the decisions for ${ages.find(([, value]) => value === least)[0]} get a reward.`);
+  else if (ages.length > 1 && most - least > 0.2) found.push(`Rewards are lost more often for ${ages.find(([, value]) => value === least)[0]} (${percent(least)} arrive) than for ${ages.find(([, value]) => value === most)[0]} (${percent(most)}): comparisons are biased.`);
+  if (health.late > 0.05 * (health.rewarded + health.late)) found.push(`${percent(health.late / (health.rewarded + health.late))} of the rewards come after the window: it is too short.`);
+  if (spec && health.open > 0.8 * spec.max_open) found.push(`${count(health.open)} decisions wait, of at most ${count(spec.max_open)}: soon none can be made.`);
+  if (health.conflicts) found.push(`${times(health.conflicts, "reward")} came a second time with another value; the first counts.`);
+  if (health.diverged) found.push(`${times(health.diverged, "decision")} came out otherwise when the log was repeated; the log counts.`);
+  return found;
+}
+
+/** Every arm in every regime. */
+export function regimes() {
+  const found = state.regimes;
+  if (!found) return;
+  if (!found.regimes.length) return together();
+  say($("regimes-note"), "Mean reward of every arm in every regime that is remembered, with its 95 % interval. Over all regimes together such means would mislead.");
+  const here = state.now?.regime?.number;
+  const order = [...found.regimes].sort((a, b) => (b.number === here) - (a.number === here) || b.visits - a.visits || a.number - b.number);
+  const known = order.flatMap((one) => one.arms).filter((arm) => arm.mean !== null);
+  const reach = [Math.min(0, ...known.map((arm) => Math.max(arm.low ?? arm.mean, arm.mean - 3))), Math.max(...known.map((arm) => arm.high ?? arm.mean))];
+  const left = order.length - MOST;
+  redraw($("regimes"), order.slice(0, MOST).map((one) => card(one, one.number === here, reach)),
+    left > 0 ? h("p", { class: "muted" }, `${times(left, "more regime")} with fewer visits: the interface has all of them.`) : null);
+}
+
+function card(one, here, reach) {
+  const arms = one.arms.slice(0, MOST), tried = one.arms.filter((arm) => arm.mean !== null);
+  const leader = tried.length ? tried.reduce((a, b) => (b.mean > a.mean ? b : a)) : null;
+  return h("article", { class: here ? "regime here" : "regime" },
+    h("div", { class: "head" }, h("h3", {}, chip(regimeColour(one.number)), regimeName(one.number), here ? h("span", { class: "badge" }, "now") : null),
+      state.now?.status === "archived" ? null : h("button", { type: "button", class: "quiet", "data-key": `name-${one.number}`, "aria-label": `Name ${regimeName(one.number)}`, onclick: () => nameRegime(one.number) }, one.name ? "Rename" : "Name")),
+    h("p", { class: "muted" }, `Belief ${sure(one.probability)}, ${times(one.visits, "visit")}, about ${times(Math.round(one.dwell_rounds), "round")} each.`),
+    armTable(arms, leader, reach), one.arms.length > MOST ? h("p", { class: "muted" }, `and ${count(one.arms.length - MOST)} other arms`) : null);
+}
+
+function armTable(arms, leader, reach) {
+  return table(["arm", "mean and 95 % interval", "n"], arms.map((arm) => [
+    [chip(armColour(arm.arm)), arm === leader ? h("strong", {}, String(arm.arm)) : String(arm.arm)],
+    arm.mean === null ? "not tried" : [h("span", { class: "figure" }, number(arm.mean), h("small", {}, ` ${between(arm.low, arm.high)}`)), interval(arm, reach, armColour(arm.arm), "interval")],
+    count(arm.count)]), { numbers: [2] });
+}
+
+/** Arms over all rewards that the page has, for policies without regimes. */
+function together() {
+  const rows = [...state.minutes.values()].flat();
+  say($("regimes-note"), state.now?.health.rewarded ? "No regimes are known, so that these are means over all rewards of the time that is loaded. Where the best arm changes, such means mislead." : "There will be a table of every arm in every regime once rewards have come.");
+  const arms = state.arms.slice(0, MOST).map((arm) => {
+    const own = rows.filter((row) => String(row.arm) === String(arm)), n = total(own, "rewarded") + total(own, "expired");
+    const mean = n ? total(own, "total") / n : null;
+    const half = n > 1 ? 1.96 * Math.sqrt(Math.max(0, total(own, "squares") - n * mean * mean) / (n - 1) / n) : null;
+    return { arm, mean, low: half === null ? null : mean - half, high: half === null ? null : mean + half, count: n };
+  });
+  const known = arms.filter((arm) => arm.mean !== null);
+  if (!known.length) return redraw($("regimes"));
+  const reach = [Math.min(0, ...known.map((arm) => arm.low ?? arm.mean)), Math.max(...known.map((arm) => arm.high ?? arm.mean))];
+  return redraw($("regimes"), h("article", { class: "regime" }, armTable(arms, null, reach)));
+}
+
+/** When the last reward came, as far as the page knows. */
+export function lastReward() {
+  const told = state.tail.filter((event) => event.kind === "reward").map((event) => event.at_us);
+  for (const [minute, rows] of state.minutes) if (total(rows, "rewarded")) told.push(Math.min(minute * 60e6 + 60e6, present()));
+  state.rewarded = Math.max(state.rewarded, ...told);
+}

@@ -1,0 +1,117 @@
+"""A browser, and a server of its own with an experiment that has a past, for tests of the page."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from latentbandits.serve import demo
+from latentbandits.store import Create, Decide, Ledger, Made, Reward, Round, Spec, SQLite
+from tests.services import ADMIN, Process
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]  # fmt: skip
+PATIENCE = 30_000  # milliseconds: machines can be busy
+MINUTE = 60_000_000  # microseconds
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start a browser; where there is none tests are skipped, but not in continuous integration."""
+    if BROWSER is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("Chromium is missing")
+        pytest.skip("no Chromium on this machine; CI has one")
+    with sync_playwright() as tools:
+        found = tools.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+class Site:
+    """A server with the experiment of the demonstration, a short past, and `old`, of which nothing was heard for long."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        storage = SQLite(folder / "page.db")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(demo, "PAST_MINUTES", 14)
+            patch.setattr(demo, "PAST_PER_MINUTE", 12)
+            patch.setattr(demo, "PAST_STAY", 5)
+            demo.past(storage, compiled=False)
+        _old(storage)
+        storage.close()
+        self.process = Process(folder, "--store", "page.db", "--port", "0")
+        self.url = self.process.url
+
+    def again(self) -> None:
+        """Start a server that was killed, at the same address."""
+        self.process = Process(self.folder, "--store", "page.db", "--port", self.url.rpartition(":")[2])
+
+    def send(self, method: str, path: str, body: Any = None, secret: str = ADMIN) -> Any:
+        found = httpx.request(
+            method, f"{self.url}/v1{path}", json=body, headers={"authorization": f"Bearer {secret}"}, timeout=30
+        )
+        assert found.is_success, found.text
+        return found.json()
+
+    def make(self, name: str, policy: str = "ucb1", arms: Any = ("red", "blue"), **given: Any) -> str:
+        """Make an experiment that is live, and return its name."""
+        self.send(
+            "POST", "/experiments", {"name": name, "policy": policy, "arms": list(arms), "status": "live", **given}
+        )
+        return name
+
+    def play(self, name: str, rounds: int = 1, reward: float = 0.5, unit: str = "u") -> list[str]:
+        """Decide and tell; return the ids."""
+        made = self.send("POST", f"/experiments/{name}/decide/batch", {"rounds": [{"unit": unit}] * rounds})[
+            "decisions"
+        ]
+        told = [{"id": one["id"], "reward": reward} for one in made]
+        self.send("POST", f"/experiments/{name}/reward/batch", {"rewards": told})
+        return [one["id"] for one in made]
+
+    def key(self, *roles: str, **given: Any) -> str:
+        return str(self.send("POST", "/keys", {"name": "-".join(roles), "roles": list(roles), **given})["secret"])
+
+
+def _old(storage: SQLite) -> None:
+    """Make an experiment whose last event is 40 minutes old."""
+    now = demo._now() - 40 * MINUTE
+    ledger = Ledger(storage, lambda: now, compiled=False)
+    ledger.call(Create("old", Spec.of("ucb1", ("red", "blue")), "live", "test"))
+    made: Made = ledger.call(Decide("old", (Round(),)))
+    ledger.call(Reward("old", made.decisions[0].id, 1.0))
+
+
+class Visit:
+    """A page that somebody opens; what the console says is kept, and so is every address that is asked."""
+
+    def __init__(self, found: Browser, url: str, **settings: Any) -> None:
+        self.context = found.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.url, self.said = url, list[str]()
+        self.asked = list[str]()
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda problem: self.said.append(str(problem)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.said.append(message.text)
+
+    def enter(self, experiment: str = "demo-offers", secret: str = ADMIN) -> Page:
+        """Open an experiment with a key."""
+        self.page.goto(f"{self.url}/#{experiment}")
+        self.page.fill("#key", secret)
+        self.page.press("#key", "Enter")
+        return self.page

@@ -1,0 +1,359 @@
+"""The page, in a browser: what it says, what people can do there, and what it says when something is missing."""
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from latentbandits.serve.page import FOLDER
+from tests.browser import PATIENCE, Site, Visit, browser
+from tests.services import ADMIN
+
+HOSTILE = '<img src=x onerror="window.hacked=1">'
+Open = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE)
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    found = Site(tmp_path_factory.mktemp("page"))
+    yield found
+    found.process.kill()
+
+
+@pytest.fixture
+def visit(chromium: Browser, site: Site) -> Iterator[Open]:
+    """Open pages; none may say anything on the console or ask another address, unless a test expects it and clears it."""
+    made: list[Visit] = []
+
+    def begin(**settings: Any) -> Visit:
+        made.append(Visit(chromium, site.url, **settings))
+        return made[-1]
+
+    yield begin
+    for one in made:
+        one.context.close()
+        assert one.said == []
+        assert all(address.startswith(f"{site.url}/") for address in one.asked)
+
+
+def number(page: Page, name: str) -> int:
+    """Return a number of the reward pipe."""
+    text = page.locator("#health div", has=page.get_by_text(name, exact=True)).locator("dd").inner_text()
+    return int(text.split()[0].replace(",", ""))
+
+
+def said(belief: float) -> str:
+    """Return how the page says a belief: never as certain, unless it is."""
+    return "over 0.99" if 0.995 <= belief < 1 else "under 0.01" if 0 < belief < 0.005 else f"{belief:.2f}"
+
+
+def confirmed(page: Page, button: str) -> None:
+    page.locator("#actions").get_by_role("button", name=button).click()
+    page.locator("#dialog-do").click()
+
+
+def test_the_key_is_asked_for_once_and_stays_in_the_tab(visit: Open, site: Site) -> None:
+    one = visit()
+    page = one.page
+    page.goto(site.url)
+    expect(page.locator("#key")).to_be_focused()
+    page.fill("#key", "lb_wrong000_" + "x" * 43)
+    page.press("#key", "Enter")
+    expect(page.locator("#refused")).to_contain_text("This key is not known")
+    assert all("401" in line for line in one.said)
+    one.said.clear()
+    page.fill("#key", ADMIN)
+    page.press("#key", "Enter")
+    expect(page.locator("#best")).to_contain_text("Best now: ")
+    assert ADMIN not in page.content()
+    page.reload()
+    expect(page.locator("#best")).to_contain_text("Best now: ")
+    page.goto("about:blank")
+    page.goto(f"{site.url}/#key={ADMIN}")
+    expect(page.locator("#best")).to_contain_text("Best now: ")
+    assert ADMIN not in page.url
+    page.click("#leave")
+    expect(page.locator("#key")).to_be_visible()
+    assert page.evaluate("sessionStorage.length + localStorage.length + document.cookie.length") == 0
+    assert not any(ADMIN in address for address in one.asked)
+
+
+def test_the_top_says_what_is_best_now_the_gain_and_the_pipe(visit: Open, site: Site) -> None:
+    page = visit().enter()
+    now = site.send("GET", "/experiments/demo-offers/now")
+    arm, belief = now["best"]["arm"], said(now["best"]["belief"])
+    expect(page.locator("#best")).to_have_text(
+        re.compile(rf"^Best now: {arm}, belief {belief}, since (\d+ \w+ )?\d\d:\d\d$")
+    )
+    expect(page.locator("#regime")).to_contain_text(f"belief {said(now['regime']['probability'])}")
+    expect(page.locator("#seen")).to_have_text(re.compile(r"^(Seen before: \d+(st|nd|rd|th) visit|First visit)"))
+    gain = site.send("GET", "/experiments/demo-offers/gain")["all"]
+    verdict = "Yes" if gain["low"] > 0 else "No, less" if gain["high"] < 0 else "Not clear yet"
+    expect(page.locator("#gain")).to_have_text(re.compile(rf"^{verdict}: [+\u2212][\d.]+ per decision$"))
+    expect(page.locator("#gain-more")).to_contain_text("95 % interval")
+    expect(page.locator("#probing")).to_contain_text("Probing: ")
+    expect(page.locator("#pipe")).to_have_text("Healthy")
+    assert number(page, "rewards") == now["health"]["rewarded"]
+    assert "winner" not in page.locator("body").inner_text().lower()
+
+
+def test_charts_have_tables_with_the_numbers_of_the_service(visit: Open, site: Site) -> None:
+    page = visit().enter()
+    timeline = site.send("GET", "/experiments/demo-offers/timeline")
+    currents = [row["current"] for row in timeline["minutes"]]
+    changes = sum(a != b for a, b in itertools.pairwise(currents))
+    assert changes > 0
+    expect(page.locator("#belief-chart line.change")).to_have_count(changes)
+    page.click("#visits-table summary")
+    expect(page.locator("#visits-table tbody tr")).to_have_count(changes + 1)
+    page.click("#allocation-table summary")
+    counts = page.locator("#allocation-table tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].slice(1).map(cell => Number(cell.textContent)))"
+    )
+    assert all(row[0] == sum(row[1:]) for row in counts)
+    assert sum(row[0] for row in counts) == site.send("GET", "/experiments/demo-offers/now")["health"]["decided"]
+    for name in ("belief", "reward", "delay"):
+        page.click(f"#{name}-table summary")
+        expect(page.locator(f"#{name}-table tbody tr").first).to_be_visible()
+    regimes = site.send("GET", "/experiments/demo-offers/regimes")["regimes"]
+    expect(page.locator("article.regime")).to_have_count(len(regimes))
+    expect(page.locator("article.regime tbody tr")).to_have_count(sum(len(one["arms"]) for one in regimes))
+    colours = page.locator("article.regime tbody th").evaluate_all(
+        "cells => [...new Set(cells.map(cell => cell.textContent + ' ' + cell.firstChild.className))]"
+    )
+    assert len(colours) == 3  # the same colour for the same arm in all regimes
+    page.locator("#belief-chart svg").hover(position={"x": 900, "y": 80})
+    expect(page.locator("#belief-chart output")).to_have_text(re.compile(r"^\d\d:\d\d: .+ [01]\.\d\d"))
+
+
+def test_numbers_move_while_the_page_is_open(visit: Open, site: Site) -> None:
+    site.play(site.make("moving"), 3)
+    page = visit().enter("moving")
+    expect(page.locator("#tail tbody tr")).to_have_count(8)  # with the making of it, and its status
+    assert number(page, "rewards") == 3
+    site.play("moving", 4)
+    expect(page.locator("#health")).to_contain_text("7 since the start")
+    expect(page.locator("#tail tbody tr")).to_have_count(16)
+    page.click("#pause")
+    site.play("moving", 2)
+    expect(page.locator("#health")).to_contain_text("9 since the start")
+    expect(page.locator("#tail tbody tr")).to_have_count(16)
+    page.click("#pause")
+    expect(page.locator("#tail tbody tr")).to_have_count(20)
+
+
+def test_freeze_resume_and_kill_ask_first_and_are_recorded(visit: Open, site: Site) -> None:
+    site.play(site.make("stopping"))
+    page = visit().enter("stopping")
+    status = page.locator("#status")
+    page.get_by_role("button", name="Freeze").click()
+    expect(page.locator("#dialog-cancel")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#dialog")).to_be_hidden()
+    assert site.send("GET", "/experiments/stopping")["status"] == "live"
+    confirmed(page, "Freeze")
+    expect(status).to_have_text("frozen")
+    expect(page.locator("#standing")).to_contain_text("learns nothing new")
+    expect(page.locator("#standing")).to_contain_text("by environment")
+    confirmed(page, "Resume")
+    expect(status).to_have_text("live")
+    expect(page.locator("#standing")).to_be_hidden()
+    confirmed(page, "Kill")
+    expect(status).to_have_text("killed")
+    expect(page.locator("#standing")).to_contain_text("Killed: everybody gets red")
+    assert site.send("GET", "/experiments/stopping")["status"] == "killed"
+    expect(page.locator("#changes tbody tr").first).to_contain_text("status: killed")
+    expect(page.locator("#changes tbody tr")).to_have_count(5)
+
+
+def test_a_key_to_read_needs_an_admin_key_for_changes(visit: Open, site: Site) -> None:
+    site.play(site.make("guarded"))
+    one = visit()
+    page = one.enter("guarded", site.key("read"))
+    confirmed(page, "Freeze")
+    expect(page.locator("#dialog-problem")).to_contain_text("this needs admin")
+    assert site.send("GET", "/experiments/guarded")["status"] == "live"
+    page.fill("#dialog-key", ADMIN)
+    page.press("#dialog-key", "Enter")
+    expect(page.locator("#status")).to_have_text("frozen")
+    confirmed(page, "Resume")  # the admin key was used once and is not kept
+    expect(page.locator("#dialog-problem")).to_contain_text("this needs admin")
+    assert all("403" in line for line in one.said)
+    one.said.clear()
+
+
+def test_a_regime_can_be_named(visit: Open, site: Site) -> None:
+    page = visit().enter()
+    regime = site.send("GET", "/experiments/demo-offers/now")["regime"]["number"]
+    page.click("#name-here")
+    page.fill("#dialog-name", "rainy <b>days</b>")
+    page.press("#dialog-name", "Enter")
+    expect(page.locator("#regime")).to_contain_text("Regime: rainy <b>days</b>, belief")
+    expect(page.locator("article.regime.here h3")).to_contain_text("rainy <b>days</b>")
+    expect(page.locator("#changes tbody tr").first).to_contain_text(f"regime {regime} is called rainy <b>days</b>")
+    names = [one["name"] for one in site.send("GET", "/experiments/demo-offers/regimes")["regimes"]]
+    assert "rainy <b>days</b>" in names
+
+
+def test_any_decision_is_explained(visit: Open, site: Site) -> None:
+    made = site.play(site.make("why", "state-library"), 5)
+    page = visit().enter("why")
+    page.fill("#decision", made[0])
+    page.press("#decision", "Enter")
+    found = site.send("GET", f"/experiments/why/decisions/{made[0]}")
+    explained = page.locator("#explained")
+    expect(explained).to_contain_text(f"Decision {made[0]}")
+    expect(explained).to_contain_text(found["reason"])
+    expect(explained).to_contain_text("Propensity: ")
+    expect(explained.locator("table").first.locator("tbody tr")).to_have_count(2)
+    expect(explained.locator("table").last.locator("tbody tr")).to_have_count(2)
+    expect(explained).to_be_focused()
+    page.fill("#decision", "no id")
+    page.press("#decision", "Enter")
+    expect(explained).to_contain_text("25 characters")
+    page.locator("#tail button.link").last.press("Enter")
+    expect(explained).to_contain_text(f"Decision {made[0]}")
+    page.select_option("#experiments", "demo-offers")
+    expect(explained).to_be_hidden()
+    events = site.send("GET", "/experiments/demo-offers/tail?most=200")["events"]
+    page.fill("#decision", next(event["decision"] for event in reversed(events) if event["kind"] == "decide"))
+    page.press("#decision", "Enter")
+    expect(explained).to_contain_text("Belief before it (end of ")
+    expect(explained).to_contain_text("Belief after it (end of ")
+
+
+def test_hostile_names_are_text(visit: Open, site: Site) -> None:
+    """Mutation that must make it fail: `insertAdjacentHTML` instead of `append` in `filled` of dom.js."""
+    arms = [HOSTILE, "</script><script>window.hacked=2</script>", "x" * 200]
+    site.make("hostile", "state-library", arms, holdback=0.5)
+    for reward in (0.2, 0.8):
+        made = site.play("hostile", 40, reward, unit=HOSTILE)
+    regime = site.send("GET", "/experiments/hostile/now")["regime"]["number"]
+    site.send("PUT", f"/experiments/hostile/regimes/{regime}", {"name": HOSTILE})
+    one = visit(viewport={"width": 375, "height": 800})
+    page = one.enter("hostile")
+    expect(page.locator("#regime")).to_contain_text(HOSTILE)
+    expect(page.locator("article.regime").first).to_contain_text(HOSTILE)
+    expect(page.locator("#changes")).to_contain_text(f"is called {HOSTILE}")
+    expect(page.locator("#allocation-chart .legend")).to_contain_text(HOSTILE)
+    page.fill("#decision", made[0])
+    page.press("#decision", "Enter")
+    expect(page.locator("#explained")).to_contain_text(f"unit {HOSTILE}")
+    page.wait_for_selector("#gains table")
+    assert page.locator("img, #content script, #content b").count() == 0
+    assert page.evaluate("window.hacked") is None
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(visit: Open, scheme: str) -> None:
+    page = visit(viewport={"width": 375, "height": 800}, color_scheme=scheme).enter()
+    for chart in ("belief", "allocation", "reward", "delay"):
+        page.wait_for_selector(f"#{chart}-chart svg")
+        width = page.locator(f"#{chart}-chart").evaluate(
+            "box => box.querySelector('svg').getBoundingClientRect().width"
+        )
+        assert 280 <= width <= 355
+    page.wait_for_selector("#gains table")
+    for details in page.locator("details").all():
+        details.locator("summary").click()
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    ground, ink = page.evaluate(
+        "(({backgroundColor, color}) => [backgroundColor, color])(getComputedStyle(document.body))"
+    )
+    brightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+    assert (brightness[0] > brightness[1]) == (scheme == "light")
+
+
+def test_the_keyboard_reaches_everything_and_focus_is_seen(visit: Open) -> None:
+    page = visit().enter()
+    page.wait_for_selector("#gains table")
+    page.locator("h1").click()
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    assert page.url.endswith("#demo-offers")
+    page.locator("h1").click()
+    reached = set()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "(e => [e.id || e.dataset.key || e.tagName, getComputedStyle(e).outlineStyle])(document.activeElement)"
+        )
+        assert found[1] != "none", found
+        reached.add(found[0])
+    assert {"experiments", "frozen", "killed", "leave", "name-here", "range", "SUMMARY"} <= reached
+
+
+def test_states_are_said_in_words(visit: Open, site: Site) -> None:
+    page = visit().enter("nothing", site.key("read", experiments=["nothing"]))
+    expect(page.locator("#empty")).to_contain_text("No experiment yet")
+    site.make("nothing", holdback=0.5)  # and appears without a new visit
+    expect(page.locator("#empty")).to_contain_text("No decisions yet")
+    made = site.send("POST", "/experiments/nothing/decide", {})
+    expect(page.locator("#pipe")).to_have_text("No rewards yet")
+    expect(page.locator("#best")).to_have_text("Best now: nothing learned yet")
+    expect(page.locator("#gain")).to_have_text("Cannot be said yet")
+    site.send("POST", "/experiments/nothing/reward", {"id": made["id"], "reward": 1})
+    expect(page.locator("#pipe")).to_have_text("Healthy")
+    expect(page.locator("#regime")).to_contain_text("The policy ucb1 keeps no belief over regimes")
+    expect(page.locator("#regimes-note")).to_contain_text("No regimes are known")
+    site.send("PUT", "/experiments/nothing/status", {"status": "shadow"})
+    expect(page.locator("#standing")).to_contain_text("Shadow: everybody gets red")
+    site.send("PUT", "/experiments/nothing/status", {"status": "archived"})
+    expect(page.locator("#standing")).to_contain_text("Archived: no decisions are made any more")
+    expect(page.locator("#actions button")).to_have_count(0)
+
+
+def test_silence_is_said_and_another_experiment_can_be_chosen(visit: Open, site: Site) -> None:
+    page = visit().enter("old")
+    expect(page.locator("#pipe")).to_have_text("Needs a look")
+    expect(page.locator("#pipe-why")).to_contain_text("Nothing has happened for 4")
+    expect(page.locator("#pipe-why")).to_contain_text("min: nobody asks")
+    page.select_option("#experiments", "demo-offers")
+    expect(page.locator("#best")).to_contain_text("Best now: ")
+    expect(page.locator("#pipe")).to_have_text("Healthy")
+    assert page.url.endswith("#demo-offers")
+    page.evaluate("location.hash = 'old'")
+    expect(page.locator("#pipe")).to_have_text("Needs a look")
+
+
+def test_the_server_goes_and_comes_back(visit: Open, site: Site) -> None:
+    site.play(site.make("lasting"))
+    one = visit()
+    page = one.enter("lasting")
+    expect(page.locator("#tail tbody tr")).to_have_count(4)
+    site.process.kill()
+    expect(page.locator("#connection")).to_contain_text("The server does not answer, since")
+    expect(page.locator("#tail tbody tr")).to_have_count(4)  # what was known is still there
+    site.again()
+    expect(page.locator("#connection")).to_be_hidden()
+    site.play("lasting", 2)
+    expect(page.locator("#health")).to_contain_text("3 since the start")
+    assert all("net::ERR" in line for line in one.said)
+    one.said.clear()
+
+
+def test_files_name_no_outside_address_and_each_is_served() -> None:
+    """They are all there, small enough to read, and nothing is built."""
+    names = {path.name for path in FOLDER.iterdir()}
+    for path in FOLDER.iterdir():
+        content = path.read_text()
+        assert not re.findall(r"(?:https?:)?//(?!www\.w3\.org/)[a-z0-9-]+\.[a-z]", content), path.name
+        assert set(re.findall(r"""(?:/files/|from "\./)([\w.]+)""", content)) <= names
+        assert "innerHTML" not in content
+        assert len(content.splitlines()) <= 400
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 100_000
+    assert Path(FOLDER, "index.html").read_text().count("<script") == 1
