@@ -89,7 +89,7 @@ def test_secrets_are_kept_nowhere(web: Web, tmp_path: Path) -> None:
     web.send("PUT", f"{E}/status", {"status": "asleep"}, secret=f"{secret}x")
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"read+admin" in content
-    for kept in (secret, secret.rpartition("_")[2], ADMIN):  # mutation: a log line with the headers of a request
+    for kept in (secret, secret.split("_", 2)[2], ADMIN):  # mutation: a log line with the headers of a request
         assert kept.encode() not in content
         assert kept not in web.said.getvalue()
     said = [json.loads(line) for line in web.said.getvalue().splitlines()]
