@@ -41,7 +41,9 @@ export const about = (name, ...rest) => ["/v1/experiments", encodeURIComponent(n
 /** Send a request and return what the answer says; throw a `Problem` if it is refused. */
 export async function ask(path, { method = "GET", body, secret = key.get(), signal } = {}) {
   const response = await send(path, { method, body, secret, signals: [AbortSignal.timeout(PATIENCE), signal] });
-  return response.json();
+  return response.json().catch(() => {
+    throw new Problem(0, "the server does not answer"); // it was gone before all was said
+  });
 }
 
 /** Yield the messages of the live view, `[type, content]`; throw a `Problem` if it ends. */
