@@ -48,6 +48,7 @@ def test_the_papers_winner_is_found(regime: str, seed: int) -> None:
     assert advice.sure > 0.8
 
 
+@pytest.mark.slow
 def test_state_library_leads_where_nothing_is_forbidden() -> None:
     advice = lb.advise(lb.Problem(states="5 to 20", dwell=100, noise=0.1, horizon=4000, runs=24), sweep=False)
     assert advice.winner == "state-library"
