@@ -31,7 +31,19 @@ from latentbandits.files import locked, write_whole
 _PACKAGE = Path(__file__).parents[1]
 _KEPT_DAYS = 30
 # Packages with nothing to compile: an edit there keeps the machine code
-_NEVER_COMPILED = ("advice", "cli", "experiments", "presentation", "report", "testing", "theory")
+_NEVER_COMPILED = (
+    "advice",
+    "cli",
+    "client",
+    "data",
+    "experiments",
+    "presentation",
+    "report",
+    "serve",
+    "store",
+    "testing",
+    "theory",
+)
 _FOLDER = "latentbandits-code"
 # Lines of /proc/cpuinfo that say what machine code a processor runs
 _PROCESSOR = ("model name", "flags", "Features", "CPU implementer", "CPU part")
