@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-serve clean help
+.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
@@ -36,6 +36,9 @@ test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted;
 
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks
+
+bench-scale: $(VENV)/dev  ## processes, a Dask cluster and shards against threads, and a model of many workers; loopback only, about ten minutes
+	$(BIN)/python -m benchmarks.scale
 
 bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios; loopback only, about two minutes
 	$(BIN)/python -m benchmarks.serve

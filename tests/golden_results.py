@@ -27,7 +27,8 @@ def write() -> None:
         reproduce([NAME], Path(made), quick=True)
         for suffix in ("parquet", "json"):
             shutil.copy(Path(made) / f"{NAME}.{suffix}", FOLDER)
-        shutil.copy(Path(made) / "cells" / f"{case.keys[label]}.npz", CELL)
+        (cell,) = (Path(made) / "cells").glob(f"{case.keys[label]}.*")
+        shutil.copy(cell, CELL)  # as an earlier version named it
 
 
 if __name__ == "__main__":

@@ -17,6 +17,10 @@ EXTRAS = {
     "httpx": "client",
     "openfeature": "openfeature",
     "psycopg": "postgres",
+    "dask": "dask",
+    "distributed": "dask",
+    "fsspec": "cloud",
+    "s3fs": "cloud",
 }
 
 

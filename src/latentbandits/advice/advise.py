@@ -1,6 +1,7 @@
 """Which policy for this problem, how sure that is, what another choice costs, and when the advice would change."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -209,6 +210,7 @@ def advise(
     seed: int | None = None,
     sweep: bool = True,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Advice:
     """Return which policy suits a problem that may be known only roughly.
@@ -229,6 +231,8 @@ def advise(
         Look for the values of every quantity beyond which another policy is better.
     workers : int, optional
         Threads; as many as there are cores if not given.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
         Called with the rounds played so far and at most in all; the latter falls when candidates drop out.
 
@@ -249,7 +253,7 @@ def advise(
     diagnosed: Any = problem
     if hasattr(diagnosed, "advise"):  # by each explanation of a log that is still in the race
         sizes = {"horizon": horizon, "runs": runs, "seed": seed}
-        return diagnosed.advise(policies, sweep=sweep, workers=workers, progress=progress, **sizes)  # type: ignore[no-any-return]
+        return diagnosed.advise(policies, sweep=sweep, workers=workers, executor=executor, progress=progress, **sizes)  # type: ignore[no-any-return]
     described: Problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
     if not (isinstance(described, Problem) or hasattr(described, "factors")):
         world: Any = described
@@ -271,18 +275,18 @@ def advise(
     stages = Stages(progress, len(made) * size, given.rounds(problem, len(challengers)), MEASURED * size, later)
     chosen = race(
         problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs),
-        horizon=problem.horizon, seed=problem.seed, workers=workers, progress=stages.next(),
+        horizon=problem.horizon, seed=problem.seed, workers=workers, executor=executor, progress=stages.next(),
     )  # fmt: skip
-    chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next())
+    chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next(), executor)
     set_aside = tuple(label for label in challengers if label != chosen.winner)
-    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next())
+    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor)
     sure = sureness(chosen, comparison, set_aside)
     sweeps: list[flips.Sweep] = []
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
         swept = {label: specs[label] for label in worth_sweeping(chosen, made) if label not in set_aside}
         search = flips.FlipSearch(
-            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next()
+            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor
         )
         sweeps, other_kinds = search.run()
     stages.close()
@@ -341,6 +345,7 @@ def measure(
     chosen: list[str],
     workers: int | None,
     progress: Callable[[int, int], None],
+    executor: Executor | None = None,
 ) -> Comparison:
     """Return the comparison of finalists and plain policies on worlds that were not used to choose."""
     shown = {label: specs[label] for label in chosen}
@@ -351,7 +356,7 @@ def measure(
     made |= references(problem, made)
     results = simulate(
         problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, first=HELD_OUT, bins=BINS,
-        workers=workers, progress=progress,
+        workers=workers, executor=executor, progress=progress,
     )  # fmt: skip
     return rank(problem, shown, made, results)
 

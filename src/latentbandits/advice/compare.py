@@ -1,6 +1,7 @@
 """Any policies on any problem: a ranking, with everything paired."""
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -150,6 +151,7 @@ def compare(
     units: int | None = None,
     seed: int | None = None,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Play policies on the same runs of a problem and rank them.
@@ -165,6 +167,8 @@ def compare(
         Instead of the problem's own (for a world: 10,000 rounds, 200 runs, any number of units, seed 0).
     workers : int, optional
         Threads; as many as there are cores if not given.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
         Called with the rounds played so far and the total.
 
@@ -198,7 +202,7 @@ def compare(
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
-        workers=workers, progress=progress,
+        workers=workers, executor=executor, progress=progress,
     )  # fmt: skip
     return rank(described, specs, made, results)
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,6 +95,8 @@ class FlipSearch:
         Threads.
     progress : callable, optional
         Called with the rounds played so far and at most in all.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads.
     """
 
     def __init__(
@@ -103,8 +106,10 @@ class FlipSearch:
         candidates: Callable[[Problem], Mapping[str, Any]],
         workers: int | None = None,
         progress: Report | None = None,
+        executor: Executor | None = None,
     ) -> None:
-        self.problem, self.winner, self.candidates, self.workers = problem, winner, candidates, workers
+        self.problem, self.winner, self.candidates = problem, winner, candidates
+        self.workers, self.executor = workers, executor
         self._plan = plan(problem, len(candidates(problem)))
         self._sections = Stages(progress, *map(sum, self._plan.values()))
         self._steps = Stages(None)  # of the section that is being played
@@ -174,7 +179,7 @@ class FlipSearch:
         """Return a race of all candidates on a moved problem."""
         return race(
             there, self.candidates(there), LOOKS, horizon=there.horizon, seed=there.seed, first=FIRST, level=LEVEL_RACE,
-            factor=FACTOR, workers=self.workers, progress=self._steps.next(),
+            factor=FACTOR, workers=self.workers, executor=self.executor, progress=self._steps.next(),
         )  # fmt: skip
 
     def confirmed(self, there: Problem, ran: Race) -> float:
@@ -191,7 +196,7 @@ class FlipSearch:
         made = self.candidates(there)
         results = simulate(
             there, {name: made[name] for name in (self.winner, better)}, horizon=there.horizon, draws=worlds, repeats=1,
-            seed=there.seed, first=CHECK, bins=1, workers=self.workers, progress=self._steps.next(),
+            seed=there.seed, first=CHECK, bins=1, workers=self.workers, executor=self.executor, progress=self._steps.next(),
         )  # fmt: skip
         ours, theirs = results.regret
         return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, p_value(ours - theirs)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 from latentbandits import specs
@@ -93,6 +94,7 @@ def challenge(
     challengers: Mapping[str, str],
     workers: int | None,
     progress: Report,
+    executor: Executor | None = None,
 ) -> tuple[Race, Given | None]:
     """Play the candidates that are given noise or range against the winner of the others, on the same worlds.
 
@@ -110,6 +112,8 @@ def challenge(
         Threads.
     progress : callable
         Called with the rounds played so far and at most.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads.
 
     Returns
     -------
@@ -126,7 +130,7 @@ def challenge(
         made = as_policies({label: candidates[label] for label in labels}, there)
         results = simulate(
             there, made, horizon=there.horizon, draws=worlds, repeats=1, seed=there.seed, first=first, bins=1,
-            workers=workers, progress=stages.next(),
+            workers=workers, executor=executor, progress=stages.next(),
         )  # fmt: skip
         return list(results.regret)
 

@@ -1,6 +1,7 @@
 """Successive elimination: all candidates meet the same worlds, a few more at a time, and those that have clearly lost drop out."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,6 +62,7 @@ def race(
     level: float | None = None,
     factor: float = HOPELESS,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Race:
     """Run candidates until each has lost or all worlds are used.
@@ -85,6 +87,8 @@ def race(
         Times the leader's regret that a candidate must have to drop out before `MANY` worlds.
     workers : int, optional
         Threads.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
         Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
 
@@ -105,7 +109,7 @@ def race(
         most = played + len(found.left) * (looks[-1] - used) * horizon
         results = simulate(
             world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - used, repeats=1,
-            seed=seed, first=first + used, bins=1, workers=workers,
+            seed=seed, first=first + used, bins=1, workers=workers, executor=executor,
             progress=lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
         )  # fmt: skip
         used, played = look, played + results.regret.size * horizon

@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,7 +49,7 @@ class Task(NamedTuple):
     axes : the settings that are searched
     problem : the problem, or the world
     horizon, runs, seed : its sizes
-    workers : number of threads
+    workers, executor : number of threads, or who plays instead of them
     """
 
     spec: str
@@ -60,6 +61,7 @@ class Task(NamedTuple):
     runs: int
     seed: int
     workers: int | None
+    executor: Executor | None = None
 
     @property
     def worlds(self) -> int:
@@ -110,7 +112,7 @@ class Task(NamedTuple):
         """Return the mean regret per round in the first rounds of worlds to tune on."""
         results = simulate(
             self.problem, {self.name: policy}, horizon=rounds, draws=worlds, repeats=1, seed=self.seed,
-            first=max(FIRST_DRAW, self.runs), bins=1, workers=self.workers,
+            first=max(FIRST_DRAW, self.runs), bins=1, workers=self.workers, executor=self.executor,
         )  # fmt: skip
         return float(results.regret.mean()) / rounds
 

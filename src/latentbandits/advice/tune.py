@@ -1,6 +1,7 @@
 """Settings of one policy for one problem: searched on some worlds, judged on others."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -173,6 +174,7 @@ def tune(
     units: int | None = None,
     seed: int | None = None,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Tuning:
     """Search for better settings of a policy on some worlds, and judge what was found on others.
@@ -200,6 +202,8 @@ def tune(
         are tuned on.
     workers : int, optional
         Threads; as many as there are cores if not given.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
         Called with the number of steps done and the total: a step per trial, and one for the held-out worlds.
 
@@ -220,7 +224,7 @@ def tune(
     ['outcome', 'discount', 'rounds', 'per_round', 'training_regret']
     """
     trials = whole(OWNER, "trials", trials, least=1)
-    task = prepare(problem, policy, search, horizon, runs, units, seed, workers)
+    task = prepare(problem, policy, search, horizon, runs, units, seed, workers)._replace(executor=executor)
     report = progress or (lambda _done, _total: None)
     table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
     gain, comparison = judge(task, found)
@@ -259,7 +263,8 @@ def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, floa
     if has_limit(task.problem):
         made |= as_policies([LIMIT], task.problem)
     results = simulate(
-        task.problem, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers
+        task.problem, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers,
+        executor=task.executor,
     )  # fmt: skip
     gain = interval(results.regret[0] - results.regret[1]) if changes else (0.0, 0.0, 0.0)
     return gain, rank(task.problem, given, made, results)

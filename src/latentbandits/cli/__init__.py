@@ -24,13 +24,14 @@ COMMANDS = {
     "reproduce": "run the experiments and write results and the report",
     "serve": "serve decisions over HTTP, from a store on disk",
     "store": "look after a store of decisions: verify, export, migrate, compact",
+    "sweep": "advise on many problems, or tune for them: resumable, one table at the end",
     "trace": "show a policy at work on one run",
     "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
     "warm": "compile ahead of time, for a container image say",
 }
 
 # Commands that keep what is finished
-RESUMING = ("reproduce", "tune", "warm")
+RESUMING = ("reproduce", "sweep", "tune", "warm")
 RESUMED = "what is finished is kept: the same command goes on from there"
 
 

@@ -35,26 +35,28 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
 
     problem.ending(options.out, Advice.owner, *Advice.suffixes)
-    progress = Progress("choosing, measuring, looking for flips;")
+    title = "choosing, measuring, looking for flips;"
     if str(options.problem or "").endswith(".npz"):
-        return fitted(options, progress)
+        with problem.playing(options) as (executor, workers):
+            return fitted(options, {"executor": executor, "progress": Progress(title, more=workers)})
     described = problem.described(options)
-    advice = advise(described, sweep=not options.no_flips, workers=options.workers, progress=progress)
+    with problem.playing(options) as (executor, workers):
+        advice = advise(
+            described, sweep=not options.no_flips, workers=options.workers, executor=executor, progress=Progress(title, more=workers)
+        )  # fmt: skip
     advice.save(options.out)
     print(advice.json() if options.json else terminal_text(advice, options.out))
     return 0
 
 
-def fitted(options: argparse.Namespace, progress: Any) -> int:
+def fitted(options: argparse.Namespace, played: dict[str, Any]) -> int:
     """Advise on what `latentbandits diagnose` wrote."""
     from latentbandits.logs.diagnosis import Diagnosis
 
     sizes = {word: getattr(options, word) for word in ("horizon", "runs", "seed")}
     parsed = {word: None if text is None else problem.parsed(word, text) for word, text in sizes.items()}
     found = Diagnosis.load(options.problem)
-    advice = found.advise(
-        options.policies, sweep=not options.no_flips, workers=options.workers, progress=progress, **parsed
-    )
+    advice = found.advise(options.policies, sweep=not options.no_flips, workers=options.workers, **played, **parsed)
     advice.save(options.out)
     print(advice.json() if options.json else f"{advice.text()}\n\nNext: open {options.out}.")
     return 0

@@ -32,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
 
     described = problem.described(options)
     problem.ending(options.out, Comparison.owner, *Comparison.suffixes)
-    comparison = compare(described, workers=options.workers, progress=Progress("comparing;"))
+    with problem.playing(options) as (executor, workers):
+        progress = Progress("comparing;", more=workers)
+        comparison = compare(described, workers=options.workers, executor=executor, progress=progress)
     comparison.save(options.out)
     print(comparison.json() if options.json else terminal_text(comparison, options.out))
     return 0

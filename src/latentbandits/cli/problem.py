@@ -1,6 +1,8 @@
 """The options that describe a problem, shared by the commands that need one; each has the name of the word that it sets."""
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,24 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
 
 
 def workers(parser: argparse.ArgumentParser) -> None:
-    """Declare the option for the number of threads."""
-    parser.add_argument("--workers", type=int, metavar="N", help="threads (default: one per core)")
+    """Declare the options that say who plays."""
+    parser.add_argument("--workers", type=int, metavar="N", help="threads or processes (default: one per core)")
+    parser.add_argument(
+        "--executor",
+        default="threads",
+        metavar="NAME",
+        help="who plays: threads, processes or dask://HOST:PORT, with the same results (default: %(default)s)",
+    )
+
+
+@contextlib.contextmanager
+def playing(options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
+    """Open the executor that was asked for: a context that returns it, and what a line of progress says about its workers."""
+    from latentbandits.executors import Tally, Watched, opened
+
+    tally = Tally()
+    with opened(options.executor, options.workers) as executor:
+        yield (None if executor is None else Watched(executor, tally)), tally.text
 
 
 def policies(parser: argparse.ArgumentParser, help_text: str) -> None:

@@ -1,19 +1,19 @@
 """Write the report again from results, without simulating."""
 
 import argparse
-from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--out", type=Path, default=Path(), help="folder with results/ (default: this one)")
+    parser.add_argument("--out", default="", help="folder with results/ (default: this one), or an address")
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the page."""
+    from latentbandits.cli.reproduce import places
     from latentbandits.presentation.progress import Progress
     from latentbandits.report.page import write_report
 
     with Progress("plotting", unit="experiments") as progress:
-        print(f"Next: open {write_report(options.out / 'results', options.out / 'report', progress)}")
+        print(f"Next: open {write_report(*places(options.out), progress)}")
     return 0

@@ -4,6 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from latentbandits.cli import problem
+
 if TYPE_CHECKING:
     from latentbandits.experiments.claims import Claim
     from latentbandits.experiments.reproduce import Outcome
@@ -29,8 +31,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fewer matrices and shorter sweeps: all experiments in a few minutes, with wider intervals",
     )
-    parser.add_argument("--workers", type=int, help="threads (default: one per core)")
-    parser.add_argument("--out", type=Path, default=Path(), help="folder for results/ and report/ (default: this one)")
+    problem.workers(parser)
+    parser.add_argument(
+        "--shard",
+        metavar="I/N",
+        help="compute only share I of N, into --out, which all shares use; a later call without --shard merges them",
+    )
+    parser.add_argument("--status", action="store_true", help="say what is missing in --out, and compute nothing")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse results that different builds (NumPy, numba, processor, ...) have computed",
+    )
+    parser.add_argument(
+        "--out",
+        default="",
+        help="folder for results/ and report/ (default: this one), or an address such as s3://BUCKET/FOLDER: then report/ is here",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -46,30 +63,80 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.settings import whole
 
     begin = time.perf_counter()
-    results = options.out / "results"
+    results, report = places(options.out)
     chosen = [one.id for one in experiments(options.experiments, options.without)]  # refused before any folder is made
     if options.workers is not None:
         whole("reproduce", "workers", options.workers, least=1)
+    if options.status:
+        return status(chosen, results, options.quick)
+    if options.shard is not None:
+        return shard(options, chosen, results)
     try:
-        (options.out / "report" / "figures").mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
+        (report / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
         raise ValueError(
             f"reproduce: out is {str(options.out)!r} but must be a folder that can be written to"
-        ) from problem
-    with Progress("simulating") as progress:
+        ) from reason
+    with problem.playing(options) as (executor, workers), Progress("simulating", more=workers) as progress:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
             print(line(outcome, results), flush=True)
 
-        outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished)
+        outcomes = reproduce(
+            chosen, results, options.quick, options.workers, progress, finished, executor, options.strict, print
+        )
     print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
     if options.quick:
         print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
     with Progress("plotting", unit="experiments") as progress:
-        page = write_report(results, options.out / "report", progress)
+        page = write_report(results, report, progress)
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0
+
+
+def places(out: str) -> tuple[str | Path, Path]:
+    """Return where results are kept, and where the page is written, which is here if the results are at an address."""
+    if "://" in out:
+        return f"{out.rstrip('/')}/results", Path("report")
+    return Path(out) / "results", Path(out) / "report"
+
+
+def shard(options: argparse.Namespace, chosen: list[str], results: str | Path) -> int:
+    """Compute one share."""
+    from latentbandits.experiments.reproduce import reproduce_shard
+    from latentbandits.experiments.store import Shard
+    from latentbandits.presentation.progress import Progress
+
+    mine = Shard.of(options.shard)
+    with problem.playing(options) as (executor, workers), Progress(f"shard {options.shard}", more=workers) as progress:
+        rounds = reproduce_shard(
+            chosen, results, mine, options.quick, options.workers, progress, executor, options.strict
+        )
+    step = "Next: the other shards, then the same without --shard."
+    print(f"shard {options.shard}: {rounds / 1e6:.1f} M rounds computed, the rest was there. {step}")
+    return 0
+
+
+def status(chosen: list[str], results: str | Path, quick: bool) -> int:
+    """Say what is missing; 0 if nothing is, else 1."""
+    from latentbandits.experiments.reproduce import status
+    from latentbandits.presentation.numbers import aligned
+
+    found = status(chosen, results, quick)
+    lines = [
+        [one.experiment, f"{one.done} of {one.cells}", f"{one.left / 1e6:.1f} of {one.rounds / 1e6:.1f}"]
+        for one in found
+    ]
+    print(aligned(["experiment", "cells there", "M rounds missing"], lines))
+    complete = all(one.complete for one in found)
+    step = "reproduce" + (" --quick" if quick else "")
+    print(
+        "Nothing is missing."
+        if complete
+        else f"Next: the missing shards, or `latentbandits {step}` here, which computes the rest."
+    )
+    return int(not complete)
 
 
 def marks() -> dict[str, str]:
@@ -84,7 +151,7 @@ def verdict(claim: "Claim") -> str:
     return claim.points_to or claim.verdict
 
 
-def line(outcome: "Outcome", results: Path) -> str:
+def line(outcome: "Outcome", results: str | Path) -> str:
     """Return what came of an experiment, and which claims do not hold."""
     from latentbandits.experiments.claims import FAILS
 
@@ -116,18 +183,19 @@ def fit(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
     from latentbandits.settings import Refusal
 
-    if len(options.experiments) > 1 or options.without:
+    if len(options.experiments) > 1 or options.without or options.shard or options.status:
         given = " ".join([*options.experiments, *options.without])
         raise Refusal("reproduce", "experiments", given, "fit alone, or experiments without it")
-    with Progress("fit") as progress:
+    with problem.playing(options) as (executor, workers), Progress("fit", more=workers) as progress:
         found = search(
-            options.out / "results",
+            places(options.out)[0],
             options.quick,
             options.workers,
             progress,
             lambda one: print(
                 f"{one.column.name}: {'at the preset' if not one.moved else ', '.join(one.moved)}", flush=True
             ),
+            executor=executor,
         )
     print("\n" + found.text())
     return 0

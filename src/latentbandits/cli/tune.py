@@ -48,15 +48,17 @@ def run(options: argparse.Namespace) -> int:
 
         described = problem.described(options)
         out, figure, study = output_paths(options, described)
-        tuning = tune(
-            described,
-            options.policy,
-            search=parse_search(options.search),
-            trials=options.trials,
-            study=study,
-            workers=options.workers,
-            progress=progress,
-        )
+        with problem.playing(options) as (executor, _):
+            tuning = tune(
+                described,
+                options.policy,
+                search=parse_search(options.search),
+                trials=options.trials,
+                study=study,
+                workers=options.workers,
+                executor=executor,
+                progress=progress,
+            )
         plotted = tuning.content(figure.suffix.lower())
     finally:
         progress.close()

@@ -1,4 +1,4 @@
-"""Cells in parts: ranges of runs that any number of processes write, each part whole, without locks, and the same bytes from all of them."""
+"""Cells in parts: ranges of runs that any number of processes write, each whole, without locks, the same bytes from all of them."""
 
 import hashlib
 import json
@@ -59,8 +59,10 @@ class Cell:
     def __init__(self, shape: Shape) -> None:
         runs, bins = shape
         self.arrays = {
-            "regret": np.full((runs, bins), np.nan), "optimal": np.full((runs, bins), np.nan), "counts": np.zeros((runs, len(COUNTS)), np.int64)
-        }  # fmt: skip
+            "regret": np.full((runs, bins), np.nan),
+            "optimal": np.full((runs, bins), np.nan),
+            "counts": np.zeros((runs, len(COUNTS)), np.int64),
+        }
         self.have = np.zeros(runs, bool)
         self.parts: list[Part] = []
 
@@ -76,7 +78,9 @@ class Cell:
         for name, array in self.arrays.items():
             if not np.array_equal(array[at][known], found[name][known]):
                 others = ", ".join(one.name for one in self.parts if one.begin < part.end and part.begin < one.end)
-                raise Refusal("reproduce", "part", part.name, f"equal to {others} where both have a run; remove the wrong one")
+                raise Refusal(
+                    "reproduce", "part", part.name, f"equal to {others} where both have a run; remove the wrong one"
+                )
             array[at] = found[name]
         self.have[at] = True
         self.parts.append(part)
@@ -174,7 +178,9 @@ class Cells:
             chosen = self._probe(used[0].build)
         elif len(groups) > 1:  # what this build would compute, or else most runs
             own = self._probe(this_build().id)
-            chosen = own if own in groups else max(groups, key=lambda one: sum(abs(p.end - p.begin) for p in groups[one]))
+            chosen = (
+                own if own in groups else max(groups, key=lambda one: sum(abs(p.end - p.begin) for p in groups[one]))
+            )
         else:
             chosen = next(iter(groups), "")
         self.aside |= {part.build for one, some in groups.items() if one != chosen for part in some}
@@ -196,7 +202,9 @@ class Cells:
         cell = self._cell(key, shape)
         part = Part(key, begin, begin + len(found["regret"]), build.id)
         if self._strict and self.merged - {build.id}:
-            raise Refusal("reproduce", "build", build.id, f"{' '.join(sorted(self.merged))}, as of what is there: this is strict")
+            raise Refusal(
+                "reproduce", "build", build.id, f"{' '.join(sorted(self.merged))}, as of what is there: this is strict"
+            )
         if cell.parts and self._probe(cell.parts[0].build) != self._probe(build.id):
             self._cells[key] = cell = Cell(shape)  # of another engine: what it has is left aside
         cell.add(part, found)

@@ -6,7 +6,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -68,25 +68,29 @@ class Shard(NamedTuple):
     --------
     >>> from latentbandits.experiments.store import Shard
     >>> Shard.of("3/64")
-    Shard(number=3, count=64)
+    Shard(number=3, shares=64)
     """
 
     number: int
-    count: int
+    shares: int
 
     @classmethod
     def of(cls, text: str) -> "Shard":
         """Return the shard of a text such as 3/64, or refuse it."""
-        number, slash, count = text.partition("/")
-        if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        number, _, shares = text.partition("/")
+        if not (number.isdecimal() and shares.isdecimal() and 1 <= int(number) <= int(shares)):
             raise Refusal("reproduce", "shard", text, "such as 3/64: a number, and of how many")
-        return cls(int(number), int(count))
+        return cls(int(number), int(shares))
+
+    def holds(self, position: int) -> bool:
+        """Return whether something at a position of a list belongs to it."""
+        return position % self.shares == self.number - 1
 
     def runs(self, case: Case) -> tuple[int, int]:
         """Return its range of a case's runs; where there are fewer runs than shards, other shards are empty in every case."""
         turn = int(hashlib.sha256(case.name.encode() + next(iter(case.keys.values())).encode()).hexdigest(), 16)
-        at, runs = (self.number - 1 + turn) % self.count, shape_of(case).runs
-        return runs * at // self.count, runs * (at + 1) // self.count
+        at, runs = (self.number - 1 + turn) % self.shares, shape_of(case).runs
+        return runs * at // self.shares, runs * (at + 1) // self.shares
 
 
 class Keeper:
@@ -196,6 +200,9 @@ class Store:
         try:
             if executor is not None:
                 spread(tasks, executor, workers or cores(), progress)
+            elif shard is not None:  # a few runs of every case: threads play several cases at a time
+                with ThreadPoolExecutor(workers or cores()) as threads:
+                    spread(tasks, threads, workers or cores(), progress)
             else:
                 stages = Stages(progress, *(task.block.rounds for task in tasks))
                 for task in tasks:

@@ -242,6 +242,7 @@ class Diagnosis(Result):
         runs: int = RUNS,
         seed: int = 0,
         workers: int | None = None,
+        executor: Any = None,
         progress: Any = None,
     ) -> Comparison:
         """Return what policies would earn on worlds that are as the log was: each run is another model that the log leaves open.
@@ -254,7 +255,7 @@ class Diagnosis(Result):
             Play this very period: a path of states sampled given all rewards of the log, which are kept.
         kind : str, optional
             By which explanation; the best one if not given.
-        horizon, runs, seed, workers, progress
+        horizon, runs, seed, workers, executor, progress
             As for `latentbandits.compare`; as many rounds as the log has, at most 10,000, if not given.
         """
         if period:
@@ -262,7 +263,7 @@ class Diagnosis(Result):
             problem = WorldProblem(world, horizon=min(horizon or world.rounds, world.rounds), runs=runs, seed=seed)
         else:
             problem = self.problem(kind, horizon=horizon, runs=runs, seed=seed)
-        return compare(problem, policies, workers=workers, progress=progress)
+        return compare(problem, policies, workers=workers, executor=executor, progress=progress)
 
     def advise(
         self,
@@ -273,6 +274,7 @@ class Diagnosis(Result):
         seed: int | None = None,
         sweep: bool = True,
         workers: int | None = None,
+        executor: Any = None,
         progress: Any = None,
     ) -> "LogAdvice":
         """Return which policy to go on with: by the verdict, or by each explanation that is still in the race.
@@ -282,13 +284,14 @@ class Diagnosis(Result):
 
         Parameters
         ----------
-        policies, horizon, runs, seed, sweep, workers, progress
+        policies, horizon, runs, seed, sweep, workers, executor, progress
             As for `latentbandits.advise`; 64 worlds if nothing else is said.
         """
         from latentbandits.logs.advice import log_advice
 
         sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
-        return log_advice(self, policies, sizes, sweep=sweep, workers=workers, progress=progress)
+        options = {"sweep": sweep, "workers": workers, "executor": executor, "progress": progress}
+        return log_advice(self, policies, sizes, **options)
 
     def same_period(self) -> SamePeriod:
         """Return the world of this very period."""

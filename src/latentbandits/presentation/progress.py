@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Self
 
 Report = Callable[[int, int], None]  # called with the rounds done and the total
-EVERY = 15.0  # seconds between two lines off a terminal
+EVERY = 30.0  # seconds between two lines off a terminal
 STEADY = 0.1  # before this share is done, most of the time may have gone into compiling
 
 
@@ -28,6 +28,8 @@ class Progress:
         What is being done.
     unit : str
         What is counted; rounds come in millions.
+    more : callable, optional
+        Returns what the line ends with, such as what each worker does.
 
     Examples
     --------
@@ -38,7 +40,8 @@ class Progress:
 
     waited = 0.0  # seconds of this program that went into compiling, while no rounds were played
 
-    def __init__(self, title: str, unit: str = "rounds") -> None:
+    def __init__(self, title: str, unit: str = "rounds", more: Callable[[], str] | None = None) -> None:
+        self._more = more
         self._title, self._unit, self._begin = title, unit, time.perf_counter() - Progress.waited
         self._watched = sys.stderr.isatty()
         self._shown = -EVERY if self._watched else 0.0
@@ -50,7 +53,7 @@ class Progress:
             self.close()
         elif now - self._shown >= (0.1 if self._watched else EVERY):
             self._shown = now
-            line = self._line(done, total, now)
+            line = "  ".join(filter(None, [self._line(done, total, now), self._more() if self._more else ""]))
             sys.stderr.write("\r\x1b[K" + line if self._watched else line + "\n")
             sys.stderr.flush()
 

@@ -61,7 +61,8 @@ def simulate(
     bins : int
         Number of stretches of rounds for which regret and optimal arms are recorded; at most the horizon.
     workers : int, optional
-        Threads; as many as there are cores if not given. With an executor: how many blocks it plays at a time, if it does not say so itself.
+        Threads; as many as there are cores if not given. With an executor: how many blocks it plays at a time, if it
+        does not say so itself.
     executor : concurrent.futures.Executor, optional
         Plays the runs instead of threads, in blocks of some seconds: a pool of processes, a Dask cluster's `client.get_executor()` or any
         other. World and policies must be what pickle takes. Results are the same to the bit.

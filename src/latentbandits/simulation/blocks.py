@@ -204,7 +204,9 @@ def _on_threads(
     def work(begin: int, end: int) -> Piece:
         seconds = _play(block, players, begin, end, *arrays)
         at = slice(begin - block.begin, end - block.begin)
-        return Piece(block.name, begin, end, regret[:, at], optimal[:, at], counts[:, at], tuple(seconds), "", this_build())
+        return Piece(
+            block.name, begin, end, regret[:, at], optimal[:, at], counts[:, at], tuple(seconds), "", this_build()
+        )
 
     with ThreadPoolExecutor(workers) as pool:
         starts = range(block.begin, block.end, step)
@@ -239,7 +241,7 @@ def code_of(block: Block) -> str:
 
     Classes of `__main__` do not count: they travel with the block, or come from the same script.
     """
-    made = hashlib.sha256(_package_code().encode())
+    made = hashlib.sha256(package_code().encode())
     modules = {name for thing in (block.world, *block.contestants.values()) for name in _modules(thing)}
     for name in sorted(modules - {"__main__", "__mp_main__"}):
         file = getattr(sys.modules.get(name), "__file__", None)
@@ -249,7 +251,8 @@ def code_of(block: Block) -> str:
 
 
 @cache
-def _package_code() -> str:
+def package_code() -> str:
+    """Return a digest of all sources of this package."""
     made = hashlib.sha256()
     for file in sorted(_PACKAGE.rglob("*.py")):
         made.update(file.relative_to(_PACKAGE).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")

@@ -1,7 +1,7 @@
 """The build that plays: versions, machine, C library and processor; and a probe of what the engine computes with them.
 
-Sources say what is computed, but logarithms are the C library's, sums are NumPy's and machine code is the compiler's: two builds of the same
-sources may differ in the last bit. The **probe** is a digest over small runs; builds whose probes agree compute the same.
+Sources say what is computed, but logarithms are the C library's, sums are NumPy's and machine code is the compiler's: two builds of the
+same sources may differ in the last bit. The **probe** is a digest over small runs; builds whose probes agree are taken to compute the same.
 """
 
 import contextlib

@@ -1,0 +1,187 @@
+"""Many problems: advice on each, or settings for each, kept one by one in a folder that several machines may share."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from latentbandits.advice.advise import advise
+from latentbandits.advice.problem import as_problem
+from latentbandits.advice.result import problem_values
+from latentbandits.advice.tune import tune
+from latentbandits.experiments.folders import Folder, LocalFolder, folder_at
+from latentbandits.experiments.store import Shard
+from latentbandits.settings import Refusal
+from latentbandits.simulation.blocks import package_code
+from latentbandits.simulation.build import probe
+
+OWNER = "sweep"
+
+
+class Sweep(NamedTuple):
+    """What is there of a sweep.
+
+    Attributes
+    ----------
+    table : a row per problem that is done: its file and what came of it
+    left : the files of the problems that are not done
+    """
+
+    table: pd.DataFrame
+    left: list[str]
+
+
+def sweep(
+    problems: Sequence[str | Path],
+    folder: str | Path,
+    *,
+    policies: Sequence[str] | None = None,
+    flips: bool = True,
+    tuned: str | None = None,
+    trials: int = 60,
+    shard: Shard | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    finished: Callable[[str, str], None] | None = None,
+) -> Sweep:
+    r"""Advise on many problems, or tune a policy for each of them, and keep what is finished.
+
+    Results are named by content (the problem, the options, the code), so that the same call goes on where another was stopped, and
+    calls for several shards, on any machines, fill one folder.
+
+    Parameters
+    ----------
+    problems : sequence of path
+        TOML files, as `latentbandits.advise` takes them.
+    folder : path or str
+        Where results are kept, a path or an address such as ``s3://bucket/folder``.
+    policies : sequence of str, optional
+        The candidates, as `latentbandits.advise` takes them.
+    flips : bool
+        Whether to look for when the advice would flip.
+    tuned : str, optional
+        Tune this policy for each problem instead.
+    trials : int
+        Number of trials of each tuning.
+    shard : Shard, optional
+        Compute only this share of the problems.
+    workers, executor, progress
+        As in `latentbandits.advise`; progress is that of the problem under way.
+    finished : callable, optional
+        Called with the file of a problem and its headline as soon as it is done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from latentbandits.advice.sweep import sweep
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for states in (2, 3):
+    ...         _ = Path(folder, f"{states}.toml").write_text(f"states = {states}\nhorizon = 300\nruns = 8\n")
+    ...     files = sorted(Path(folder).glob("*.toml"))
+    ...     found = sweep(files, Path(folder, "out"), policies=["ucb1", "sw-ucb"], flips=False)
+    >>> found.table["policy"].isin(["ucb1", "sw-ucb"]).tolist(), found.left
+    ([True, True], [])
+    """
+    options: dict[str, Any] = {"tuned": tuned, "trials": trials} if tuned else {"policies": policies, "flips": flips}
+    described = {str(path): as_problem(path) for path in problems}  # all are checked before anything is computed
+    if not described:
+        raise Refusal(OWNER, "problems", [], "at least one TOML file")
+    place = folder_at(folder)
+    place.prepare()
+    rows, left = [], []
+    for position, (path, problem) in enumerate(described.items()):
+        key = _key(problem, options)
+        found = _kept(place, key)
+        if found is None and (shard is None or shard.holds(position)):
+            try:
+                if tuned:
+                    found = _tuned(problem, tuned, trials, _study(place, key), workers, executor)
+                else:
+                    found = _advised(problem, policies, flips, workers, executor, progress)
+            except Refusal as refusal:
+                raise refusal.at(owner=f"{path}: {refusal.owner}") from refusal
+            place.write(f"sweep/{key}.json", (json.dumps(found, indent=1) + "\n").encode())
+            if finished is not None:
+                finished(path, found["headline"])
+        if found is None:
+            left.append(path)
+        else:
+            rows.append({"problem": path, **found["row"]})
+    table = pd.DataFrame(rows)
+    if not left:
+        place.write("sweep.csv", table.to_csv(index=False, float_format="%.6g").encode())
+    return Sweep(table, left)
+
+
+def _key(problem: Any, options: Mapping[str, Any]) -> str:
+    content = {
+        "problem": problem_values(problem),
+        "own": problem.policies,
+        **options,
+        "code": package_code(),
+        "probe": probe(),
+    }
+    if problem.kind == "recorded":
+        content["rows"] = hashlib.sha256(repr(problem._rows).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _kept(place: Folder, key: str) -> dict[str, Any] | None:
+    """Return what was kept of a problem, None if it is not there or damaged."""
+    try:
+        found: dict[str, Any] = json.loads(place.read(f"sweep/{key}.json") or b"")
+        return found if isinstance(found["row"], dict) and isinstance(found["headline"], str) else None
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _study(place: Folder, key: str) -> Path | None:
+    """Return the file that stores the trials, so that not even one problem begins again; none where results are at an address."""
+    if not isinstance(place, LocalFolder):
+        return None
+    folder = Path(place.where) / "sweep"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{key}.study"
+
+
+def _advised(
+    problem: Any, policies: Sequence[str] | None, flips: bool, workers: int | None, executor: Executor | None, progress: Any
+) -> dict[str, Any]:  # fmt: skip
+    advice = advise(problem, policies, sweep=flips, workers=workers, executor=executor, progress=progress)
+    regret = advice.comparison.table.loc[advice.winner]
+    row = {
+        "policy": advice.winner,
+        "sure": float(advice.sure),
+        "worth": advice.worth.verdict,
+        "runner_up": advice.runner_up,
+        "regret": float(regret["regret"]),
+        "low": float(regret["low"]),
+        "high": float(regret["high"]),
+        "flips": sum(len(one.flips) for one in advice.sweeps) + len(advice.other_kinds),
+    }
+    return {"headline": advice.headline, "row": row, "values": advice.values()}
+
+
+def _tuned(
+    problem: Any, policy: str, trials: int, study: Path | None, workers: int | None, executor: Executor | None
+) -> dict[str, Any]:
+    tuning = tune(problem, policy, trials=trials, study=study, workers=workers, executor=executor)
+    settings = ",".join(f"{name}={value}" for name, value in tuning.found.items())
+    row = {
+        "policy": policy,
+        "gain": float(tuning.gain),
+        "low": float(tuning.gain_low),
+        "high": float(tuning.gain_high),
+        "recommended": bool(tuning.recommended),
+        "settings": settings,
+    }
+    values = {
+        name: value for name, value in tuning.values().items() if name != "python"
+    }  # which names the study's file
+    return {"headline": tuning.headline, "row": row, "values": values}

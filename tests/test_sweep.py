@@ -1,0 +1,71 @@
+"""Many problems in one folder: resumed, shared out, and one table at the end."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import latentbandits as lb
+from latentbandits import cli
+from latentbandits.advice import sweep as module
+from latentbandits.advice.sweep import sweep
+from latentbandits.experiments.store import Shard
+
+pytestmark = pytest.mark.usefixtures("hasty_limit")
+OPTIONS: dict[str, Any] = {"policies": ["ucb1", "random"], "flips": False}
+
+
+@pytest.fixture
+def problems(tmp_path: Path) -> list[Path]:
+    for states in (2, 3, 4):
+        (tmp_path / f"{states}.toml").write_text(f"states = {states}\nhorizon = 100\nruns = 8\n")
+    return sorted(tmp_path.glob("*.toml"))
+
+
+def test_shards_merge_and_what_is_there_is_not_computed_again(
+    problems: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, asked = tmp_path / "out", list[Any]()
+    real = module.advise
+    monkeypatch.setattr(module, "advise", lambda *given, **more: asked.append(given[0]) or real(*given, **more))
+    first = sweep(problems, out, shard=Shard(2, 2), **OPTIONS)
+    assert first.left == [str(problems[0]), str(problems[2])]
+    (kept,) = (out / "sweep").iterdir()
+    rest = sweep(problems, out, shard=Shard(1, 2), **OPTIONS)
+    assert (rest.left, len(asked)) == ([], 3)
+    kept.write_bytes(kept.read_bytes()[:40])  # torn
+    again = sweep(problems, out, **OPTIONS)
+    assert len(asked) == 4
+    pd.testing.assert_frame_equal(again.table, rest.table)
+    assert list(pd.read_csv(out / "sweep.csv")["problem"]) == [str(path) for path in problems]
+    alone = real(problems[0], ["ucb1", "random"], sweep=False)
+    assert again.table["policy"][0] == alone.winner
+    assert again.table["regret"][0] == alone.comparison.table.loc[alone.winner, "regret"]
+
+
+def test_tuning_many_problems(problems: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = str(tmp_path / "out")
+    files = [str(path) for path in problems[:2]]
+    assert cli.main(["sweep", *files, "--out", out, "--tune", "ucb1", "--trials", "2", "--shard", "1/2"]) == 0
+    assert "1 of 2 problems are left" in capsys.readouterr().out
+    assert cli.main(["sweep", *files, "--out", out, "--tune", "ucb1", "--trials", "2"]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[0].startswith(files[1])
+    assert "recommended" in said
+    assert said.splitlines()[-1].startswith(f"Next: {out}/sweep.csv")
+
+
+def test_a_bad_problem_is_refused_before_anything_is_computed(problems: list[Path], tmp_path: Path) -> None:
+    problems[-1].write_text("states = 0\n")
+    with pytest.raises(lb.Refusal, match=r"4.toml, line 1: states is 0"):
+        sweep(problems, tmp_path / "out", **OPTIONS)
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(lb.Refusal, match=r"sweep: problems is \[\] but must be at least one"):
+        sweep([], tmp_path / "out")
+
+
+def test_a_problem_that_cannot_be_advised_on_is_named(tmp_path: Path) -> None:
+    (tmp_path / "few.toml").write_text("states = 2\nruns = 2\n")
+    with pytest.raises(lb.Refusal, match=r"few.toml: advise: runs is 2 but must be"):
+        sweep([tmp_path / "few.toml"], tmp_path / "out", **OPTIONS)
