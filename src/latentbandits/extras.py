@@ -17,6 +17,7 @@ EXTRAS = {
     "httpx": "client",
     "openfeature": "openfeature",
     "psycopg": "postgres",
+    "shtab": "completion",
 }
 
 

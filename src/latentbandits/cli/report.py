@@ -3,6 +3,11 @@
 import argparse
 from pathlib import Path
 
+EXAMPLES = (
+    "latentbandits report",
+    "latentbandits report --out paper",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
