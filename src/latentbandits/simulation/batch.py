@@ -124,7 +124,7 @@ def simulate(
 
     _share_out(work, runs, horizon * len(contestants), 1 if interpreted or horizon < _SHORT else workers, progress)
     named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
-    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
+    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named, first)
 
 
 def _jobs(players: Iterable[tuple[str, "Player"]], world: World) -> Iterator[tuple[str, Callable[..., Any], Any]]:
