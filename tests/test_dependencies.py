@@ -20,7 +20,7 @@ from latentbandits.policies.registry import REGISTRY
 
 ENGINE = {
     "compiled.background", "compiled.cache", "compiled.compiler", "extras", "files", "markers", "protocols", "random",
-    "settings", "simulation.batch", "simulation.late", "simulation.loop", "simulation.results",
+    "settings", "simulation.batch", "simulation.blocks", "simulation.late", "simulation.loop", "simulation.results",
 }  # fmt: skip
 UCB1 = ENGINE | {"policies.arms", "policies.ucb1"}
 KEYS = """

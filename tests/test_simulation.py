@@ -32,7 +32,7 @@ def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.Monkey
     names = list(REGISTRY)
     whole = lb.simulate(lb.HiddenMarkov(), names, workers=1, **SMALL)
     backwards = lb.simulate(lb.HiddenMarkov(), names[::-1], workers=2, **SMALL)
-    monkeypatch.setattr("latentbandits.simulation.batch._TASK_ROUNDS", 1)
+    monkeypatch.setattr("latentbandits.simulation.blocks._TASK_ROUNDS", 1)
     crumbs = lb.simulate(lb.HiddenMarkov(), names, workers=3, **SMALL)
     alone = {name: lb.simulate(lb.HiddenMarkov(), [name], **SMALL) for name in names}
     for name in names:
@@ -161,7 +161,7 @@ def test_progress_ends_at_all_rounds() -> None:
 
 
 def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latentbandits.simulation.batch._TASK_ROUNDS", 1)
+    monkeypatch.setattr("latentbandits.simulation.blocks._TASK_ROUNDS", 1)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt

@@ -36,6 +36,7 @@ _NEVER_COMPILED = (
     "cli",
     "client",
     "data",
+    "executors",
     "experiments",
     "presentation",
     "report",

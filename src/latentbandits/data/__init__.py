@@ -59,7 +59,10 @@ class Dataset:
     @cached_property
     def world(self) -> Recorded:
         """The world that replays the rewards; regret in it is against the best arm of each round."""
-        return Recorded(self.rewards)
+        made = Recorded(self.rewards)
+        if self.name in REGISTRY and load(self.name) is self:  # then its name is enough for another process
+            object.__setattr__(made, "origin", (_world, (self.name,)))
+        return made
 
 
 def names() -> list[str]:
@@ -111,6 +114,10 @@ def load(name: str) -> Dataset:
         row.source,
         row.licence,
     )
+
+
+def _world(name: str) -> Recorded:
+    return load(name).world
 
 
 def _weather(times: np.ndarray) -> Mapping[str, np.ndarray]:

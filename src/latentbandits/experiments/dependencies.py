@@ -15,9 +15,11 @@ _PACKAGE = Path(latentbandits.__file__).parent
 # What runs is what was imported, even if the files change meanwhile
 _SOURCES = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
 # Every run goes through these
-_ENGINE = ("latentbandits.simulation.loop", "latentbandits.simulation.batch")
+_ENGINE = ("latentbandits.simulation.loop", "latentbandits.simulation.batch", "latentbandits.simulation.blocks")
 # These turn names into classes and import every policy for it, but a case holds the classes themselves
 _NAMES = ("latentbandits", "latentbandits.specs")
+# Who plays a block changes nothing in it
+_WITHOUT = (*_NAMES, "latentbandits.simulation.build", "latentbandits.simulation.spread")
 
 
 def closure(*modules: str) -> dict[str, Path]:
@@ -39,7 +41,7 @@ def closure(*modules: str) -> dict[str, Path]:
         while waiting:
             name = waiting.pop()
             file = _file(name, folder) if top in ("", name.split(".")[0]) else _file(name, _PACKAGE.parent)
-            if file is not None and name not in found and name not in _NAMES:
+            if file is not None and name not in found and name not in _WITHOUT:
                 found[name] = file
                 waiting += _imports(name, file)
     return dict(sorted(found.items()))

@@ -6,6 +6,7 @@ import math
 import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -16,12 +17,17 @@ import pandas as pd
 
 from latentbandits import __version__
 from latentbandits.experiments.case import Case
-from latentbandits.files import write_whole
+from latentbandits.experiments.cells import ARRAYS, Cell, Cells, Ranges, Shape
+from latentbandits.experiments.folders import folder_at, inside
+from latentbandits.presentation.progress import Stages
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import cores, simulate
+from latentbandits.simulation.batch import cores
+from latentbandits.simulation.blocks import Block, Piece, play_all
 from latentbandits.simulation.loop import COUNTS
+from latentbandits.simulation.spread import Task, spread
 
 Progress = Callable[[int, int], None]
+KEEP_EVERY = 5.0  # seconds of results that a kill may lose
 
 
 class Column(NamedTuple):
@@ -55,6 +61,79 @@ _DESCRIBED: dict[str, Any] = {
 }  # fmt: skip
 
 
+class Shard(NamedTuple):
+    """One of several shares of all work, counted from 1.
+
+    Examples
+    --------
+    >>> from latentbandits.experiments.store import Shard
+    >>> Shard.of("3/64")
+    Shard(number=3, count=64)
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def of(cls, text: str) -> "Shard":
+        """Return the shard of a text such as 3/64, or refuse it."""
+        number, slash, count = text.partition("/")
+        if not (slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+            raise Refusal("reproduce", "shard", text, "such as 3/64: a number, and of how many")
+        return cls(int(number), int(count))
+
+    def runs(self, case: Case) -> tuple[int, int]:
+        """Return its range of a case's runs; where there are fewer runs than shards, other shards are empty in every case."""
+        turn = int(hashlib.sha256(case.name.encode() + next(iter(case.keys.values())).encode()).hexdigest(), 16)
+        at, runs = (self.number - 1 + turn) % self.count, shape_of(case).runs
+        return runs * at // self.count, runs * (at + 1) // self.count
+
+
+class Keeper:
+    """Takes the pieces of a case as they come, and keeps them every few seconds: neighbours are one part."""
+
+    def __init__(self, cells: Cells, case: Case, labels: Sequence[str]) -> None:
+        self._cells, self._case, self._labels = cells, case, labels
+        self._waiting: list[Piece] = []
+        self._kept = time.monotonic()
+
+    def take(self, piece: Piece) -> None:
+        """Take a piece."""
+        self._waiting.append(piece)
+        if time.monotonic() - self._kept >= KEEP_EVERY:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        waiting = sorted(self._waiting, key=lambda piece: (piece.build, piece.begin))
+        self._waiting, self._kept = [], time.monotonic()
+        shape = shape_of(self._case)
+        while waiting:
+            count = 1
+            while count < len(waiting) and _neighbours(waiting[count - 1], waiting[count]):
+                count += 1
+            pieces, waiting = waiting[:count], waiting[count:]
+            for i, label in enumerate(self._labels):
+                parts = ((piece.regret[i], piece.optimal[i], piece.counts[i]) for piece in pieces)
+                found = dict(zip(ARRAYS, map(np.concatenate, zip(*parts, strict=True)), strict=True))
+                self._cells.keep(self._case.keys[label], shape, pieces[0].begin, found, pieces[0].build)
+
+
+def _neighbours(one: Piece, other: Piece) -> bool:
+    return one.end == other.begin and one.build == other.build
+
+
+def shape_of(case: Case) -> Shape:
+    """Return the size of each cell of a case."""
+    return Shape(case.draws * case.repeats, min(case.bins, case.horizon))
+
+
+def _block(case: Case, labels: Sequence[str], begin: int, end: int) -> Block:
+    policies = {label: case.policies[label] for label in labels}
+    bins = min(case.bins, case.horizon)
+    return Block(case.world, policies, case.horizon, case.repeats, case.seed, 0, bins, begin, end)
+
+
 def code_of(cases: Sequence[Case]) -> str:
     """Return a digest of all that the results of some cases depend on: settings, sizes, seeds and code."""
     keys = "".join(key for case in cases for key in case.keys.values())
@@ -62,55 +141,69 @@ def code_of(cases: Sequence[Case]) -> str:
 
 
 class Store:
-    """A folder of results.
+    """A folder of results, on this machine or wherever fsspec reaches.
 
-    `cells/` holds one file per policy and case, named by content (settings, sizes, seed, code): what is there already is not computed
-    again, and a damaged file is. Each cell is read once. An experiment's table (`EXPERIMENT.parquet`, one row per run, see `COLUMNS`) is
-    put together from the cells; `EXPERIMENT.json` describes how it was made.
+    `cells/` holds the results per policy and case, named by content (settings, sizes, seed, code), whole or in parts (ranges of runs, see
+    `cells`): what is there already is not computed again, and a damaged file is. Each cell is read once. An experiment's table
+    (`EXPERIMENT.parquet`, one row per run, see `COLUMNS`) is put together from the cells; `EXPERIMENT.json` describes how it was made.
+
+    Parameters
+    ----------
+    folder : path or str
+        A path, or an address such as ``s3://bucket/results``.
+    read_only : bool
+        Make nothing.
+    strict : bool
+        Refuse parts that several builds have computed, even if their probes agree.
     """
 
-    def __init__(self, folder: Path, read_only: bool = False) -> None:
-        self.folder = folder
-        self._cells: dict[str, dict[str, np.ndarray]] = {}
-        if read_only:
-            return
-        try:
-            (folder / "cells").mkdir(parents=True, exist_ok=True)
-            for left in (folder / "cells").glob(".*.tmp"):  # of a run that was killed while it wrote
-                if time.time() - left.stat().st_mtime > 3600:
-                    left.unlink(missing_ok=True)
-            probe = folder / "cells" / ".probe"
-            probe.write_bytes(b"")
-            probe.unlink()
-        except OSError as problem:
-            raise Refusal("reproduce", "out", str(folder), "a folder that can be written to") from problem
+    def __init__(self, folder: str | Path, read_only: bool = False, strict: bool = False) -> None:
+        self.folder = folder_at(folder)
+        if not read_only:
+            self.folder.prepare()
+        self.cells = Cells(self.folder, strict)
 
     def missing(self, case: Case) -> list[str]:
-        """Return the labels of a case whose results are not there, or damaged."""
-        return [label for label in case.policies if self._read(case, label) is None]
+        """Return the labels of a case whose results are not all there."""
+        return [label for label in case.policies if not self._cell(case, label).complete]
 
-    def compute(self, case: Case, workers: int | None = None, progress: Progress | None = None) -> list[str]:
-        """Simulate what is missing of a case, keep it, and return the labels computed."""
-        wanted = self.missing(case)
-        begin = time.perf_counter()
-        if wanted:
-            results = simulate(
-                case.world,
-                {label: case.policies[label] for label in wanted},
-                horizon=case.horizon,
-                draws=case.draws,
-                repeats=case.repeats,
-                seed=case.seed,
-                bins=case.bins,
-                workers=workers,
-                progress=progress,
-            )
-            seconds = np.array((time.perf_counter() - begin) / len(wanted))
-            for i, label in enumerate(wanted):
-                counts = np.stack([results.counts[name][i] for name in COUNTS], axis=1)
-                cell = {"regret": results.regret_bins[i], "optimal": results.optimal_bins[i], "counts": counts}
-                self._keep(case.keys[label], {**cell, "seconds": seconds})
-        return wanted
+    def left(self, case: Case, shard: Shard | None = None) -> dict[str, Ranges]:
+        """Return the runs of each label of a case that are not there, of a shard if one is given."""
+        begin, end = (0, shape_of(case).runs) if shard is None else shard.runs(case)
+        found = {label: self._cell(case, label).missing(begin, end) for label in case.policies}
+        return {label: ranges for label, ranges in found.items() if ranges}
+
+    def compute(
+        self,
+        cases: Case | Sequence[Case],
+        workers: int | None = None,
+        progress: Progress | None = None,
+        executor: Executor | None = None,
+        shard: Shard | None = None,
+    ) -> list[str]:
+        """Simulate what is missing of some cases, keep it part by part, and return the labels computed."""
+        self.cells.look()
+        tasks, computed, seen = list[Task](), list[str](), set[str]()
+        keepers = []
+        for case in [cases] if isinstance(cases, Case) else cases:
+            left = {label: ranges for label, ranges in self.left(case, shard).items() if case.keys[label] not in seen}
+            seen |= {case.keys[label] for label in left}
+            computed += left
+            for ranges in dict.fromkeys(left.values()):
+                labels = [label for label in left if left[label] == ranges]
+                keepers.append(Keeper(self.cells, case, labels))
+                tasks += [Task(_block(case, labels, *one), keepers[-1].take) for one in ranges]
+        try:
+            if executor is not None:
+                spread(tasks, executor, workers or cores(), progress)
+            else:
+                stages = Stages(progress, *(task.block.rounds for task in tasks))
+                for task in tasks:
+                    play_all(task.block, workers or cores(), progress=stages.next(), done=task.done)
+        finally:
+            for keeper in keepers:
+                keeper.flush()
+        return computed
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
         """Return the results of all cases, one row per run; curves are lists of floats where a case keeps them."""
@@ -124,89 +217,73 @@ class Store:
 
     def refuse_quick(self, experiments: Iterable[str]) -> None:
         """Refuse if a quick run of some experiments would replace results of a full one."""
-        for path in (self.folder / f"{name}.parquet" for name in experiments):
+        for name in (f"{name}.parquet" for name in experiments):
             try:
-                full = not pd.read_parquet(path, columns=["quick"])["quick"].all()
+                content = BytesIO(self.folder.read(name) or b"")
+                full = not pd.read_parquet(content, columns=["quick"])["quick"].all()
             except Exception:  # not there, or damaged
                 continue
             if full:
+                path = inside(self.folder.where, name)
                 raise Refusal("reproduce", "quick", True, f"False, or in another folder: {path} is of a full run")
 
-    def save(self, experiment: str, rows: pd.DataFrame) -> Path:
+    def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as parquet."""
         content = BytesIO()
         rows.to_parquet(content, index=False)
-        path = self.folder / f"{experiment}.parquet"
-        write_whole(path, content.getvalue())
-        return path
+        self.folder.write(f"{experiment}.parquet", content.getvalue())
 
     def load(self, experiment: str) -> pd.DataFrame:
         """Return an experiment's rows, or refuse."""
-        path = self.folder / f"{experiment}.parquet"
-        if not path.exists():
-            raise Refusal("report", "file", str(path), "one that `latentbandits reproduce` has written (it is missing)")
+        path = inside(self.folder.where, f"{experiment}.parquet")
+        content = self.folder.read(f"{experiment}.parquet")
+        if content is None:
+            raise Refusal("report", "file", path, "one that `latentbandits reproduce` has written (it is missing)")
         try:
-            return pd.read_parquet(path)
+            return pd.read_parquet(BytesIO(content))
         except Exception as problem:
             rule = "one that `latentbandits reproduce` has written (it is damaged, and will be written again)"
-            raise Refusal("report", "file", str(path), rule) from problem
+            raise Refusal("report", "file", path, rule) from problem
+
+    def experiments(self) -> list[str]:
+        """Return the names of the experiments whose rows are there."""
+        return [name.removesuffix(".parquet") for name in self.folder.names() if name.endswith(".parquet")]
 
     @property
     def manifest(self) -> dict[str, Any]:
         """What was run, by experiment, and under the other keys the software and machine of the last run; what is damaged is left out."""
-        found = {file.stem: _described(file) for file in sorted(self.folder.glob("*.json"))}
+        names = [name for name in self.folder.names() if name.endswith(".json")]
+        found = {name.removesuffix(".json"): _described(self.folder.read(name) or b"") for name in names}
         experiments = {name: about for name, about in found.items() if about is not None}
         last = max(experiments.values(), key=lambda about: str(about["finished"]), default={})
         return {"experiments": experiments} | {name: last[name] for name in _software() if last}
 
-    def note(self, experiment: str, cases: Sequence[Case], quick: bool) -> None:
-        """Describe how an experiment was made; its seconds are those of all its cells, whenever they were computed."""
-        cells = [self._read(case, label) for case in cases for label in case.policies]
+    def note(self, experiment: str, cases: Sequence[Case], quick: bool, seconds: float = 0.0) -> None:
+        """Describe how an experiment was made; the seconds are added to those of earlier calls that computed parts of the same."""
+        code = code_of(cases)
+        before = _described(self.folder.read(f"{experiment}.json") or b"") or {}
+        same = before.get("code") == code and before.get("quick") == quick
         description = {
             "quick": quick,
             "finished": time.strftime("%Y-%m-%d %H:%M", time.gmtime()) + " UTC",
-            "seconds": round(sum(float(cell["seconds"]) for cell in cells if cell is not None), 2),
+            "seconds": round(seconds + (before["seconds"] if same else 0.0), 2),
             "rounds": sum(case.rounds for case in cases),
-            "code": code_of(cases),
+            "code": code,
             **_software(),
+            "builds": sorted(self.cells.merged - {""}),
             "cases": [case.description() for case in cases],
         }
-        write_whole(self.folder / f"{experiment}.json", (json.dumps(description, indent=1) + "\n").encode())
+        self.folder.write(f"{experiment}.json", (json.dumps(description, indent=1) + "\n").encode())
 
-    def _path(self, key: str) -> Path:
-        return self.folder / "cells" / f"{key}.npz"
-
-    def _keep(self, key: str, cell: dict[str, np.ndarray]) -> None:
-        content = BytesIO()
-        np.savez_compressed(content, **cell)  # type: ignore[arg-type]
-        write_whole(self._path(key), content.getvalue())
-        self._cells[key] = cell
-
-    def _read(self, case: Case, label: str) -> dict[str, np.ndarray] | None:
-        """Return a cell, None if it is not there or damaged."""
-        key = case.keys[label]
-        if key in self._cells:
-            return self._cells[key]
-        runs, bins = case.draws * case.repeats, min(case.bins, case.horizon)
-        shapes = {"regret": (runs, bins), "optimal": (runs, bins), "counts": (runs, len(COUNTS)), "seconds": ()}
-        try:
-            with np.load(BytesIO(self._path(key).read_bytes()), allow_pickle=False) as file:
-                found = {name: file[name] for name in shapes}
-                # written when there were fewer gates: those that came later never opened
-                found["counts"] = np.pad(found["counts"], ((0, 0), (0, max(0, len(COUNTS) - found["counts"].shape[1]))))
-        except Exception:  # not there, or damaged: an archive fails in a dozen ways
-            return None
-        valid = {name: part.shape for name, part in found.items()} == shapes
-        if not valid or not all(np.isfinite(part).all() for part in found.values()):
-            return None
-        self._cells[key] = found
-        return found
+    def _cell(self, case: Case, label: str) -> Cell:
+        return self.cells.cell(case.keys[label], shape_of(case))
 
     def _values(self, case: Case, label: str, quick: bool) -> dict[str, np.ndarray]:
         """Return the columns that a cell has."""
-        found = self._read(case, label)
-        if found is None:
+        cell = self._cell(case, label)
+        if not cell.complete:
             raise Refusal("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
+        found = cell.arrays
         runs, bins = np.arange(case.draws * case.repeats), found["optimal"].shape[1]
         edges = np.arange(bins + 1) * case.horizon // bins
         values = {
@@ -237,12 +314,12 @@ def _software() -> dict[str, Any]:
     }
 
 
-def _described(file: Path) -> dict[str, Any] | None:
+def _described(content: bytes) -> dict[str, Any] | None:
     """Return the description of an experiment, None if it is damaged."""
     try:
-        found = json.loads(file.read_text())
+        found = json.loads(content)
         valid = all(isinstance(found[name], kind) for name, kind in _DESCRIBED.items())
         valid = valid and math.isfinite(found["seconds"]) and isinstance(found["machine"]["cores"], int)
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return None
     return dict(found) if valid else None

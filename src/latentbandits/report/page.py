@@ -19,20 +19,21 @@ from latentbandits.settings import Refusal
 TITLE = "Adaptive exploration for latent-state bandits, reproduced"
 
 
-def write_report(results: Path, folder: Path, progress: Callable[[int, int], None] | None = None) -> Path:
+def write_report(results: str | Path, folder: Path, progress: Callable[[int, int], None] | None = None) -> Path:
     """Plot every experiment whose rows are there, and return the page's path.
 
     Parameters
     ----------
-    results : path
-        A folder that `latentbandits reproduce` has filled.
+    results : path or str
+        A folder, or an address such as ``s3://bucket/results``, that `latentbandits reproduce` has filled.
     folder : path
         Where the page, its figures and the verdicts are written.
     progress : callable, optional
         Called with the number of experiments done and the total.
     """
     store = Store(results, read_only=True)
-    found = [name for name in IDS if (results / f"{name}.parquet").exists()]
+    there = store.experiments()
+    found = [name for name in IDS if name in there]
     if not found:
         raise Refusal("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:

@@ -1,16 +1,15 @@
 """Thousands of paired runs on all cores, the same to the bit however they are split."""
 
-import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
-from latentbandits.compiled import compile_first, fast, machine_code, plain
+from latentbandits.compiled import fast, machine_code, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World, refuse_fixed
-from latentbandits.random import Purpose, stream
+from latentbandits.random import stream
 from latentbandits.settings import Refusal, Vector, array, whole
 from latentbandits.simulation.late import Late, validated_delays
 from latentbandits.simulation.loop import COUNTS, play, record
@@ -18,10 +17,6 @@ from latentbandits.simulation.results import Results
 from latentbandits.specs import policy
 
 Contestant = Policy | Oracle
-# Rounds times policies that one task plays: long enough to hide its overhead, short enough to be interrupted
-_TASK_ROUNDS = 1_000_000
-# Below this horizon two threads spend more time handing Python's lock to each other than a second core saves
-_SHORT = 1500
 
 
 def cores() -> int:
@@ -40,6 +35,7 @@ def simulate(
     first: int = 0,
     bins: int = 100,
     workers: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     interpreted: bool = False,
 ) -> Results:
@@ -65,7 +61,10 @@ def simulate(
     bins : int
         Number of stretches of rounds for which regret and optimal arms are recorded; at most the horizon.
     workers : int, optional
-        Threads; as many as there are cores if not given.
+        Threads; as many as there are cores if not given. With an executor: how many blocks it plays at a time, if it does not say so itself.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads, in blocks of some seconds: a pool of processes, a Dask cluster's `client.get_executor()` or any
+        other. World and policies must be what pickle takes. Results are the same to the bit.
     progress : callable, optional
         Called with the rounds played so far and the total, in the calling thread.
     interpreted : bool
@@ -99,57 +98,13 @@ def simulate(
         )
     )
     seed, first = whole("simulate", "seed", seed, least=0), whole("simulate", "first", first, least=0)
+    from latentbandits.simulation.blocks import Block, play_all  # which imports this module
+
     runs, bins = draws * repeats, min(bins, horizon)
-    shape = (len(contestants), runs, bins)
-    regret, optimal = np.empty(shape), np.empty(shape)
-    counts = np.zeros((len(contestants), runs, len(COUNTS)), np.int64)
-
-    players = [Player(contestant, interpreted) for contestant in contestants.values()]
-
-    if not interpreted:
-        compile_first(_jobs(zip(contestants, players, strict=True), world))
-
-    def work(begin: int, end: int) -> int:
-        for run in range(begin, end):
-            draw, repeat = first + run // repeats, run % repeats
-            realisations: dict[int, Realisation] = {}
-            random = stream(seed, Purpose.POLICY, draw, repeat)
-            for i, player in enumerate(players):
-                if player.units not in realisations:
-                    realisations[player.units] = validated(
-                        world.realise(horizon, player.units, seed, draw, repeat), horizon, world.arms, player.units
-                    )
-                player.play(realisations[player.units], random.copy(), regret[i, run], optimal[i, run], counts[i, run])
-        return end - begin
-
-    _share_out(work, runs, horizon * len(contestants), 1 if interpreted or horizon < _SHORT else workers, progress)
+    block = Block(world, contestants, horizon, repeats, seed, first, bins, 0, runs, interpreted)
+    regret, optimal, counts = play_all(block, workers, executor, progress)
     named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
     return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named, first)
-
-
-def _jobs(players: Iterable[tuple[str, "Player"]], world: World) -> Iterator[tuple[str, Callable[..., Any], Any]]:
-    """Yield what has to be compiled; an oracle that cannot be given one round alone is compiled when it first plays."""
-    for label, player in players:
-        with contextlib.suppress(Refusal):
-            yield label, play, player.example(world)
-
-
-def _share_out(
-    work: Callable[[int, int], int], runs: int, rounds: int, workers: int, progress: Callable[[int, int], None] | None
-) -> None:
-    """Share out runs, each of `rounds` rounds, among threads, and report the rounds done."""
-    step = max(1, min(_TASK_ROUNDS // rounds, runs // (8 * workers)))
-    done = 0
-    with ThreadPoolExecutor(workers) as pool:
-        tasks = [pool.submit(work, begin, min(begin + step, runs)) for begin in range(0, runs, step)]
-        try:
-            for task in as_completed(tasks):
-                done += task.result() * rounds
-                if progress is not None:
-                    progress(done, runs * rounds)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def labelled(policies: Any) -> dict[str, Any]:
@@ -280,7 +235,7 @@ def record_one(
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits.random import Purpose, stream
+    >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import record_one
     >>> realisation = lb.HiddenMarkov().realise(horizon=4, units=2, seed=0, draw=0, repeat=0)
     >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), realisation, stream(0))

@@ -55,6 +55,10 @@ class Recorded:
         for field, value in (("rewards", rewards), ("means", means), ("context", context)):
             object.__setattr__(self, field, value)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Return how to make it again elsewhere: a dataset of this package by its name (`origin`), others by all their numbers."""
+        return getattr(self, "origin", None) or super().__reduce_ex__(protocol)
+
     def __repr__(self) -> str:
         return f"<Recorded: {self.rounds:,} rounds, {self.arms} arms>"
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,6 @@ from scipy.stats import t as student
 from latentbandits.experiments.fit.bench import Bench, Shelf, word
 from latentbandits.experiments.fit.grids import COLUMNS, Column, Settings
 from latentbandits.experiments.paper.worlds import MATRICES, published
-from latentbandits.files import write_whole
 from latentbandits.presentation.numbers import aligned, percent
 
 # What a search may ask: given settings, the table's quantity for each of them, row and draw
@@ -329,12 +329,13 @@ def fit(column: Column, search: Bench, judge: Bench, among: int = 1) -> Found:
 
 
 def search(
-    folder: Path,
+    folder: str | Path,
     quick: bool = False,
     workers: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
     finished: Callable[[Found], None] | None = None,
     columns: Sequence[Column] = COLUMNS,
+    executor: Executor | None = None,
 ) -> Fit:
     """Search the settings behind the published table and leave `fit.csv` and `fit_cells.csv` in a folder.
 
@@ -342,8 +343,8 @@ def search(
 
     Parameters
     ----------
-    folder : path
-        Where results are kept.
+    folder : path or str
+        Where results are kept, a path or an address.
     quick : bool
         Fewer draws and no joint moves: it can tell little.
     workers : int, optional
@@ -354,8 +355,11 @@ def search(
         Called with each column as soon as it is there.
     columns : sequence of Column
         The columns to search.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads.
     """
     shelf, size = Shelf(folder), QUICK if quick else FULL
+    shelf.executor = executor
     simulated = 0
 
     def more(rounds: int) -> None:
@@ -375,5 +379,5 @@ def search(
             finished(done[-1])
     whole = Fit(done, size, quick)
     for name, frame in (("fit", whole.frame()), ("fit_cells", whole.cells())):
-        write_whole(folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
+        shelf.folder.write(f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
     return whole

@@ -1,6 +1,7 @@
 """A bench for settings: settings of a policy in, the main table's quantity out; what was measured is kept on disk."""
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
@@ -29,14 +30,14 @@ def word(value: Any) -> str:
 class Shelf(Store):
     """A store from which only regrets are wanted: nothing is read twice."""
 
+    executor: Executor | None = None
+
     def regrets(self, case: Case, workers: int | None = None) -> tuple[dict[str, np.ndarray], int]:
         """Return each policy's regret per run, simulated unless it is there, and the number of rounds that were simulated."""
-        cells = {label: self._read(case, label) for label in case.policies}
-        lost = replace(case, policies={label: case.policies[label] for label in cells if cells[label] is None})
+        lost = replace(case, policies={label: case.policies[label] for label in self.missing(case)})
         if lost.policies:
-            self.compute(lost, workers)
-            cells |= {label: self._read(lost, label) for label in lost.policies}
-        return {label: cell["regret"].sum(axis=1) for label, cell in cells.items() if cell is not None}, lost.rounds
+            self.compute(lost, workers, executor=self.executor)
+        return {label: self._cell(case, label).arrays["regret"].sum(axis=1) for label in case.policies}, lost.rounds
 
 
 class Bench:
