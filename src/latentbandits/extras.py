@@ -18,6 +18,10 @@ EXTRAS = {
     "openfeature": "openfeature",
     "psycopg": "postgres",
     "shtab": "completion",
+    "gymnasium": "gymnasium",
+    "mlflow": "mlflow",
+    "river": "river",
+    "xarray": "xarray",
 }
 
 

@@ -76,7 +76,9 @@ class Cell:
         for name, array in self.arrays.items():
             if not np.array_equal(array[at][known], found[name][known]):
                 others = ", ".join(one.name for one in self.parts if one.begin < part.end and part.begin < one.end)
-                raise Refusal("reproduce", "part", part.name, f"equal to {others} where both have a run; remove the wrong one")
+                raise Refusal(
+                    "reproduce", "part", part.name, f"equal to {others} where both have a run; remove the wrong one"
+                )
             array[at] = found[name]
         self.have[at] = True
         self.parts.append(part)
@@ -174,7 +176,9 @@ class Cells:
             chosen = self._probe(used[0].build)
         elif len(groups) > 1:  # what this build would compute, or else most runs
             own = self._probe(this_build().id)
-            chosen = own if own in groups else max(groups, key=lambda one: sum(abs(p.end - p.begin) for p in groups[one]))
+            chosen = (
+                own if own in groups else max(groups, key=lambda one: sum(abs(p.end - p.begin) for p in groups[one]))
+            )
         else:
             chosen = next(iter(groups), "")
         self.aside |= {part.build for one, some in groups.items() if one != chosen for part in some}
@@ -196,7 +200,9 @@ class Cells:
         cell = self._cell(key, shape)
         part = Part(key, begin, begin + len(found["regret"]), build.id)
         if self._strict and self.merged - {build.id}:
-            raise Refusal("reproduce", "build", build.id, f"{' '.join(sorted(self.merged))}, as of what is there: this is strict")
+            raise Refusal(
+                "reproduce", "build", build.id, f"{' '.join(sorted(self.merged))}, as of what is there: this is strict"
+            )
         if cell.parts and self._probe(cell.parts[0].build) != self._probe(build.id):
             self._cells[key] = cell = Cell(shape)  # of another engine: what it has is left aside
         cell.add(part, found)

@@ -204,7 +204,9 @@ def _on_threads(
     def work(begin: int, end: int) -> Piece:
         seconds = _play(block, players, begin, end, *arrays)
         at = slice(begin - block.begin, end - block.begin)
-        return Piece(block.name, begin, end, regret[:, at], optimal[:, at], counts[:, at], tuple(seconds), "", this_build())
+        return Piece(
+            block.name, begin, end, regret[:, at], optimal[:, at], counts[:, at], tuple(seconds), "", this_build()
+        )
 
     with ThreadPoolExecutor(workers) as pool:
         starts = range(block.begin, block.end, step)
