@@ -66,12 +66,8 @@ def build(folder: Path) -> tuple[Path, Path]:
     run(sys.executable, "-m", "build", "--outdir", folder, ROOT)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, source)
-    size = wheel.stat().st_size
-    if size > LARGEST:
-        sys.exit(f"release-check: the wheel has {size} bytes but must have at most {LARGEST}")
-    print(
-        f"built: {wheel.name} {size / 1e6:.2f} MB, {source.name} {source.stat().st_size / 1e6:.2f} MB; metadata is valid"
-    )
+    sizes = f"{wheel.name} {wheel.stat().st_size / 1e6:.2f} MB, {source.name} {source.stat().st_size / 1e6:.2f} MB"
+    print(f"built: {sizes}; metadata is valid")
     return wheel, source
 
 
@@ -143,6 +139,8 @@ def main() -> None:
         (folder / "constraints.txt").write_text("\n".join(constraints(project)))
         python = environment(folder / "oldest", "--constraint", folder / "constraints.txt", f"{source}[test]")
         print(f"oldest dependencies, from the source distribution: {suite(python, folder)}")
+        if (size := wheel.stat().st_size) > LARGEST:
+            sys.exit(f"release-check: the wheel has {size} bytes but must have at most {LARGEST}")
     print("Next: `pip-audit` in an environment with all extras, then tag the version.")
 
 
