@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve clean help
+.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
@@ -42,6 +42,10 @@ bench-scale: $(VENV)/dev  ## processes, a Dask cluster and shards against thread
 
 bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios; loopback only, about two minutes
 	$(BIN)/python -m benchmarks.serve
+
+release-check: $(VENV)/dev  ## build a release and try it in clean environments, with the newest and the oldest dependencies
+	$(BIN)/pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/python -m tests.release
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'

@@ -21,6 +21,11 @@ EXTRAS = {
     "distributed": "dask",
     "fsspec": "cloud",
     "s3fs": "cloud",
+    "shtab": "completion",
+    "gymnasium": "gymnasium",
+    "mlflow": "mlflow",
+    "river": "river",
+    "xarray": "xarray",
 }
 
 

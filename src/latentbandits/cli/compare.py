@@ -6,6 +6,11 @@ from typing import Any
 
 from latentbandits.cli import problem
 
+EXAMPLES = (
+    "latentbandits compare --states 5 --noise 0.1 --policies state-library adasp-ucb:staleness=12",
+    "latentbandits compare --write-example problem.toml",
+)
+
 HINT = "; `latentbandits advise` finds when another policy would win, `latentbandits tune` finds settings."
 
 

@@ -2,6 +2,11 @@
 
 import argparse
 
+EXAMPLES = (
+    "latentbandits demo",
+    "latentbandits demo --draws 8 --horizon 5000",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -4,6 +4,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+EXAMPLES = (
+    "latentbandits diagnose log.csv",
+    "latentbandits diagnose log.parquet --arm banner --reward click --time at --context age",
+)
+
 ROLES = {
     "arm": "the column of the arm",
     "reward": "the column of the reward",

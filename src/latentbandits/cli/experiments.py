@@ -2,6 +2,11 @@
 
 import argparse
 
+EXAMPLES = (
+    "latentbandits experiments",
+    "latentbandits experiments | grep table",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options: there are none."""

@@ -2,6 +2,11 @@
 
 import argparse
 
+EXAMPLES = (
+    "latentbandits policies",
+    "latentbandits policies state-library",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

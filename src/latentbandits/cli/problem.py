@@ -108,13 +108,20 @@ def write(path: Path, content: bytes, owner: str, option: str = "--out") -> None
 
 
 def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
-    """Return the ending of a file's name, or refuse it; a folder that does not exist is refused before anything is computed."""
+    """Return the ending of a file's name, or refuse it; a folder that cannot be written to is refused before anything is computed."""
+    import tempfile
+
     from latentbandits.settings import Refusal
 
     if path.suffix.lower() not in endings:
         raise Refusal(owner, option, str(path), "a file name that ends in " + " or ".join(endings))
     if not path.parent.is_dir() or path.is_dir():
         raise Refusal(owner, option, str(path), "a file in a folder that exists")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as problem:
+        raise Refusal(owner, option, str(path), "a file in a folder that can be written to") from problem
     return path.suffix.lower()[1:]
 
 

@@ -2,6 +2,11 @@
 
 import argparse
 
+EXAMPLES = (
+    "latentbandits report",
+    "latentbandits report --out paper",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

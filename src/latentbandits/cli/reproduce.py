@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from latentbandits.experiments.claims import Claim
     from latentbandits.experiments.reproduce import Outcome
 
+EXAMPLES = (
+    "latentbandits reproduce --quick",
+    "latentbandits reproduce table2 ablation --out paper",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

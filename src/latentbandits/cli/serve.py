@@ -2,6 +2,11 @@
 
 import argparse
 
+EXAMPLES = (
+    "latentbandits serve --demo",
+    "latentbandits serve --store decisions.db --port 8080",
+)
+
 # What a setting means; all of them can be in the file as well
 WORDS = {
     "store": ("PATH", "the store: a path, or sqlite:///PATH (default: latentbandits.db)"),

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from latentbandits.store import Verdict
 
+EXAMPLES = (
+    "latentbandits store verify decisions.db",
+    "latentbandits store export decisions.db offers --out offers.csv",
+)
+
 ACTIONS = {
     "verify": "repeat the log and compare everything else with what it leads to; works while the store is in use",
     "export": "write the decisions of an experiment as a table that `latentbandits diagnose` reads",

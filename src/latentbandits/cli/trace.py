@@ -5,6 +5,11 @@ from pathlib import Path
 
 from latentbandits.cli import problem
 
+EXAMPLES = (
+    "latentbandits trace state-library --states 5 --noise 0.1",
+    "latentbandits trace adasp-ucb:staleness=12 --start 400 --rounds 200 --out trace.png",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

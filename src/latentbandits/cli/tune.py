@@ -9,6 +9,11 @@ from typing import Any
 
 from latentbandits.cli import problem
 
+EXAMPLES = (
+    "latentbandits tune adasp-ucb --states 5 --noise 0.1",
+    'latentbandits tune sw-ucb problem.toml --search window="20 to 2000" --trials 30',
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from latentbandits.compiled.cache import Code
 
+EXAMPLES = (
+    "latentbandits warm",
+    "latentbandits warm state-library --simulation",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -38,6 +38,7 @@ _NEVER_COMPILED = (
     "data",
     "executors",
     "experiments",
+    "neighbours",
     "presentation",
     "report",
     "serve",

@@ -29,6 +29,7 @@ class CompileError(TypeError):
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_PACKAGE = Path(__file__).resolve().parents[1]
 _INLINE = {"forceinline": True, "error_model": "numpy"}
 _kernels: list[Callable[..., Any]] = []
 _registered: set[Callable[..., Any]] = set()
@@ -205,14 +206,17 @@ def _explained(names: list[str]) -> Iterator[None]:
 
 
 def _location(message: str) -> str:
-    """Return the line that numba refuses, and its reason."""
-    places = re.findall(r'File "([^"]+)", line (\d+)', message)
+    """Return the line that numba refuses, and its reason: the author's own line rather than one of this package that calls it."""
+    found = re.findall(r'File "([^"]+)", line (\d+)', message)  # the innermost first
+    own = [one for one in found if not Path(one[0]).resolve().is_relative_to(_PACKAGE)]
+    places = own[:1] or found[-1:]
     reasons = [
         line.strip()
         for line in message.splitlines()
         if re.match(r"\s*(Unknown|Invalid use|Cannot|Untyped|No impl|NameError)", line)
     ]
     where = f"{Path(places[-1][0]).name}, line {places[-1][1]}" if places else "unknown line"
+    reasons.sort(key=lambda reason: reason.startswith("No impl"))  # which only says that a kernel does not compile
     return where + (f": {reasons[0]}" if reasons else "")
 
 

@@ -105,7 +105,7 @@ def simulate(
     block = Block(world, contestants, horizon, repeats, seed, first, bins, 0, runs, interpreted)
     regret, optimal, counts = play_all(block, workers, executor, progress)
     named = {name: counts[:, :, i] for i, name in enumerate(COUNTS)}
-    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named)
+    return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named, first)
 
 
 def labelled(policies: Any) -> dict[str, Any]:

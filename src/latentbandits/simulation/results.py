@@ -1,11 +1,24 @@
 """What a simulation found: one row per policy and run, and how to sum it up."""
 
+import json
 import math
+import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+
+from latentbandits.files import write_whole
+from latentbandits.settings import Refusal
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+_VERSION = 1  # of files
 
 
 class Summary(NamedTuple):
@@ -38,6 +51,7 @@ class Results:
     regret_bins : array (policies, runs, bins), regret per unit that fell into each bin of rounds
     optimal_bins : array (policies, runs, bins), share of optimal arms in each bin
     counts : for each of probes, probe_rounds, residual_gate, margin_gate, staleness_gate an int array (policies, runs)
+    first : number of the first draw
     """
 
     labels: tuple[str, ...]
@@ -48,6 +62,7 @@ class Results:
     regret_bins: np.ndarray
     optimal_bins: np.ndarray
     counts: Mapping[str, np.ndarray]
+    first: int = 0
 
     @property
     def regret(self) -> np.ndarray:
@@ -85,6 +100,130 @@ class Results:
             probes = 1000 * self.counts["probes"][i].mean() / self.horizon
             rows.append(Summary(label, mean, low, high, float(self.optimal[i].mean()), float(probes)))
         return sorted(rows, key=lambda row: row.regret)
+
+    def frame(self) -> "pd.DataFrame":
+        """Return a row per policy and run, with what identifies the run, its regret, its share of optimal arms and all counts.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> results = lb.simulate(lb.HiddenMarkov(), ["ucb1", "ts"], horizon=100, draws=3, repeats=2)
+        >>> frame = results.frame()
+        >>> len(frame), list(frame.columns[:5])
+        (12, ['policy', 'draw', 'repeat', 'regret', 'optimal'])
+        """
+        import pandas as pd
+
+        runs = np.tile(np.arange(self.draws * self.repeats), len(self.labels))
+        columns = {
+            "policy": np.repeat(np.array(self.labels, object), self.draws * self.repeats),
+            "draw": self.first + runs // self.repeats,
+            "repeat": runs % self.repeats,
+            "regret": self.regret.ravel(),
+            "optimal": self.optimal.ravel(),
+            **{name: count.ravel() for name, count in self.counts.items()},
+        }
+        return pd.DataFrame(columns)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Return everything as a labelled dataset with the dimensions policy, run and bin; `pip install xarray` first.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> results = lb.simulate(lb.HiddenMarkov(), ["ucb1", "ts"], horizon=100, draws=3, repeats=1, bins=4)
+        >>> results.to_xarray().regret.sel(policy="ts").sizes["round"]
+        4
+        """
+        import xarray as xr
+
+        runs = np.arange(self.draws * self.repeats)
+        run = {"draw": ("run", self.first + runs // self.repeats), "repeat": ("run", runs % self.repeats)}
+        values = {"regret": self.regret_bins, "optimal": self.optimal_bins}
+        return xr.Dataset(
+            {name: (("policy", "run", "round"), value) for name, value in values.items()}
+            | {name: (("policy", "run"), count) for name, count in self.counts.items()},
+            coords={"policy": list(self.labels), "round": self.edges[:-1], **run},
+            attrs={"horizon": self.horizon, "seed": self.seed},
+        )
+
+    def joined(self, other: "Results") -> "Results":
+        """Return these results and others of the same rounds: of the draws that follow these, or of other policies on the same draws.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> def play(policy: str, first: int) -> lb.Results:
+        ...     return lb.simulate(lb.HiddenMarkov(), [policy], horizon=100, draws=2, repeats=1, first=first)
+        >>> both = play("ucb1", 0).joined(play("ucb1", 2)).joined(play("ts", 0).joined(play("ts", 2)))
+        >>> both.labels, both.regret.shape
+        (('ucb1', 'ts'), (2, 4))
+        """
+        for field in ("horizon", "repeats", "seed"):
+            if getattr(self, field) != getattr(other, field):
+                raise Refusal(
+                    "Results.joined", field, getattr(other, field), f"{getattr(self, field)}, as of the first"
+                )
+        if other.regret_bins.shape[2] != self.regret_bins.shape[2]:
+            raise Refusal("Results.joined", "bins", other.regret_bins.shape[2], self.regret_bins.shape[2])
+        if self.labels == other.labels and other.first == self.first + self.draws:
+            return self._with(other, 1, draws=self.draws + other.draws)
+        if (self.first, self.draws) == (other.first, other.draws) and not set(self.labels) & set(other.labels):
+            return self._with(other, 0, labels=(*self.labels, *other.labels))
+        given = f"draws {other.first} to {other.first + other.draws - 1} of {', '.join(other.labels)}"
+        last = self.first + self.draws
+        rule = f"draws from {last} on of the same policies, or draws {self.first} to {last - 1} of others"
+        raise Refusal("Results.joined", "other", given, rule)
+
+    def _with(self, other: "Results", axis: int, **changes: Any) -> "Results":
+        return replace(
+            self,
+            regret_bins=np.concatenate([self.regret_bins, other.regret_bins], axis),
+            optimal_bins=np.concatenate([self.optimal_bins, other.optimal_bins], axis),
+            counts={name: np.concatenate([count, other.counts[name]], axis) for name, count in self.counts.items()},
+            **changes,
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a file (.npz), whole or not at all; `load` reads it.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import latentbandits as lb
+        >>> results = lb.simulate(lb.HiddenMarkov(), ["ucb1", "ts"], horizon=100, draws=3, repeats=1)
+        >>> path = os.path.join(tempfile.mkdtemp(), "results.npz")
+        >>> results.save(path)
+        >>> bool((lb.Results.load(path).regret == results.regret).all())
+        True
+        """
+        if Path(path).suffix != ".npz":
+            raise Refusal("Results.save", "path", str(path), "a file name that ends in .npz")
+        names = ("labels", "horizon", "draws", "repeats", "seed", "first")
+        about = {"version": _VERSION, "counts": list(self.counts)} | {name: getattr(self, name) for name in names}
+        content = BytesIO()
+        np.savez_compressed(
+            content,
+            about=np.array(json.dumps(about)),
+            regret=self.regret_bins,
+            optimal=self.optimal_bins,
+            counts=np.stack(list(self.counts.values())),
+        )
+        write_whole(Path(path), content.getvalue())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return results that `save` wrote."""
+        try:
+            with np.load(BytesIO(Path(path).read_bytes()), allow_pickle=False) as file:
+                about = json.loads(str(file["about"]))
+                counts = dict(zip(about.pop("counts"), file["counts"], strict=True))
+                if about.pop("version") != _VERSION:
+                    raise ValueError
+                about["labels"] = tuple(about["labels"])
+                return cls(regret_bins=file["regret"], optimal_bins=file["optimal"], counts=counts, **about)
+        except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as problem:
+            raise Refusal("Results.load", "path", str(path), "a file that Results.save wrote") from problem
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:

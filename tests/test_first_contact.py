@@ -1,0 +1,117 @@
+"""What a person sees first: the command without arguments, examples, completion, the questions of the quick start, output that fails."""
+
+import io
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from latentbandits import cli
+from latentbandits.cli import quickstart
+
+
+def test_without_arguments_it_says_what_it_can_do_and_what_to_type_next(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    said = capsys.readouterr().out
+    assert all(f"\n  {name} " in said for name in cli.COMMANDS)
+    assert said.splitlines()[-1].startswith("Next: `latentbandits quickstart`")
+    for line in cli.FIRST:
+        cli.parser().parse_args(shlex.split(line)[1:])
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_has_two_examples_that_the_command_accepts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([name, "--help"])
+    shown = capsys.readouterr().out.split("examples:\n")[1].splitlines()
+    assert len(shown) >= 2
+    for line in shown:
+        first = shlex.split(line.replace(" | ", " > ").partition(" > ")[0])
+        assert first[:2] == ["latentbandits", name]
+        assert cli.parser([name]).parse_args(first[1:]).command == name
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_is_a_script_that_the_shell_accepts(
+    shell: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(name in script for name in cli.COMMANDS)
+    assert "--write-example" in script
+    if shutil.which(shell):
+        (tmp_path / "script").write_text(script)
+        subprocess.run([shell, "-n", tmp_path / "script"], check=True)
+
+
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([sys.executable, "-m", "latentbandits"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.strip() == "latentbandits: the output cannot be written, the device is full"
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_computed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not Path("/proc/self").exists():
+        pytest.skip("there is no folder here that even an administrator cannot write to")
+    monkeypatch.setattr("latentbandits.advice.advise.advise", lambda *_, **__: pytest.fail("computed"))
+    assert cli.main(["advise", "--out", "/proc/advice.html"]) == 2
+    assert capsys.readouterr().err.strip().endswith("must be a file in a folder that can be written to")
+
+
+def test_quickstart_asks_and_leaves_a_problem_a_page_and_a_program_that_decides(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [
+        "red",
+        "red, green",
+        "number",
+        "",
+        "300",
+        "none",
+        "50 to 100",
+        "2",
+    ]  # two that do not fit are asked again
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(answers)))
+    options = ["--runs", "8", "--policies", "ucb1", "ts", "--out", str(tmp_path / "made")]
+    assert cli.main(["quickstart", *options]) == 0
+    said = capsys.readouterr()
+    assert said.err.count("does not fit, it must be") == 2
+    assert "decide.py" in said.out
+    problem = tomllib.loads((tmp_path / "made/problem.toml").read_text())
+    expected = {"rewards": "gaussian", "means": "0 to 1", "horizon": 300, "dwell": "50 to 100", "delay": 2}
+    assert problem == {"arms": 2, **expected}
+    assert (tmp_path / "made/advice.html").read_text().startswith("<!doctype html>")
+
+    monkeypatch.chdir(tmp_path / "made")
+    monkeypatch.setattr("sys.stdin", io.StringIO("0.5\n0.25\n\n"))
+    runpy.run_path("decide.py")
+    assert (tmp_path / "made/decisions.db").exists()
+    assert capsys.readouterr().out.count("Play ") == 3
+
+    assert cli.main(["quickstart", *options]) == 2  # what is there is not written over
+    assert "a folder that does not exist yet" in capsys.readouterr().err
+
+
+def test_quickstart_refuses_to_guess_when_there_is_nobody_to_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert cli.main(["quickstart", "--out", str(tmp_path / "made")]) == 2
+    assert "--defaults asks nothing" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+
+
+def test_the_defaults_of_the_quickstart_are_answers() -> None:
+    found = {one.word: one.answer(one.default) for one in quickstart.QUESTIONS}
+    assert found["arms"] == ["a", "b", "c"]
+    assert found["dwell"] is None

@@ -1,0 +1,37 @@
+"""What a release promises: a public interface that does not change by accident, one version everywhere."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import latentbandits as lb
+from tests.api import SNAPSHOT, lines
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_public_interface_is_the_one_on_record() -> None:
+    """If it changed on purpose: `python -m tests.api`, and a line in the changelog."""
+    assert list(lines()) == SNAPSHOT.read_text().splitlines()
+
+
+def test_there_is_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert cited is not None
+    assert newest is not None
+    assert {lb.__version__, project["version"], cited[1], newest[1]} == {lb.__version__}
+
+
+def test_every_extra_that_the_pages_name_exists() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    named = {
+        one
+        for page in pages
+        for found in re.findall(r"latentbandits\[([\w,]+)\]", page.read_text())
+        for one in found.split(",")
+    }
+    assert named
+    assert named <= set(project["optional-dependencies"])
