@@ -23,7 +23,10 @@ from latentbandits.store.replay import begun, explanation, replay
 from latentbandits.store.spec import AFTER, Spec, as_experiment, is_experiment
 from latentbandits.store.state import State
 
-SNAPSHOT_EVENTS, SNAPSHOT_WORK = 10_000, 2.0  # a start repeats at most so many events, or so many seconds of work
+SNAPSHOT_EVENTS, SNAPSHOT_WORK = (
+    50_000,
+    2.0,
+)  # a start repeats at most so many events (or twice as many as wait), or so many seconds of work
 
 
 class View(NamedTuple):
@@ -164,6 +167,7 @@ class Ledger:
         self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
+            spent = time.perf_counter() - began
             groups = {name: one.group() for name, one in touched.items() if one.pending and name not in failed}
             if groups:
                 self._append(groups, failed)
@@ -174,7 +178,6 @@ class Ledger:
             self._drop(touched)
             raise
         self._drop(failed)
-        spent = time.perf_counter() - began
         for name in touched:
             self._held[name].work += spent / len(touched)
         self._snapshot_due(touched)
@@ -293,7 +296,9 @@ class Ledger:
             if held.experiment is None:
                 continue
             behind = held.experiment.state.head - held.snapshot
-            if behind >= SNAPSHOT_EVENTS or (held.work >= SNAPSHOT_WORK and behind > 100):
+            if behind >= max(SNAPSHOT_EVENTS, 2 * len(held.experiment.state.open)) or (
+                held.work >= SNAPSHOT_WORK and behind > 100
+            ):
                 self._keep(held)
 
     def _keep(self, held: _Held) -> None:
