@@ -37,7 +37,7 @@ test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted;
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks
 
-bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios; loopback only, about two minutes
+bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios, and a long past; loopback only, about five minutes
 	$(BIN)/python -m benchmarks.serve
 
 $(VENV)/bin/python:

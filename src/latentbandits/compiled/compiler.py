@@ -250,9 +250,9 @@ def loaded(function: Callable[..., Any], *args: object) -> Callable[..., Any] | 
 def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
     """Return the machine code of a function for arguments of just these types; compile it if need be.
 
-    It releases Python's lock while it runs unless it is marked as `quick`, and calling it skips numba's check of the types of all arguments, which takes ten times as
-    long as an online decision: the caller must pass the same types. It is kept on disk only if the function and the policies among the
-    arguments belong to this package.
+    It releases Python's lock while it runs, unless it is marked as `quick`. Calling it skips numba's check of the types of all arguments,
+    which takes ten times as long as an online decision: the caller must pass the same types. It is kept on disk only if the function and
+    the policies among the arguments belong to this package.
     """
     if disabled():
         return plain(function)

@@ -57,7 +57,7 @@ class App:
             (route.method, rest): end
             for route, end in ends
             for start, _, rest in [route.path.partition("/{name}/")]
-            if start == EXPERIMENTS and "{" not in rest
+            if start == EXPERIMENTS and rest and "{" not in rest
         }
 
     async def __aenter__(self) -> "App":
@@ -76,10 +76,10 @@ class App:
             await send({"type": "websocket.close", "code": 1000})
             return
         path = scope["path"]
-        if path.startswith(EXPERIMENTS) and not scope.get("root_path"):
+        if path.startswith(f"{EXPERIMENTS}/") and not scope.get("root_path"):
             start, _, rest = path[len(EXPERIMENTS) + 1 :].partition("/")
             end = self._ends.get((scope["method"], rest))
-            if end is not None and start and path[len(EXPERIMENTS)] == "/":
+            if end is not None and start:
                 scope["path_params"] = {"name": start}
                 await end(scope, receive, send)
                 return

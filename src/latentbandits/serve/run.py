@@ -18,6 +18,7 @@ from latentbandits.serve.app import App
 from latentbandits.serve.journal import Journal
 from latentbandits.serve.service import Service
 from latentbandits.serve.settings import OWNER, Settings
+from latentbandits.serve.transport import Protocol
 from latentbandits.settings import Refusal
 from latentbandits.store import Storage, storage_of
 
@@ -27,12 +28,13 @@ GARBAGE = 20_000, 20, 50  # objects after which Python looks for cycles among th
 SWITCH = 0.0005  # seconds after which threads take turns: the writer and the event loop share one interpreter
 
 SERVER: dict[str, Any] = {
-    "http": "httptools",
+    "http": Protocol,
     "loop": "uvloop" if sys.platform != "win32" else "asyncio",
     "ws": "none",
     "lifespan": "on",
     "log_config": None,
     "access_log": False,
+    "proxy_headers": False,
     "server_header": False,
 }
 
@@ -86,9 +88,9 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
 
 
 def prepare() -> None:
-    """Prepare the process for many small requests in two threads: short turns, and no long pauses in which Python looks for what is not used.
+    """Prepare the process for many small requests in two threads: short turns, and no long pauses in which Python looks for garbage.
 
-    What is there when a service starts (modules, machine code) is not looked at again, and objects of requests mostly go as soon as they can.
+    What is there when a service starts (modules, machine code) is not looked at again; what a request leaves has few cycles.
     """
     sys.setswitchinterval(SWITCH)
     gc.collect()

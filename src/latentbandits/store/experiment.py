@@ -5,7 +5,6 @@ has appended them. If it cannot, the ledger drops the state and makes it again f
 """
 
 import os
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +15,12 @@ from latentbandits.agent.names import as_name
 from latentbandits.settings import Refusal, nearest
 from latentbandits.store import requests
 from latentbandits.store.errors import Closed, Conflict, Unknown
-from latentbandits.store.events import ENDINGS, Event, text
+from latentbandits.store.events import CAUSES, ENDINGS, Event, reasons, text, valued
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
 from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec
 from latentbandits.store.state import Played, State, Waiting, scored
 
-_CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "unseen", "room")}
 _tuple = tuple.__new__  # takes half the time of Event(...)
 _NOTHING = np.zeros(0)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
@@ -129,9 +127,9 @@ class Experiment:
         """End a decision that has no reward: by the default value if its window is over, else as censored."""
         default = self.state.spec.default
         if cause == "time" and default is not None:
-            event = self._event("expire", now_us, key=key, **_valued([default] * len(waiting.arms)))
+            event = self._event("expire", now_us, key=key, **valued([default] * len(waiting.arms)))
         else:
-            event = self._event("censor", now_us, key=key, actor=actor, body=_CAUSES[cause])
+            event = self._event("censor", now_us, key=key, actor=actor, body=CAUSES[cause])
         self._add(event)
         self._ended[key] = event
 
@@ -209,7 +207,7 @@ class Experiment:
             and not len(seen)
             and state.status != "killed"
         ):
-            body = _why(why)  # nearly always
+            body = reasons(why)  # nearly always
         else:
             available = None if offered is None else [names[arm] for arm in offered]
             status = state.status if state.status in ("shadow", "killed") else None
@@ -230,7 +228,7 @@ class Experiment:
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
         if waiting is not None:
-            event = self._event("reward", now_us, key=key, actor=request.actor, **_valued(values))
+            event = self._event("reward", now_us, key=key, actor=request.actor, **valued(values))
             self._add(event)
             self._ended[key] = event
             return "accepted"
@@ -239,7 +237,7 @@ class Experiment:
         if last is None:
             made = self.state.decision(story[0])
             numbers = tuple(self.state.player.numbers[arm] for arm in made.arms)
-            event = self._event("late", now_us, key=key, actor=request.actor, **_valued(values))
+            event = self._event("late", now_us, key=key, actor=request.actor, **valued(values))
             self._minutes.add(event, Waiting(story[0].at_us, numbers, made.by, True))
             self.state.enter(event)
             self.pending.append(event)
@@ -379,17 +377,6 @@ def _said(
     if status is not None:
         said["status"] = status
     return said
-
-
-@cache
-def _why(why: tuple[str, ...]) -> str | None:
-    """Return the body of a decision of which there is nothing else to say."""
-    return text({"why": list(why)} if why else {})
-
-
-def _valued(rewards: list[float]) -> dict[str, Any]:
-    """Return where the rewards of a decision go."""
-    return {"value": rewards[0]} if len(rewards) == 1 else {"body": text({"rewards": rewards})}
 
 
 def _refused_here(check: Any, *given: Any) -> Any:

@@ -23,6 +23,8 @@ CHANGED = "kind NOT IN ('decide', 'activate', 'reward', 'expire', 'censor', 'lat
 class Queries:
     """Everything that can be read, by one method that an engine has: `_rows`."""
 
+    changed = "event"  # where what people did is found
+
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         raise NotImplementedError
 
@@ -47,7 +49,7 @@ class Queries:
 
     def changes(self, experiment: int) -> list[Event]:
         """See `Reads`."""
-        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? AND {CHANGED} ORDER BY seq"
+        sql = f"SELECT {EVENT} FROM {self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq"
         return list(map(Event._make, self._rows(sql, (experiment,))))
 
     def story(self, experiment: int, key: str) -> list[Event]:

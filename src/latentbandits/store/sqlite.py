@@ -17,6 +17,7 @@ from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner,
 from latentbandits.store.schema import missing, refuse_older
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
+_CHANGED = "event INDEXED BY event_changed"  # SQLite would go through all events
 _PAGES = 8_000  # of the write-ahead log, about 32 MB, after which they are written back: a commit in which that happens takes longer
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
 
@@ -45,6 +46,8 @@ class SQLite(queries.Queries):
     ...     storage.close()
     []
     """
+
+    changed = _CHANGED
 
     def __init__(self, path: str | Path, folder: Path | None = None) -> None:
         self.path = Path(path).absolute()
@@ -266,6 +269,8 @@ class Reader(queries.Queries):
     path : path
         A file that is a store; refused if it is none. It needs no lock, so that a file in use can be read.
     """
+
+    changed = _CHANGED
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()

@@ -30,7 +30,7 @@ class Waiting:
 
 
 class Played(NamedTuple):
-    """What was decided: the arms by number, their probabilities, why, by whom, what the policy wanted (in shadow), the bytes of its choice."""
+    """What was decided: the arms by number, their probabilities, why, by whom, what the policy wanted (in shadow), its choice's bytes."""
 
     arms: tuple[int, ...]
     chances: tuple[float | None, ...]
