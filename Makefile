@@ -40,7 +40,7 @@ bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compile
 bench-scale: $(VENV)/dev  ## processes, a Dask cluster and shards against threads, and a model of many workers; loopback only, about ten minutes
 	$(BIN)/python -m benchmarks.scale
 
-bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios; loopback only, about two minutes
+bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios, and a long past; loopback only, about five minutes
 	$(BIN)/python -m benchmarks.serve
 
 release-check: $(VENV)/dev  ## build a release and try it in clean environments, with the newest and the oldest dependencies

@@ -1,8 +1,10 @@
 """The service against the same stack's echo and against bare commits, as ratios within one run (`make bench-serve`). Loopback only."""
 
+import argparse
 import contextlib
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,12 +13,33 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import uvloop
 
-from benchmarks.serving import ARMS, Load, commits, request
-from latentbandits.store import Create, Decide, Ledger, Reward, Round, Spec, SQLite
+from benchmarks.lasting import endured, first_view, lived, recovery
+from benchmarks.serving import Load, commits, request
+
+
+class Figure(NamedTuple):
+    """What was measured: a name, the figure, what it should be (at most, if negative; None: only shown), the numbers behind it."""
+
+    name: str
+    found: float
+    wanted: float | None
+    numbers: str = ""
+
+    @property
+    def good(self) -> bool:
+        """Whether it is as it should be."""
+        if self.wanted is None:
+            return True
+        return self.found >= self.wanted if self.wanted > 0 else self.found <= -self.wanted
+
+    def __str__(self) -> str:
+        bound = "" if self.wanted is None else f"at {'least' if self.wanted > 0 else 'most'} {abs(self.wanted):g}"
+        return f"{self.name:50} {self.found:10.2f}  {bound:16} {'' if self.good else 'MISSED':6}  {self.numbers}"
+
 
 SECONDS, REPEATS, CONNECTIONS = 2.0, 3, 64
 DECIDE = "/v1/experiments/e0/decide"
@@ -28,7 +51,7 @@ def server(kind: str, folder: Path, experiments: int = 1) -> Iterator[int]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
-        time.sleep(1.0)
+        time.sleep(2.0)
         yield port
         process.send_signal(signal.SIGTERM)
         process.wait(30)
@@ -62,6 +85,17 @@ def pairs(_: Any, body: bytes) -> bytes:
     return request(DECIDE, b"{}")
 
 
+def batch_pairs(_: Any, body: bytes) -> bytes:
+    """Decide 100 times, then tell the rewards of those decisions."""
+    ids = re.findall(rb'"id":"(\w+)"', body)
+    if not ids:
+        return batch()
+    return request(
+        "/v1/experiments/e0/reward/batch",
+        b'{"rewards":[' + b",".join([b'{"id":"%s","reward":0.5}' % one for one in ids]) + b"]}",
+    )
+
+
 def p99(port: int, requests: Callable[..., bytes], rate: float = 1000.0) -> float:
     load = Load(port, requests)
     found = uvloop.run(load.open(rate, 2 * SECONDS))
@@ -69,64 +103,68 @@ def p99(port: int, requests: Callable[..., bytes], rate: float = 1000.0) -> floa
     return found
 
 
-def recovery(folder: Path, events: int = 100_000) -> tuple[float, float]:
-    """Return events per second of a replay without snapshots, and the seconds of a start with them."""
-    storage = SQLite(folder / "long.db")
-    storage._rows("PRAGMA synchronous = OFF")  # only to make the file sooner
-    ledger = Ledger(storage, compiled=True)
-    ledger.call(Create("e0", Spec.of("state-library", ARMS), "live"))
-    for _ in range(events // 1000):
-        made = ledger.run([Decide("e0", (Round(),) * 500)])[0]
-        ledger.run([Reward("e0", one.id, 0.1 * (ord(one.arm) % 4)) for one in made.decisions])
-    ledger.close()
-    began = time.perf_counter()
-    storage = SQLite(folder / "long.db")
-    Ledger(storage, compiled=True).open("e0")
-    start = time.perf_counter() - began
-    storage._rows("DELETE FROM snapshot")
-    began = time.perf_counter()
-    Ledger(storage, compiled=True).open("e0")
-    replayed = events / (time.perf_counter() - began)
-    storage.close()
-    return replayed, start
-
-
-def figures(folder: Path) -> Iterator[tuple[str, float, float, str]]:
-    """Yield what was measured: a name, the figure, what it should be, and the numbers behind it."""
+def rates(folder: Path) -> Iterator[Figure]:
+    """Measure how much and how fast."""
     bare, grouped = (median(commits(rows, 1.0) for _ in range(REPEATS)) for rows in (1, 64))
     with server("echo", folder) as echo, server("service", folder) as full, server("plain", folder) as plain:
-        runs = [(closed(echo, one), closed(full, one)) for _ in range(REPEATS)]
-        rate = median(decided for _, decided in runs)
-        yield (
-            "decide / echo",
-            median(decided / echoed for echoed, decided in runs),
-            0.30,
-            f"{rate:.0f}/s of {runs[0][0]:.0f}/s",
+        runs = [(closed(echo, one), closed(full, one), closed(full, pairs)) for _ in range(REPEATS)]
+        echoed, decided, told = (median(column) for column in zip(*runs, strict=True))
+        yield Figure(
+            "decide / echo", median(run[1] / run[0] for run in runs), 0.30, f"{decided:.0f}/s of {echoed:.0f}/s"
         )
-        yield "decide / bare commits", rate / bare, 1.5, f"{rate:.0f}/s against {bare:.0f}/s"
-        told = median(closed(full, pairs) for _ in range(REPEATS))
-        yield "decide + reward / bare commits", told / bare, 1.5, f"{told:.0f} requests/s"
-        units = 100 * median(closed(full, batch) for _ in range(REPEATS))
-        yield "batches of 100 / bare groups of 64", units / grouped, 0.4, f"{units:.0f} units/s against {grouped:.0f}/s"
+        yield Figure("decide + reward / echo", median(run[2] / run[0] for run in runs), 0.30, f"{told:.0f} requests/s")
+        yield Figure("decide / bare commits", decided / bare, 1.5, f"{decided:.0f}/s against {bare:.0f}/s")
+        yield Figure("decide + reward / bare commits", told / bare, 1.5, f"{told:.0f} requests/s")
+        alone = median(closed(plain, one) for _ in range(REPEATS))
+        yield Figure("decide / without storage", decided / alone, None, f"{decided:.0f}/s of {alone:.0f}/s")
+        for name, requests in (("batches of 100", batch), ("batches of decide, then reward", batch_pairs)):
+            units = 100 * median(closed(full, requests) for _ in range(REPEATS))
+            yield Figure(
+                f"{name} / bare groups of 64", units / grouped, 0.4, f"{units:.0f} units/s against {grouped:.0f}/s"
+            )
         waits = [(p99(plain, one), p99(full, one)) for _ in range(REPEATS)]
         ratio = median(ours / theirs for theirs, ours in waits)
-        yield "p99 at 1,000/s / without storage", ratio, -3.0, f"{1000 * median(ours for _, ours in waits):.1f} ms"
+        numbers = (
+            f"{1000 * median(ours for _, ours in waits):.1f} ms of {1000 * median(one for one, _ in waits):.1f} ms"
+        )
+        yield Figure("p99 at 1,000/s / without storage", ratio, -3.0, numbers)
     (folder / "many").mkdir()
     with server("service", folder / "many", 200) as many:
-        yield "200 experiments at 1,000/s, p99 in ms", 1000 * p99(many, spread(200)), -250.0, ""
-    replayed, start = recovery(folder)
-    yield "replay, events/s", replayed, 20_000, ""
-    yield "start with snapshots, s", start, -5.0, "100,000 events"
+        yield Figure("200 experiments at 1,000/s, p99 in ms", 1000 * p99(many, spread(200)), -250.0)
 
 
-def main() -> int:
+def lasting(folder: Path, events: int, decisions: int) -> Iterator[Figure]:
+    """Measure what a long past and a long life cost."""
+    past = folder / "past"
+    past.mkdir()
+    lived(past / "service.db", events)
+    start, replayed = recovery(past / "service.db")
+    yield Figure("replay, events/s", replayed, 20_000, f"{events:,} events")
+    yield Figure("start with snapshots, s", start, -5.0, f"{events:,} events")
+    views = []
+    for _ in range(REPEATS):
+        with server("service", past) as port:
+            views.append(1000 * first_view(port))
+    yield Figure("first view of the page, ms", median(views), -300.0, f"{events:,} events, just started")
+    early, late, log = endured(folder, decisions)
+    numbers = f"{late / 2**20:.0f} MB after {decisions:,} decisions"
+    yield Figure("memory at the end / at a fifth", late / early, -1.1, numbers)
+    yield Figure("write-ahead log under an hour of page, MB", log / 2**20, -64.0, "the most that it had")
+
+
+def main(given: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=1_000_000, help="of the long past")
+    parser.add_argument("--decisions", type=int, default=1_000_000, help="of the long life")
+    parser.add_argument("--only", choices=("rates", "lasting"), help="one half")
+    options = parser.parse_args(given)
     failed = 0
-    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
-        for name, found, wanted, numbers in figures(Path(folder)):
-            good = found >= wanted if wanted > 0 else found <= -wanted
-            failed += not good
-            bound = f"at least {wanted:g}" if wanted > 0 else f"at most {-wanted:g}"
-            print(f"{name:38} {found:10.2f}  {bound:16} {'' if good else 'MISSED'}  {numbers}", flush=True)
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as name:
+        folder = Path(name)
+        halves = {"rates": rates(folder), "lasting": lasting(folder, options.events, options.decisions)}
+        for figure in itertools.chain.from_iterable(halves[one] for one in halves if options.only in (None, one)):
+            print(figure, flush=True)
+            failed += not figure.good
     return int(failed > 0)
 
 

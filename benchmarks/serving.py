@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import uvicorn
-from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
 
 from latentbandits.serve import App, Journal, Service, Settings
 from latentbandits.serve.access import made
 from latentbandits.serve.answers import Decided
-from latentbandits.serve.messages import Round
-from latentbandits.serve.run import SWITCH
+from latentbandits.serve.decisions import decide
+from latentbandits.serve.endpoint import Call
+from latentbandits.serve.routes import ROUTES
+from latentbandits.serve.run import SERVER, prepare
 from latentbandits.store import Create, Group, Ledger, Spec, SQLite
 
 ARMS = ["a", "b", "c", "d"]
@@ -34,26 +33,16 @@ class Forgetful(SQLite):
     def append(self, groups: Sequence[Group]) -> None: ...
 
 
-class Echo:
-    """Decode, answer, encode: all that the stack itself does."""
+async def echo(call: Call) -> Decided:
+    """Answer as a decision is answered: all that the stack itself does, from the socket, by route, key and body, and back."""
+    return Decided(id="0" * 25, arm=str(call.body.unit), probability=1.0, why=(), by="policy", deterministic=True)
 
-    def __init__(self) -> None:
-        self._decode, self._encode = msgspec.json.Decoder(Round).decode, msgspec.json.Encoder().encode
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        body = (await receive())["body"]
-        unit = self._decode(body).unit
-        said = Decided(id="0" * 25, arm=str(unit), probability=1.0, why=(), by="policy", deterministic=True)
-        content = self._encode(said)
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
+ECHO = [route._replace(handler=echo) if route.handler is decide else route for route in ROUTES]
 
 
 def application(kind: str, folder: Path, experiments: int) -> Any:
-    if kind == "echo":
-        return Router([Route("/v1/experiments/{name}/decide", Echo(), methods=["POST"])])
-    storage = (SQLite if kind == "service" else Forgetful)(folder / f"{kind}.db")
+    storage = (Forgetful if kind == "plain" else SQLite)(folder / f"{kind}.db")
     present = {row.name for row in storage.experiments()}
     ledger = Ledger(storage, compiled=True)
     for number in range(experiments):
@@ -63,19 +52,16 @@ def application(kind: str, folder: Path, experiments: int) -> Any:
     service = Service(storage, Settings(), Journal(io.StringIO()))
     _, key = made("bench", ["admin"], secret=KEY)
     service.access.lend(key)
-    return App(service)
+    return App(service, routes=ECHO if kind == "echo" else ROUTES)
 
 
 def serve(kind: str, folder: Path, experiments: int) -> None:
     """Serve at a free port, which is the only thing that is printed."""
-    sys.setswitchinterval(SWITCH)
     heard = socket.socket()
     heard.bind(("127.0.0.1", 0))
     app = application(kind, folder, experiments)
-    lifespan: Any = "off" if kind == "echo" else "on"
-    config = uvicorn.Config(
-        app, http="httptools", loop="uvloop", ws="none", lifespan=lifespan, log_config=None, access_log=False
-    )
+    prepare()
+    config = uvicorn.Config(app, **SERVER)
     print(heard.getsockname()[1], flush=True)
     uvicorn.Server(config).run(sockets=[heard])
 

@@ -67,7 +67,7 @@ def test_the_lag_is_the_last_completed_decision() -> None:
     agent.tell(third, 0.3)
     agent.tell(first, 0.1)  # the last one completed, so this is what the next context looks back at
     last = agent.ask()
-    assert agent._player.open[last.id].choice.features.tolist() == [first.arm, 0.1]
+    assert agent._player.choice_of(last.id).features.tolist() == [first.arm, 0.1]
 
 
 def test_late_rewards_update_at_the_features_they_were_chosen_with() -> None:
@@ -80,7 +80,7 @@ def test_late_rewards_update_at_the_features_they_were_chosen_with() -> None:
         while len(waiting) > 3 or (t == 199 and waiting):
             decision = waiting.pop(t % len(waiting))
             value = float(np.sin(t + 0.1 * len(waiting)))
-            pairs.append((int(decision.arm), agent._player.open[decision.id].choice.features.copy(), value))
+            pairs.append((int(decision.arm), agent._player.choice_of(decision.id).features.copy(), value))
             agent.tell(decision, value)
     for arm in range(2):
         rows = np.array([x for a, x, _ in pairs if a == arm])

@@ -379,6 +379,8 @@ def test_the_past_is_read_once_and_stays_right(make: Make) -> None:
         assert (
             past.rows(web.storage, 1, since) == whole
         )  # mutation: the last minute, which still changes, kept as it was
+        # mutation: the last minute added to the sum that is kept
+        assert past.gains(web.storage, 1, 0, {}) == history.Past().gains(web.storage, 1, 0, {})
         web.clock.move(25)
         web.reward(web.decide(), 0.1 * (n % 3))
         since = whole[3].minute if n == 10 else since

@@ -335,3 +335,15 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
         assert again.explain(decision).arms == ("c",)
         again.status = "frozen"
         assert again.status == "frozen"
+
+
+def test_scores_of_a_group_in_which_an_arm_is_added(make: Make) -> None:
+    """They are computed for all decisions of a group at once (mutation: as if all of them had the arms of the last one)."""
+    case = make("ucb1")
+    first, _, second, third = case.ledger.run(
+        [Decide("e"), AddArm("e", "d"), Decide("e"), Decide("e", (Round(), Round()))]
+    )
+    made = [*first.decisions, *second.decisions, *third.decisions]
+    assert [len(case.ledger.explain("e", one.id).options) for one in made] == [3, 4, 4, 4]
+    for one in made:
+        assert [option.name for option in case.ledger.explain("e", one.id).options if option.played] == [one.arm]

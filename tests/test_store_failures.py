@@ -186,6 +186,18 @@ def test_snapshots_are_rare_and_three_deep(case: Case, monkeypatch: pytest.Monke
     assert all(one - two >= 20 for one, two in itertools.pairwise(kept))
 
 
+def test_a_snapshot_of_many_open_decisions_waits_for_as_many_events(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a window of a million decisions would be written again and again (mutation: no look at how many are open)."""
+    monkeypatch.setattr("latentbandits.store.ledger.SNAPSHOT_EVENTS", 20)
+    case.ledger.call(Decide("e", (Round(),) * 60))
+    assert case.ledger.storage.snapshots(1) == []
+    for decision in case.ledger.state("e", lambda state: list(state.open)):
+        case.ledger.call(Reward("e", decision, 0.5))
+    assert 62 < case.ledger.storage.snapshots(1)[-1].seq <= 62 + 40
+
+
 def test_minutes_and_beliefs_follow_from_the_events(make: Make) -> None:
     case = make("state-library", window=90, default=0.0, holdback=0.3, control="b")
     for _ in range(6):

@@ -117,6 +117,7 @@ def test_a_step_that_fails_leaves_the_one_before(case: Case, tmp_path: Path) -> 
 
 def written(case: Case, look: Callable[[], object]) -> int:
     """Decide much, with a look at the store after every group, and return the most bytes that the write-ahead log had."""
+    case.ledger.storage._rows("PRAGMA wal_autocheckpoint = 1000")  # type: ignore[attr-defined]  # of 8,000: it takes less time
     wal, sizes = case.path.with_name(f"{case.path.name}-wal"), []
     for _ in range(40):
         case.ledger.call(Decide("e", tuple(Round(unit="u" * 200) for _ in range(500))))

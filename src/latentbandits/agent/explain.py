@@ -97,7 +97,7 @@ def _shown(value: float | None) -> str:
 
 def explanation(known: str, slot: Slot, player: Player) -> Explanation:
     """Return why an open decision was made."""
-    choice = slot.choice
+    choice = player.choice_of(known)
     certain = player.sure or choice.offers["available"].sum() == 1
     rows = [(one.available, one.value, one.index, one.doubt, one.probability) for one in choice.offers]
     why = WORDS[choice.note.item(WHY)]

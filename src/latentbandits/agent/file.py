@@ -54,7 +54,7 @@ def packed(contents: Contents, revision: str) -> bytes:
     arrays |= {f"open/{part}": rows for part, rows in contents.choices._asdict().items()}
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("agent.json", json.dumps(description, indent=1))
+        archive.writestr("agent.json", json.dumps(description))
         for name, value in arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)

@@ -10,7 +10,7 @@ from latentbandits.agent.contents import COUNTS, Contents
 from latentbandits.agent.decision import WORDS, Decision, Name, Stats, is_id, time_of
 from latentbandits.agent.mixing import POLICY, Mixing
 from latentbandits.agent.names import number_of
-from latentbandits.agent.slots import Slot, Slots
+from latentbandits.agent.slots import Slot, Slots, packed
 from latentbandits.agent.steps import choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
@@ -32,6 +32,7 @@ class Player:
     retired : set of the numbers of retired arms
     numbers : the number of every name
     open : slot of every open decision, oldest first
+    choice : where the policy works: the choice of the decision that was made or completed last
     told, late, forgotten, dropped : see `Stats`
     sure : whether chance has no part in its decisions
     choose, learn : the policy's methods, interpreted or compiled
@@ -50,8 +51,7 @@ class Player:
         self._arrange(contents.names, contents.retired)
         for row, (known, by) in enumerate(contents.open.items()):
             choice = Choice(*(part[row] for part in contents.choices))
-            self.open[known] = slot = self._slots.filled(choice)
-            slot.arms, slot.by = self._called(choice), by
+            self.open[known] = Slot(packed(choice), self._called(choice), by)
 
     def _arrange(self, names: list[Name], retired: Iterable[int]) -> None:
         """Take over the arms."""
@@ -59,7 +59,7 @@ class Player:
         self.numbers = {name: arm for arm, name in enumerate(names)}
         self._single = [(name,) for name in names] if self.policy.units == 1 else []
         self._slots = Slots(self.policy, self.retired)
-        self._spare, self._blank = self._slots.spare, self._slots.blank
+        self._blank, self._block, self.choice = self._slots.blank, self._slots.block, self._slots.choice
 
     def mix(self, mixing: Mixing) -> None:
         """Take over floor and holdback."""
@@ -81,7 +81,7 @@ class Player:
             counts,
             self.newest,
             {known: slot.by for known, slot in self.open.items()},
-            self._slots.stacked(self.open.values()),
+            self._slots.stacked([slot.content for slot in self.open.values()]),
         )
 
     def belief(self) -> Any:
@@ -125,37 +125,37 @@ class Player:
 
     def decide(self, known: str, seen: np.ndarray, offered: list[int] | None, unit: Name | None) -> Decision:
         """Make the decision that has an id."""
-        slot = self._spare.pop() if self._spare else self._slots.new()
-        slot.block[:] = self._blank
-        choice = slot.choice
+        self._block[:] = self._blank
+        choice, by = self.choice, POLICY
         if offered is not None:
             choice.offers["available"] = 0
             choice.offers["available"][offered] = 1
         if self._mixes:
-            slot.by = self._mix(seen, choice, unit)
+            by = self._mix(seen, choice, unit)
         else:
             self.choose(self.policy, self.memory, seen, self.random, choice)
         arm = choice.arms.item(0)
         if offered is None and not self.retired and self._single and 0 <= arm < len(self._single):
-            slot.arms = arms = self._single[arm]
+            arms = self._single[arm]
         else:
             refuse_unavailable(choice)
-            slot.arms = arms = self._called(choice)
-        chances = self._certain if self.sure else self._chances(slot, offered)
+            arms = self._called(choice)
+        chances = self._certain if self.sure else self._chances(offered)
         if len(self.open) >= self.max_open:
-            self._spare.append(self.open.pop(next(iter(self.open))))
+            del self.open[next(iter(self.open))]
             self.dropped += 1
-        self.open[known] = slot
+        self.open[known] = _tuple(Slot, (bytes(self._block), arms, by))
         self.newest = known
-        return _tuple(Decision, (known, arms, WORDS[choice.note.item(WHY)], chances, slot.by))
+        return _tuple(Decision, (known, arms, WORDS[choice.note.item(WHY)], chances, by))
 
     def overwrite(self, known: str, arms: list[int], chances: Iterable[float | None]) -> None:
         """Let an open decision be one for other arms, as somebody else decided, each with its probability."""
-        slot = self.open[known]
-        slot.choice.arms[:] = arms
-        slot.arms = self._called(slot.choice)
-        slot.probability[:] = 0.0
-        slot.probability[arms] = [math.nan if chance is None else chance for chance in chances]
+        slot, probability = self.open[known], self._slots.probability
+        self._block[:] = slot.content
+        self.choice.arms[:] = arms
+        probability[:] = 0.0
+        probability[arms] = [math.nan if chance is None else chance for chance in chances]
+        self.open[known] = Slot(bytes(self._block), self._called(self.choice), slot.by)
 
     def _mix(self, seen: np.ndarray, choice: Choice, unit: Name | None) -> str:
         """Let the policy, the floor or the control arm decide, write the probability of every arm, and return who decided."""
@@ -164,7 +164,7 @@ class Player:
         by, arm = self.mixing.decide(arms, unit)
         alone = choice
         if by != POLICY:  # what would the policy have done?
-            alone = self._slots.filled(choice).choice
+            alone = Choice(*(part.copy() for part in choice))
             self.choose(self.policy, copied(self.memory), seen, self.random.copy(), alone)
             offers["available"] = 0
             offers["available"][arm] = 1
@@ -179,19 +179,23 @@ class Player:
         offers["probability"][arms] = self.mixing.probabilities(own, arms)
         return by
 
-    def _chances(self, slot: Slot, offered: list[int] | None) -> tuple[float | None, ...]:
-        """Return the probability of every unit's arm, None where it is unknown."""
+    def _chances(self, offered: list[int] | None) -> tuple[float | None, ...]:
+        """Return the probability of every unit's arm in the choice at work, None where it is unknown."""
         if len(self.names) - len(self.retired) == 1 or (offered is not None and len(offered) == 1):
             return self._certain
         if self._single:
-            chance = slot.probability.item(slot.choice.arms.item(0))
+            chance = self._slots.probability.item(self.choice.arms.item(0))
             return (None if math.isnan(chance) else chance,)
-        chances = slot.probability[slot.choice.arms].tolist()
+        chances = self._slots.probability[self.choice.arms].tolist()
         return tuple([None if math.isnan(chance) else chance for chance in chances])
 
     def _called(self, choice: Choice) -> tuple[Name, ...]:
         """Return the names of the arms of a choice."""
         return tuple(self.names[arm] for arm in choice.arms.tolist())
+
+    def choice_of(self, known: str) -> Choice:
+        """Return the choice of an open decision, to read."""
+        return self._slots.opened(self.open[known].content)
 
     def find(self, decision: Any, session: str) -> tuple[str, Slot]:
         """Return the id and the slot of an open decision, or refuse."""
@@ -213,9 +217,8 @@ class Player:
 
     def complete(self, known: str, rewards: np.ndarray) -> None:
         """Learn from the rewards of an open decision."""
-        slot = self.open.pop(known)
-        self.learn(self.policy, self.memory, slot.choice, rewards)
-        self._spare.append(slot)
+        self._block[:] = self.open.pop(known).content
+        self.learn(self.policy, self.memory, self.choice, rewards)
         self.told += 1
         if known != self.newest:
             self.late += 1
@@ -239,7 +242,11 @@ class Player:
             rule = "a method that returns arrays of the types and shapes of a fresh memory with one more arm"
             raise Refusal(type(policy).__name__, "grow", type(memory), rule)
         memory = replaced(memory, {name: np.asarray(part, order="C") for name, part in arrays.items()})
-        return policy, memory, [grown_choice(self.policy, policy, slot.choice) for slot in self.open.values()]
+        return (
+            policy,
+            memory,
+            [grown_choice(self.policy, policy, self._slots.opened(slot.content)) for slot in self.open.values()],
+        )
 
     def add(self, name: Name, addition: tuple[Any, Any, list[Choice]] | None) -> None:
         """Take over a new arm, or play a retired one again."""
@@ -248,8 +255,7 @@ class Player:
         self.policy, self.memory, choices = addition
         self._arrange([*self.names, name], self.retired)
         for (known, before), choice in zip(list(self.open.items()), choices, strict=True):
-            self.open[known] = slot = self._slots.filled(choice)
-            slot.arms, slot.by = before.arms, before.by
+            self.open[known] = before._replace(content=packed(choice))
         return None
 
     def retirable(self, name: Any) -> int:

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from latentbandits.agent.slots import Slots
-from latentbandits.compiled import in_background, loaded, machine_code
+from latentbandits.compiled import in_background, loaded, machine_code, quick
 from latentbandits.protocols import Choice, Policy
 from latentbandits.random import stream
 
 
+@quick
 def choose(policy: Any, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
     """Make one choice (compiled)."""
     policy.choose(memory, context, random, choice)
 
 
+@quick
 def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
     """Learn from one choice (compiled)."""
     policy.learn(memory, choice, rewards)
@@ -24,7 +26,7 @@ def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None
 
 def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
     """Return the functions that an agent of a policy runs, each with arguments of the types that it passes."""
-    memory, choice = policy.init(), Slots(policy).new().choice
+    memory, choice = policy.init(), Slots(policy).choice
     return [
         (choose, (policy, memory, np.zeros(0), stream(0), choice)),
         (learn, (policy, memory, choice, np.zeros(policy.units))),

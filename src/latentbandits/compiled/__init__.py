@@ -16,6 +16,7 @@ from latentbandits.compiled.compiler import (
     loaded,
     machine_code,
     plain,
+    quick,
     units_of,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "loaded",
     "machine_code",
     "plain",
+    "quick",
     "units_of",
 ]

@@ -1,6 +1,6 @@
 """The application: every endpoint behind one ASGI callable, which any server can run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -9,10 +9,12 @@ from starlette.routing import Route as Path
 from starlette.routing import Router
 from starlette.types import Receive, Scope, Send
 
-from latentbandits.serve.endpoint import JSON, Endpoint
+from latentbandits.serve.endpoint import JSON, Endpoint, Route
 from latentbandits.serve.problems import Problem
 from latentbandits.serve.routes import ROUTES
 from latentbandits.serve.service import Service
+
+EXPERIMENTS = "/v1/experiments"
 
 
 class App:
@@ -23,6 +25,8 @@ class App:
     service : Service
     also : callables
         Tasks that run beside it, each given the service: a simulated stream, say.
+    routes : routes, optional
+        All endpoints; those of the service if not given.
 
     Examples
     --------
@@ -41,12 +45,20 @@ class App:
     'ok'
     """
 
-    def __init__(self, service: Service, *also: Callable[[Service], Any]) -> None:
+    def __init__(self, service: Service, *also: Callable[[Service], Any], routes: Sequence[Route] = ROUTES) -> None:
         self.service, self._also = service, also
+        ends = [(route, Endpoint(service, route)) for route in routes]
         self._router = Router(
-            [Path(route.path, Endpoint(service, route), methods=[route.method], name=route.name) for route in ROUTES],
+            [Path(route.path, end, methods=[route.method], name=route.name) for route, end in ends],
             redirect_slashes=False,
         )
+        # a router tries one pattern after the other: what is asked of an experiment, the most of it all, is found at once
+        self._ends = {
+            (route.method, rest): end
+            for route, end in ends
+            for start, _, rest in [route.path.partition("/{name}/")]
+            if start == EXPERIMENTS and rest and "{" not in rest
+        }
 
     async def __aenter__(self) -> "App":
         await self.service.start(*self._also)
@@ -63,6 +75,14 @@ class App:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1000})
             return
+        path = scope["path"]
+        if path.startswith(f"{EXPERIMENTS}/") and not scope.get("root_path"):
+            start, _, rest = path[len(EXPERIMENTS) + 1 :].partition("/")
+            end = self._ends.get((scope["method"], rest))
+            if end is not None and start:
+                scope["path_params"] = {"name": start}
+                await end(scope, receive, send)
+                return
         scope["app"] = self  # the router then raises what it does not find
         try:
             await self._router(scope, receive, send)

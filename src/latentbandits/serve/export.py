@@ -15,7 +15,6 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 
 from latentbandits.agent.decision import Name
 from latentbandits.serve.endpoint import SECURITY, Call
-from latentbandits.serve.looks import _number, _view_and_arms
 from latentbandits.serve.problems import Failure
 from latentbandits.store import Event, Reads
 from latentbandits.store.events import ENDINGS
@@ -32,12 +31,11 @@ async def export(call: Call) -> Response:
     if kind not in MEDIA:
         raise Failure(404, f"request: log.{kind} is none of {', '.join(f'log.{one}' for one in MEDIA)}")
     service = call.service
-    view, arms = await _view_and_arms(service, call.experiment)
-    number = await _number(service, call.experiment)
+    view = await service.view(call.experiment)
     columns = [*COLUMNS, *(f"context_{n}" for n in range(int(getattr(view.spec.policy, "covariates", 0))))]
     headers = {name.decode(): value.decode() for name, value in SECURITY}
     headers["content-disposition"] = f'attachment; filename="{call.experiment}.{kind}"'
-    chunks = rows(service.reads, number, arms, view.head)
+    chunks = rows(service.reads, view.id, view.names, view.head)
     if kind == "parquet":
         path = await asyncio.to_thread(_parquet, chunks, columns)
         return FileResponse(path, media_type=MEDIA[kind], headers=headers, background=BackgroundTask(path.unlink))

@@ -13,19 +13,38 @@ MINUTE_US = 60_000_000
 DAY = 1440  # minutes
 POINTS = 1440  # of a curve; a longer one is thinned
 NORMAL = 1.96  # half the width of a 95 % interval, in standard errors
-_decode = msgspec.json.Decoder().decode
+
+
+class _Believed(msgspec.Struct):
+    """The body of a belief."""
+
+    states: list[tuple[int, float]]
+    current: int
+    elsewhere: float
+    means: list[float | None]
+
+
+_decode = msgspec.json.Decoder(_Believed).decode
 
 
 def beliefs(rows: Iterable[Believed]) -> list[BeliefMinute]:
     """Return beliefs as answers have them."""
-    return [BeliefMinute(minute=row.minute, **_decode(row.body)) for row in rows]
+    found = ((row.minute, _decode(row.body)) for row in rows)
+    return [
+        BeliefMinute(minute=minute, states=one.states, current=one.current, elsewhere=one.elsewhere, means=one.means)
+        for minute, one in found
+    ]
 
 
 class Past:
-    """Beliefs as pages need them every second: each look reads only what is new."""
+    """What pages need every few seconds: each look reads only what is new.
+
+    A minute that is over never changes, since times never decrease: its belief is kept, and its rewards are in a sum.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[int, list[BeliefMinute]] = {}
+        self._sums: dict[int, tuple[int, Sums]] = {}
 
     def rows(self, reads: Reads, experiment: int, since: int) -> list[BeliefMinute]:
         """Return the beliefs of an experiment from a minute on; the last minute may still change, and is read again."""
@@ -35,6 +54,21 @@ class Past:
         found = [row for row in kept if since <= row.minute < last] + fresh
         self._rows[experiment] = found
         return found
+
+    def gains(self, reads: Reads, experiment: int, since: int, names: Mapping[int, str]) -> Gains:
+        """Return the gains of an experiment from a minute on; 0 for all of them."""
+        begun, sums = self._sums.get(experiment, (0, Sums())) if since == 0 else (since, Sums())
+        minutes = reads.minutes(
+            experiment, begun
+        )  # before the beliefs: that of a minute is there as soon as the next one begins
+        held = {row.minute: row for row in beliefs(reads.beliefs(experiment, begun))}
+        last = minutes[-1].minute if minutes else begun
+        sums = sums.copy()
+        sums.add([row for row in minutes if row.minute < last], held)
+        if since == 0:
+            self._sums[experiment] = last, sums.copy()
+        sums.add([row for row in minutes if row.minute >= last], held)
+        return sums.gains(names)
 
 
 def thinned(rows: Sequence[BeliefMinute]) -> list[BeliefMinute]:
@@ -112,6 +146,11 @@ class _Sum:
     def __init__(self) -> None:
         self.count, self.total, self.squares = 0, 0.0, 0.0
 
+    def copy(self) -> "_Sum":
+        made = _Sum()
+        made.count, made.total, made.squares = self.count, self.total, self.squares
+        return made
+
     def add(self, row: Minute) -> None:
         self.count += row.rewarded + row.expired
         self.total += row.total
@@ -144,37 +183,56 @@ def _gain(sums: Mapping[str, _Sum]) -> Gain:
     )
 
 
-def gains(minutes: Iterable[Minute], rows: Sequence[BeliefMinute], names: Mapping[int, str]) -> Gains:
-    """Return what the policy gains against the units that are held back, over all and by the regime of the minute.
+class Sums:
+    """Rewards of the policy and of the units that are held back, over all and by the regime of the minute, and what probing has cost."""
 
-    Examples
-    --------
-    >>> from latentbandits.serve.history import gains
-    >>> from latentbandits.store import Minute
-    >>> rows = [Minute(7, 1, "policy", rewarded=10, total=9.0, squares=9.0), Minute(7, 0, "control", rewarded=10, total=4.0, squares=4.0)]
-    >>> round(gains(rows, [], {}).all.difference, 9)
-    0.5
-    """
-    held = {row.minute: row for row in rows}
-    everything: dict[str, _Sum] = defaultdict(_Sum)
-    split: dict[int | None, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
-    probed, cost = 0, 0.0
-    for row in minutes:
-        belief = held.get(row.minute)
-        side = "control" if row.decided_by == "control" else "policy"
-        everything[side].add(row)
-        split[None if belief is None else belief.current][side].add(row)
-        probed += row.probed
-        if belief is not None and row.probed and row.arm < len(belief.means):
-            own, known = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
-            cost += row.probed * (max(known) - own) if own is not None else 0.0
-    order = sorted(split, key=lambda regime: (regime is None, regime or 0))
-    return Gains(
-        all=_gain(everything),
-        regimes=[
-            RegimeGain(regime=one, name="" if one is None else names.get(one, ""), gain=_gain(split[one]))
-            for one in order
-        ],
-        probed=probed,
-        probing_cost=cost if held else None,
-    )
+    def __init__(self) -> None:
+        self._all: dict[str, _Sum] = defaultdict(_Sum)
+        self._split: dict[int | None, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+        self._probed, self._cost, self._held = 0, 0.0, False
+
+    def copy(self) -> "Sums":
+        """Return the same sums, to add more to."""
+        made = Sums()
+        made._probed, made._cost, made._held = self._probed, self._cost, self._held
+        made._all.update({side: one.copy() for side, one in self._all.items()})
+        for regime, sides in self._split.items():
+            made._split[regime].update({side: one.copy() for side, one in sides.items()})
+        return made
+
+    def add(self, minutes: Iterable[Minute], held: Mapping[int, BeliefMinute]) -> None:
+        """Add minutes, with the beliefs that were held at their ends."""
+        self._held = self._held or bool(held)
+        for row in minutes:
+            belief = held.get(row.minute)
+            side = "control" if row.decided_by == "control" else "policy"
+            self._all[side].add(row)
+            self._split[None if belief is None else belief.current][side].add(row)
+            self._probed += row.probed
+            if belief is not None and row.probed and row.arm < len(belief.means):
+                own, known = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
+                self._cost += row.probed * (max(known) - own) if own is not None else 0.0
+
+    def gains(self, names: Mapping[int, str]) -> Gains:
+        """Return what the policy gains against the units that are held back, over all and by the regime of the minute.
+
+        Examples
+        --------
+        >>> from latentbandits.serve.history import Sums
+        >>> from latentbandits.store import Minute
+        >>> sums = Sums()
+        >>> sums.add([Minute(7, 1, "policy", rewarded=10, total=9.0, squares=9.0)], {})
+        >>> sums.add([Minute(7, 0, "control", rewarded=10, total=4.0, squares=4.0)], {})
+        >>> round(sums.gains({}).all.difference, 9)
+        0.5
+        """
+        order = sorted(self._split, key=lambda regime: (regime is None, regime or 0))
+        return Gains(
+            all=_gain(self._all),
+            regimes=[
+                RegimeGain(regime=one, name="" if one is None else names.get(one, ""), gain=_gain(self._split[one]))
+                for one in order
+            ],
+            probed=self._probed,
+            probing_cost=self._cost if self._held else None,
+        )

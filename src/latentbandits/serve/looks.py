@@ -12,7 +12,7 @@ from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call
 from latentbandits.serve.service import Service
 from latentbandits.settings import Refusal
-from latentbandits.store import ApiKey, Event, Ledger, Reads, Row, Spec, Unknown, View
+from latentbandits.store import ApiKey, Event, Reads, Row, Spec, View
 from latentbandits.store.state import arms_of
 
 
@@ -32,7 +32,7 @@ async def read_experiment(call: Call) -> answers.Experiment:
 
 async def read_now(call: Call) -> answers.Now:
     """Say what is best now and since when, which regime this is, and whether the pipe of rewards is in order."""
-    return await now(call.service, call.experiment)
+    return await now(call.service, await call.service.view(call.experiment))
 
 
 async def read_belief(call: Call) -> answers.Belief:
@@ -43,7 +43,7 @@ async def read_belief(call: Call) -> answers.Belief:
 
 async def read_regimes(call: Call) -> answers.Regimes:
     """Show every arm in every regime that is remembered: mean, 95 % interval, number of rewards."""
-    view, names = await _view_and_arms(call.service, call.experiment)
+    view = await call.service.view(call.experiment)
     belief = view.belief
     if belief is None or not hasattr(belief, "states") or not hasattr(belief, "noise"):
         return answers.Regimes(regimes=[], elsewhere=None, noise=None)
@@ -56,7 +56,7 @@ async def read_regimes(call: Call) -> answers.Regimes:
             dwell_rounds=state.dwell,
             arms=[
                 _arm_there(arm, mean, count, belief.noise)
-                for arm, mean, count in zip(names, state.means, state.counts, strict=True)
+                for arm, mean, count in zip(view.names, state.means, state.counts, strict=True)
             ],
         )
         for state in belief.states
@@ -67,14 +67,12 @@ async def read_regimes(call: Call) -> answers.Regimes:
 async def read_timeline(call: Call) -> answers.Timeline:
     """Show the belief over regimes through time, and the visits of regimes."""
     service, since = call.service, _since(call)
-    view, arms = await _view_and_arms(service, call.experiment)
-    number = await _number(service, call.experiment)
-    rows = history.beliefs(await service.read(lambda reads: reads.beliefs(number, since)))
-    called = await _regime_names(service, call.experiment)
+    view = await service.view(call.experiment)
+    rows = await service.read(lambda reads: history.beliefs(reads.beliefs(view.id, since)))
     return answers.Timeline(
-        arms=arms,
-        names={str(regime): name for regime, name in called.items()},
-        stays=history.stays(rows, called, _present(view)),
+        arms=view.names,
+        names={str(regime): name for regime, name in view.regimes.items()},
+        stays=history.stays(rows, view.regimes, _present(view)),
         minutes=history.thinned(rows),
     )
 
@@ -82,9 +80,9 @@ async def read_timeline(call: Call) -> answers.Timeline:
 async def read_minutes(call: Call) -> answers.Minutes:
     """Show what happened minute by minute, to every arm and by who decided."""
     service, since = call.service, _since(call)
-    _, arms = await _view_and_arms(service, call.experiment)
-    number = await _number(service, call.experiment)
-    rows = await service.read(lambda reads: reads.minutes(number, since))
+    view = await service.view(call.experiment)
+    arms = view.names
+    rows = await service.read(lambda reads: reads.minutes(view.id, since))
     found = [
         msgspec.convert({**row._asdict(), "arm": arms[row.arm], "by": row.decided_by}, answers.ArmMinute)
         for row in rows
@@ -95,42 +93,33 @@ async def read_minutes(call: Call) -> answers.Minutes:
 
 async def read_gain(call: Call) -> answers.Gains:
     """Compare the reward of the policy with that of the units that are held back, over all and by regime."""
-    service = call.service
-    since = call.query.since or 0
-    number = await _number(service, call.experiment)
-    called = await _regime_names(service, call.experiment)
-
-    def question(reads: Reads) -> answers.Gains:
-        return history.gains(reads.minutes(number, since), history.beliefs(reads.beliefs(number, since)), called)
-
-    return await service.read(question)
+    service, since = call.service, call.query.since or 0
+    view = await service.view(call.experiment)
+    return await service.read(lambda reads: service.past.gains(reads, view.id, since, view.regimes))
 
 
 async def read_tail(call: Call) -> answers.Events:
     """Show the last events, the newest first."""
     service = call.service
-    _, arms = await _view_and_arms(service, call.experiment)
-    number = await _number(service, call.experiment)
-    rows = await service.read(lambda reads: reads.latest(number, call.query.most))
-    return answers.Events(events=[happened(row, arms) for row in rows if row.seq > call.query.after])
+    view = await service.view(call.experiment)
+    rows = await service.read(lambda reads: reads.latest(view.id, call.query.most))
+    return answers.Events(events=[happened(row, view.names) for row in rows if row.seq > call.query.after])
 
 
 async def read_changes(call: Call) -> answers.Events:
     """Show what people did, in order, and who."""
     service = call.service
-    _, arms = await _view_and_arms(service, call.experiment)
-    number = await _number(service, call.experiment)
-    rows = await service.read(lambda reads: reads.changes(number))
-    return answers.Events(events=[happened(row, arms) for row in rows])
+    view = await service.view(call.experiment)
+    rows = await service.read(lambda reads: reads.changes(view.id))
+    return answers.Events(events=[happened(row, view.names) for row in rows])
 
 
 async def explain(call: Call) -> answers.Explained:
     """Explain a decision, however long ago it was made, and say what became of it."""
     service, known = call.service, call.path["id"]
-    _, arms = await _view_and_arms(service, call.experiment)
+    view = await service.view(call.experiment)
     found = await service.writer.look(lambda ledger: ledger.explain(call.experiment, known))
-    number = await _number(service, call.experiment)
-    story = await service.read(lambda reads: reads.story(number, known))
+    story = await service.read(lambda reads: reads.story(view.id, known))
     return answers.Explained(
         id=known,
         at_us=story[0].at_us,
@@ -139,7 +128,7 @@ async def explain(call: Call) -> answers.Explained:
         why=found.why,
         reason=found.reason,
         options=[answers.Option(**_option(one)) for one in found.options],
-        events=[happened(event, arms) for event in story],
+        events=[happened(event, view.names) for event in story],
     )
 
 
@@ -159,19 +148,16 @@ async def ready(call: Call) -> answers.Ready:
     return answers.Ready(status="ready", experiments=len(rows), waiting=service.writer.waiting, failed=service.failed)
 
 
-async def now(service: Service, name: str) -> answers.Now:
+async def now(service: Service, view: View) -> answers.Now:
     """Return an experiment as it is now."""
-    view, arms = await _view_and_arms(service, name)
-    at_us = service.now_us()
-    number = await _number(service, name)
+    at_us, arms = service.now_us(), view.names
     minute = at_us // history.MINUTE_US
 
     def question(reads: Reads) -> tuple[Any, Any]:
-        return reads.minutes(number, minute - 60), service.past.rows(reads, number, minute - 7 * history.DAY)
+        return reads.minutes(view.id, minute - 60), service.past.rows(reads, view.id, minute - 7 * history.DAY)
 
     minutes, rows = await service.read(question)
-    called = await _regime_names(service, name)
-    visits = history.stays(rows, called, _present(view))
+    visits = history.stays(rows, view.regimes, _present(view))
     belief = view.belief
     return answers.Now(
         name=view.name,
@@ -248,31 +234,6 @@ def _present(view: View) -> int | None:
     """Return the number of the most probable regime."""
     states = [one for one in getattr(view.belief, "states", ()) if hasattr(one, "number")]
     return max(states, key=lambda one: one.probability).number if states else None
-
-
-async def _view_and_arms(service: Service, name: str) -> tuple[View, list[Name]]:
-    """Return an experiment as it is now, and the names of all arms that it ever had, by number."""
-
-    def look(ledger: Ledger) -> tuple[View, list[Name]]:
-        return ledger.view(name), list(ledger.state(name, lambda state: state.player.names))
-
-    found: tuple[View, list[Name]] = await service.writer.look(look)
-    return found
-
-
-async def _regime_names(service: Service, name: str) -> dict[int, str]:
-    found: dict[int, str] = await service.writer.look(
-        lambda ledger: ledger.state(name, lambda state: dict(state.player.regimes))
-    )
-    return found
-
-
-async def _number(service: Service, name: str) -> int:
-    """Return the number that the store gives an experiment."""
-    row = await service.read(lambda reads: reads.experiment(name))
-    if row is None:
-        raise Unknown("store", "experiment", name, "the name of one that exists")
-    return row.id
 
 
 def _since(call: Call) -> int:

@@ -1,5 +1,6 @@
 """A service until it is told to stop: a socket, a server, signals, and what the terminal says."""
 
+import gc
 import os
 import signal
 import socket
@@ -17,12 +18,25 @@ from latentbandits.serve.app import App
 from latentbandits.serve.journal import Journal
 from latentbandits.serve.service import Service
 from latentbandits.serve.settings import OWNER, Settings
+from latentbandits.serve.transport import Protocol
 from latentbandits.settings import Refusal
 from latentbandits.store import Storage, storage_of
 
 VARIABLE = "LATENTBANDITS_ADMIN_KEY"
 SHORTEST = 32  # characters of a key that is given
+GARBAGE = 20_000, 20, 50  # objects after which Python looks for cycles among the newest, and how often among older ones
 SWITCH = 0.0005  # seconds after which threads take turns: the writer and the event loop share one interpreter
+
+SERVER: dict[str, Any] = {
+    "http": Protocol,
+    "loop": "uvloop" if sys.platform != "win32" else "asyncio",
+    "ws": "none",
+    "lifespan": "on",
+    "log_config": None,
+    "access_log": False,
+    "proxy_headers": False,
+    "server_header": False,
+}
 
 
 class _Server(uvicorn.Server):
@@ -40,7 +54,7 @@ class _Server(uvicorn.Server):
 
 def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
-    sys.setswitchinterval(SWITCH)
+    prepare()
     storage = storage_of(settings.store)
     try:
         admin = _admin_key(storage, settings)
@@ -62,17 +76,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
         _say(say, settings, address, secret)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # the server handles them, and sends them again when it has ended
-    config = uvicorn.Config(
-        App(service, *also),
-        http="httptools",
-        loop="uvloop" if sys.platform != "win32" else "asyncio",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=settings.stop,
-    )
+    config = uvicorn.Config(App(service, *also), timeout_graceful_shutdown=settings.stop, **SERVER)
     service.journal.note("started", address=address, store=storage.place, demo=settings.demo, process=os.getpid())
     try:
         _Server(config, service).run(sockets=[heard])
@@ -81,6 +85,17 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
         if settings.uds:
             Path(settings.uds).unlink(missing_ok=True)
     return 0
+
+
+def prepare() -> None:
+    """Prepare the process for many small requests in two threads: short turns, and no long pauses in which Python looks for garbage.
+
+    What is there when a service starts (modules, machine code) is not looked at again; what a request leaves has few cycles.
+    """
+    sys.setswitchinterval(SWITCH)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 def new_key(settings: Settings, name: str, roles: list[str]) -> str:

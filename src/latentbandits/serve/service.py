@@ -14,7 +14,7 @@ from latentbandits.serve.meters import Meters
 from latentbandits.serve.problems import raised
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.store import Expire, Ledger, Reads, Storage, View
+from latentbandits.store import Expire, Ledger, Reads, Storage, Unavailable, View
 
 T = TypeVar("T")
 KEYS = 5.0  # seconds after which keys that another replica has made or revoked are known here
@@ -115,6 +115,9 @@ async def _opened(service: Service) -> None:
             service.journal.note("not opened", experiment=row.name, error=str(problem))
     service.ready = True
     service.journal.note("ready", experiments=len(rows), seconds=round(time.perf_counter() - began, 3))
+    for row in rows:  # a long past is added up now, so that nobody who opens the page waits for it
+        with contextlib.suppress(Unavailable):
+            await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0, {}))  # type: ignore[misc]
 
 
 async def _housekeeping(service: Service) -> None:

@@ -9,7 +9,7 @@ from starlette.responses import StreamingResponse
 
 from latentbandits.serve.answers import Answer, Happened, Now
 from latentbandits.serve.endpoint import SECURITY, Call
-from latentbandits.serve.looks import _number, _view_and_arms, happened, now
+from latentbandits.serve.looks import happened, now
 from latentbandits.serve.problems import Failure, failure
 
 TAIL = 20  # events in one message
@@ -39,11 +39,10 @@ async def _beats(call: Call) -> AsyncIterator[bytes]:
     try:
         while not service.stopping.is_set():
             try:
-                _, arms = await _view_and_arms(service, name)
-                number = await _number(service, name)
-                latest = await service.read(lambda reads, number=number: reads.latest(number, TAIL))  # type: ignore[misc]
+                view = await service.view(name)
+                latest = await service.read(lambda reads, number=view.id: reads.latest(number, TAIL))  # type: ignore[misc]
                 beat = Beat(
-                    now=await now(service, name), tail=[happened(one, arms) for one in latest if one.seq > last]
+                    now=await now(service, view), tail=[happened(one, view.names) for one in latest if one.seq > last]
                 )
                 last = max([last, *(one.seq for one in latest)])
                 yield b"event: beat\ndata: " + msgspec.json.encode(beat) + b"\n\n"

@@ -24,7 +24,7 @@ from latentbandits.store.durable import DurableAgent, open, reader_of, storage_o
 from latentbandits.store.errors import Closed, Conflict, Fenced, Unavailable, Unknown
 from latentbandits.store.events import Event
 from latentbandits.store.export import export
-from latentbandits.store.ledger import Ledger, View
+from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import ApiKey, Believed, Built, Group, Minute, Owner, Reads, Row, Snapshot, Storage
 from latentbandits.store.requests import (
     Activate,
@@ -44,6 +44,7 @@ from latentbandits.store.requests import (
 from latentbandits.store.spec import STATUSES, Spec
 from latentbandits.store.sqlite import Reader, SQLite
 from latentbandits.store.verify import Verdict, rebuild, verify
+from latentbandits.store.view import View
 
 __all__ = [
     "STATUSES",

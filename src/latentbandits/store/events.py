@@ -20,6 +20,7 @@ late          key, value: a reward for a decision that had expired or was censor
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 ENDINGS = ("reward", "expire", "censor")
@@ -58,4 +59,16 @@ def text(said: Mapping[str, Any]) -> str | None:
     return _encode(said) if said else None
 
 
+@cache
+def reasons(why: tuple[str, ...]) -> str | None:
+    """Return the body of a decision of which there is nothing else to say than the reasons to probe."""
+    return text({"why": list(why)} if why else {})
+
+
+def valued(rewards: list[float]) -> dict[str, Any]:
+    """Return where the rewards of a decision go."""
+    return {"value": rewards[0]} if len(rewards) == 1 else {"body": text({"rewards": rewards})}
+
+
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies
+CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "unseen", "room")}

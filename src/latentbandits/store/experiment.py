@@ -15,12 +15,14 @@ from latentbandits.agent.names import as_name
 from latentbandits.settings import Refusal, nearest
 from latentbandits.store import requests
 from latentbandits.store.errors import Closed, Conflict, Unknown
-from latentbandits.store.events import ENDINGS, Event, text
+from latentbandits.store.events import CAUSES, ENDINGS, Event, reasons, text, valued
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
 from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec
-from latentbandits.store.state import Played, State, Waiting
+from latentbandits.store.state import Played, State, Waiting, scored
 
+_tuple = tuple.__new__  # takes half the time of Event(...)
+_NOTHING = np.zeros(0)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
 MOST_ROUNDS = 1000
 
@@ -39,6 +41,9 @@ class Experiment:
     def __init__(self, row: Row, state: State, reads: Reads) -> None:
         self.row, self.state, self._reads = row, state, reads
         self.pending: list[Event] = []
+        self._choices: dict[
+            int, dict[int, bytes]
+        ] = {}  # of pending decisions, by the number of arms and by their place
         self._answered: dict[str, tuple[str, tuple[Decision, ...], Answered]] = {}
         self._ended: dict[str, Event] = {}
         self._shown: set[str] = set()
@@ -55,6 +60,7 @@ class Experiment:
     def group(self) -> Group:
         """Return what is to be appended."""
         state, changed = self.state, self._changed
+        self._score()
         return Group(
             self.row.id,
             self.row.epoch,
@@ -66,6 +72,14 @@ class Experiment:
             state.shown() if changed else None,
             state.status if changed else None,
         )
+
+    def _score(self) -> None:
+        """Complete pending decisions by what the policy thought of every arm: for all of them at once, since that takes no longer."""
+        pending = self.pending
+        for arms, choices in self._choices.items():
+            for place, scores in zip(choices, scored(list(choices.values()), arms), strict=True):
+                pending[place] = _tuple(Event, (*pending[place][:-1], scores))
+        self._choices = {}
 
     def stored(self) -> None:
         """Take note that all that was pending is stored."""
@@ -85,12 +99,13 @@ class Experiment:
 
     def _add(self, event: Event, waiting: Waiting | None = None) -> None:
         """Let an event happen, and keep it for the store."""
-        self._minutes.add(event, waiting or self.state.open.get(event.key or ""))
+        self._minutes.add(event, waiting or self.state.open.get(event.key))  # type: ignore[arg-type]
         self.state.enter(event, waiting)
         self.pending.append(event)
 
     def _event(self, kind: str, now_us: int, **fields: Any) -> Event:
-        return Event(self.state.head + 1, kind, max(now_us, self.state.last_us), **fields)
+        state = self.state
+        return Event(state.head + 1, kind, now_us if now_us > state.last_us else state.last_us, **fields)
 
     # Decisions
 
@@ -112,9 +127,9 @@ class Experiment:
         """End a decision that has no reward: by the default value if its window is over, else as censored."""
         default = self.state.spec.default
         if cause == "time" and default is not None:
-            event = self._event("expire", now_us, key=key, **_valued([default] * len(waiting.arms)))
+            event = self._event("expire", now_us, key=key, **valued([default] * len(waiting.arms)))
         else:
-            event = self._event("censor", now_us, key=key, actor=actor, body=text({"cause": cause}))
+            event = self._event("censor", now_us, key=key, actor=actor, body=CAUSES[cause])
         self._add(event)
         self._ended[key] = event
 
@@ -160,15 +175,18 @@ class Experiment:
 
     def _checked(self, wanted: requests.Round) -> tuple[np.ndarray, list[int] | None, str | None, bool]:
         """Return what is observed, offered, for whom, and whether it is deferred; or refuse."""
+        context, available, unit, deferred = wanted
         try:
-            seen = observed(wanted.context, self.state.covariates)
-            offered = None if wanted.available is None else self.state.player.offered(wanted.available)
-            unit = None if wanted.unit is None else str(as_name(wanted.unit, "unit"))
+            seen = (
+                _NOTHING if context is None and not self.state.covariates else observed(context, self.state.covariates)
+            )
+            offered = None if available is None else self.state.player.offered(available)
+            unit = None if unit is None else str(as_name(unit, "unit"))
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
         if unit is not None and not _fits(unit):
             raise Refusal("experiment", "unit", unit, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold")
-        return seen, offered, unit, bool(wanted.deferred)
+        return seen, offered, unit, bool(deferred)
 
     def _decided(
         self, wanted: tuple[np.ndarray, list[int] | None, str | None, bool], actor: str | None, now_us: int
@@ -177,28 +195,30 @@ class Experiment:
         seen, offered, unit, deferred = wanted
         state = self.state
         at_us = max(now_us, state.last_us + 1, EARLIEST)  # ids sort by time, and no two have the same
-        key = hex(at_us)[2:] + self._session
+        key = f"{at_us:x}{self._session}"
         played = state.play(key, seen, offered, unit)
+        arms, chances, why, by, meant, choice = played
         names = state.player.names
-        said = _said(played, seen, None if offered is None else [names[arm] for arm in offered], deferred, names)
-        if state.status in ("shadow", "killed"):
-            said["status"] = state.status
-        event = Event(
-            state.head + 1,
-            "decide",
-            at_us,
-            key,
-            unit,
-            played.arms[0],
-            played.decided_by,
-            played.chances[0],
-            None,
-            actor,
-            text(said),
-            played.scores,
+        if (
+            len(arms) == 1
+            and offered is None
+            and meant is None
+            and not deferred
+            and not len(seen)
+            and state.status != "killed"
+        ):
+            body = reasons(why)  # nearly always
+        else:
+            available = None if offered is None else [names[arm] for arm in offered]
+            status = state.status if state.status in ("shadow", "killed") else None
+            body = text(_said(played, seen, available, deferred, names, status))
+        if choice is not None:
+            self._choices.setdefault(len(names), {})[len(self.pending)] = choice
+        event = _tuple(
+            Event, (state.head + 1, "decide", at_us, key, unit, arms[0], by, chances[0], None, actor, body, None)
         )
-        self._add(event, Waiting(at_us, played.arms, played.decided_by, not deferred))
-        return Decision(key, tuple([names[arm] for arm in played.arms]), played.why, played.chances, played.decided_by)
+        self._add(event, Waiting(at_us, arms, by, not deferred))
+        return _tuple(Decision, (key, tuple([names[arm] for arm in arms]), why, chances, by))
 
     def _reward(self, request: requests.Reward, now_us: int) -> str:
         key, waiting = request.id, self._waiting(request.id)
@@ -208,7 +228,7 @@ class Experiment:
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
         if waiting is not None:
-            event = self._event("reward", now_us, key=key, actor=request.actor, **_valued(values))
+            event = self._event("reward", now_us, key=key, actor=request.actor, **valued(values))
             self._add(event)
             self._ended[key] = event
             return "accepted"
@@ -217,7 +237,7 @@ class Experiment:
         if last is None:
             made = self.state.decision(story[0])
             numbers = tuple(self.state.player.numbers[arm] for arm in made.arms)
-            event = self._event("late", now_us, key=key, actor=request.actor, **_valued(values))
+            event = self._event("late", now_us, key=key, actor=request.actor, **valued(values))
             self._minutes.add(event, Waiting(story[0].at_us, numbers, made.by, True))
             self.state.enter(event)
             self.pending.append(event)
@@ -337,7 +357,9 @@ _METHODS: dict[type, Any] = {
 }
 
 
-def _said(played: Played, seen: np.ndarray, available: Any, deferred: bool, names: Any) -> dict[str, Any]:
+def _said(
+    played: Played, seen: np.ndarray, available: Any, deferred: bool, names: Any, status: str | None
+) -> dict[str, Any]:
     """Return what the columns of a decision do not say."""
     said: dict[str, Any] = {}
     if len(seen):
@@ -352,12 +374,9 @@ def _said(played: Played, seen: np.ndarray, available: Any, deferred: bool, name
         said["deferred"] = True
     if len(played.arms) > 1:
         said |= {"arms": list(played.arms), "probabilities": list(played.chances)}
+    if status is not None:
+        said["status"] = status
     return said
-
-
-def _valued(rewards: list[float]) -> dict[str, Any]:
-    """Return where the rewards of a decision go."""
-    return {"value": rewards[0]} if len(rewards) == 1 else {"body": text({"rewards": rewards})}
 
 
 def _refused_here(check: Any, *given: Any) -> Any:

@@ -7,9 +7,9 @@ as have come, and a lone request waits for nobody.
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from latentbandits.agent.decision import EARLIEST, Name, Stats, is_id
+from latentbandits.agent.decision import EARLIEST, Stats, is_id
 from latentbandits.agent.explain import Explanation
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.steps import bind
@@ -20,43 +20,14 @@ from latentbandits.store.events import Event, text
 from latentbandits.store.experiment import Experiment
 from latentbandits.store.protocol import Row, Storage
 from latentbandits.store.replay import begun, explanation, replay
-from latentbandits.store.spec import AFTER, Spec, as_experiment, is_experiment
+from latentbandits.store.spec import AFTER, as_experiment, is_experiment
 from latentbandits.store.state import State
+from latentbandits.store.view import View
 
-SNAPSHOT_EVENTS, SNAPSHOT_WORK = 10_000, 2.0  # a start repeats at most so many events, or so many seconds of work
-
-
-class View(NamedTuple):
-    """An experiment as it is now.
-
-    Attributes
-    ----------
-    name, status, spec : see `Spec`
-    arms, retired : names
-    head, last_us : number and time of the last event
-    counts : decided, rewarded, expired, censored, late; and, since the start, duplicates and conflicts
-    open : decisions that wait
-    oldest_us : when the oldest of them was made
-    belief : what the policy believes, None if it has no beliefs
-    compiled : whether it runs machine code
-    snapshot : the event up to which there is a snapshot
-    diverged : decisions that came out otherwise when they were repeated by another build
-    """
-
-    name: str
-    status: str
-    spec: Spec
-    arms: tuple[Name, ...]
-    retired: tuple[Name, ...]
-    head: int
-    last_us: int
-    counts: dict[str, int]
-    open: int
-    oldest_us: int | None
-    belief: Any
-    compiled: bool
-    snapshot: int
-    diverged: int
+SNAPSHOT_EVENTS, SNAPSHOT_WORK = (
+    50_000,
+    2.0,
+)  # a start repeats at most so many events (or twice as many as wait), or so many seconds of work
 
 
 class _Held:
@@ -164,6 +135,7 @@ class Ledger:
         self.storage.expect([(held[name].row.id, key) for name, key in requests.keys(wanted) if name in held])
         try:
             answers = [self._answer(request, now, touched, failed) for request in wanted]
+            spent = time.perf_counter() - began
             groups = {name: one.group() for name, one in touched.items() if one.pending and name not in failed}
             if groups:
                 self._append(groups, failed)
@@ -174,7 +146,6 @@ class Ledger:
             self._drop(touched)
             raise
         self._drop(failed)
-        spent = time.perf_counter() - began
         for name in touched:
             self._held[name].work += spent / len(touched)
         self._snapshot_due(touched)
@@ -293,7 +264,9 @@ class Ledger:
             if held.experiment is None:
                 continue
             behind = held.experiment.state.head - held.snapshot
-            if behind >= SNAPSHOT_EVENTS or (held.work >= SNAPSHOT_WORK and behind > 100):
+            if behind >= max(SNAPSHOT_EVENTS, 2 * len(held.experiment.state.open)) or (
+                held.work >= SNAPSHOT_WORK and behind > 100
+            ):
                 self._keep(held)
 
     def _keep(self, held: _Held) -> None:
@@ -325,7 +298,8 @@ class Ledger:
             oldest = next(iter(state.open.values())).at_us if state.open else None
             return View(
                 name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
-                oldest, belief, held.bound, held.snapshot, state.diverged,
+                oldest, belief, held.bound, held.snapshot, state.diverged, held.row.id, list(state.player.names),
+                dict(state.player.regimes),
             )  # fmt: skip
 
     def state(self, name: str, look: Callable[[State], Any]) -> Any:

@@ -13,9 +13,11 @@ from latentbandits.store.state import State, Waiting
 
 MINUTE_US = 60_000_000
 UNLIKELY = 0.0005
-_PLACE = {name: place for place, name in enumerate(Minute._fields[3:])}
 _ZERO = Minute(0, 0, "")[3:]
 _KINDS = {"decide": "decided", "reward": "rewarded", "expire": "expired", "censor": "censored", "late": "late"}
+_FIELDS = Minute._fields[3:]
+_PLACES = {kind: _FIELDS.index(name) for kind, name in _KINDS.items()}
+_PROBED, _TOTAL, _SQUARES, _DELAY = (_FIELDS.index(name) for name in ("probed", "total", "squares", "delay_us"))
 
 
 class Minutes:
@@ -33,28 +35,33 @@ class Minutes:
 
     def add(self, event: Event, waiting: Waiting | None) -> None:
         """Count an event that is about to happen to an open decision, or to one as it once waited."""
-        minute, state = event.at_us // MINUTE_US, self._state
-        before = state.last_us // MINUTE_US
-        if minute > before and state.head > 0:
-            body = believed(state)
-            if body is not None:
-                self.beliefs.append(Believed(before, state.head, body))
-        kind = _KINDS.get(event.kind)
-        if kind is None or waiting is None:
+        state, at_us, kind = self._state, event.at_us, event.kind
+        minute = at_us // MINUTE_US
+        if minute > state.last_us // MINUTE_US:
+            self._believe()
+        place = _PLACES.get(kind)
+        if place is None or waiting is None:
             return
-        rewards = event.rewards if event.kind in ("reward", "expire") else ()
+        rewards = event.rewards if kind in ("reward", "expire") else None
         for unit, arm in enumerate(waiting.arms):
             cell = self._cells.get((minute, arm, waiting.decided_by))
             if cell is None:
                 cell = self._cells[minute, arm, waiting.decided_by] = list(_ZERO)
-            cell[_PLACE[kind]] += 1
-            if event.kind == "decide" and event.body is not None and '"why"' in event.body:
-                cell[_PLACE["probed"]] += 1
-            if rewards:
-                cell[_PLACE["total"]] += rewards[unit]
-                cell[_PLACE["squares"]] += rewards[unit] ** 2
-            if event.kind == "reward":
-                cell[_PLACE["delay_us"]] += event.at_us - waiting.at_us
+            cell[place] += 1
+            if rewards is not None:
+                cell[_TOTAL] += rewards[unit]
+                cell[_SQUARES] += rewards[unit] ** 2
+                if kind == "reward":
+                    cell[_DELAY] += at_us - waiting.at_us
+            elif kind == "decide" and event.body is not None and '"why"' in event.body:
+                cell[_PROBED] += 1
+
+    def _believe(self) -> None:
+        """Note what is believed at the end of the minute of the last event."""
+        state = self._state
+        body = believed(state) if state.head > 0 else None
+        if body is not None:
+            self.beliefs.append(Believed(state.last_us // MINUTE_US, state.head, body))
 
     def rows(self) -> list[Minute]:
         """Return the counts so far."""

@@ -23,6 +23,8 @@ CHANGED = "kind NOT IN ('decide', 'activate', 'reward', 'expire', 'censor', 'lat
 class Queries:
     """Everything that can be read, by one method that an engine has: `_rows`."""
 
+    changed = "event"  # where what people did is found
+
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         raise NotImplementedError
 
@@ -47,7 +49,7 @@ class Queries:
 
     def changes(self, experiment: int) -> list[Event]:
         """See `Reads`."""
-        sql = f"SELECT {EVENT} FROM event WHERE experiment = ? AND {CHANGED} ORDER BY seq"
+        sql = f"SELECT {EVENT} FROM {self.changed} WHERE experiment = ? AND {CHANGED} ORDER BY seq"
         return list(map(Event._make, self._rows(sql, (experiment,))))
 
     def story(self, experiment: int, key: str) -> list[Event]:
@@ -96,7 +98,7 @@ def insert(table: str, columns: Sequence[str], then: str = "") -> str:
 
 
 def together(sql: str, rows: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Yield statements that insert many rows each, and their rows: 64, 32, ... at a time, so that there are few statements to know.
+    """Yield statements that insert many rows each, and their rows: at most 64, so that there are not too many statements to know.
 
     One statement is one step of SQLite, and between two steps other threads take over: a step per row would wait for them each time.
 
@@ -104,14 +106,11 @@ def together(sql: str, rows: Sequence[Any]) -> Iterator[tuple[str, Sequence[Any]
     --------
     >>> from latentbandits.store.queries import insert, together
     >>> [(sql, len(rows)) for sql, rows in together(insert("belief", ("minute", "seq")), ["a", "b", "c"])]
-    [('INSERT INTO belief (minute, seq) VALUES (?, ?), (?, ?)', 2), ('INSERT INTO belief (minute, seq) VALUES (?, ?)', 1)]
+    [('INSERT INTO belief (minute, seq) VALUES (?, ?), (?, ?), (?, ?)', 3)]
     """
-    begun, size = 0, TOGETHER
-    while begun < len(rows):
-        while size > len(rows) - begun:
-            size //= 2
-        yield _repeated(sql, size), rows[begun : begun + size]
-        begun += size
+    for begun in range(0, len(rows), TOGETHER):
+        part = rows[begun : begun + TOGETHER]
+        yield _repeated(sql, len(part)), part
 
 
 @cache

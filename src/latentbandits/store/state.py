@@ -1,7 +1,7 @@
 """The state of an experiment: what follows from its events, and from nothing else. No clock, no lock, no files."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +11,7 @@ from latentbandits.agent.decision import Decision, Name
 from latentbandits.agent.inputs import observed
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.player import Player
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Offer
 from latentbandits.store.events import Event, text
 from latentbandits.store.spec import LEARNING, Spec
 
@@ -30,14 +30,14 @@ class Waiting:
 
 
 class Played(NamedTuple):
-    """What was decided: the arms by number, their probabilities, why, by whom, what the policy wanted (in shadow), its scores."""
+    """What was decided: the arms by number, their probabilities, why, by whom, what the policy wanted (in shadow), its choice's bytes."""
 
     arms: tuple[int, ...]
     chances: tuple[float | None, ...]
     why: tuple[str, ...]
     decided_by: str
     policy: tuple[int, ...] | None
-    scores: bytes | None
+    choice: bytes | None
 
 
 @dataclass
@@ -100,13 +100,12 @@ class State:
         if self.status == "killed":  # the policy is not asked: it may be what is wrong
             return Played((self._fallback(offered),) * units, (1.0,) * units, (), CONTROL, None, None)
         decision = self.player.decide(key, seen, offered, unit)
-        choice = self.player.open[key].choice
-        arms, scores = tuple(choice.arms.tolist()), scored(choice)
+        arms, content = tuple(self.player.choice.arms.tolist()), self.player.open[key].content
         if self.status == "shadow":
             played = (self._fallback(offered),) * units
             self.player.overwrite(key, list(played), (1.0,) * units)
-            return Played(played, (1.0,) * units, decision.why, CONTROL, arms, scores)
-        return Played(arms, decision.probabilities, decision.why, decision.by, None, scores)
+            return Played(played, (1.0,) * units, decision.why, CONTROL, arms, content)
+        return Played(arms, decision.probabilities, decision.why, decision.by, None, content)
 
     def _fallback(self, offered: list[int] | None) -> int:
         """Return the control arm, or the first arm on offer where it is not."""
@@ -131,7 +130,7 @@ class State:
         """Let everything about an event happen that is not the choice of an arm; a decision is given as it waits from here on."""
         kind = event.kind
         if waiting is not None:
-            self.open[str(event.key)] = waiting
+            self.open[event.key] = waiting  # type: ignore[index]
         elif kind in ("reward", "expire", "censor"):
             self._end(event)
         elif kind == "activate":
@@ -201,14 +200,21 @@ def chances_of(event: Event, said: Mapping[str, Any]) -> tuple[float | None, ...
     return tuple(said["probabilities"]) if "probabilities" in said else (event.probability,)
 
 
-def scored(choice: Choice) -> bytes:
-    """Return what a policy thought of every arm: available, value, index, doubt and probability, as 32-bit numbers."""
-    offers = choice.offers
-    table = np.empty((len(offers), 5), "<f4")
-    table[:, 0] = offers["available"]
+def scored(choices: Sequence[bytes], arms: int) -> list[bytes]:
+    """Return what a policy thought of every arm in each of some choices: available, value, index, doubt and probability, as 32-bit numbers.
+
+    Many at once take little longer than one.
+    """
+    words = np.frombuffer(b"".join(choices), np.float64).reshape(len(choices), -1)
+    offers = words[:, words.shape[1] - arms * _OFFER :].reshape(
+        len(choices), arms, _OFFER
+    )  # a choice ends with its offers
+    table = np.empty((len(choices), arms, 5), "<f4")
+    table[:, :, 0] = offers.view(np.int64)[:, :, 0]
     with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
-        table[:, 1:] = offers.view(np.float64).reshape(len(offers), -1)[:, _SCORES]
-    return table.tobytes()
+        table[:, :, 1:] = offers[:, :, _SCORES]
+    content, size = table.tobytes(), arms * 5 * 4
+    return [content[start : start + size] for start in range(0, len(content), size)]
 
 
 def scores(content: bytes | None) -> list[list[float]]:
@@ -216,4 +222,5 @@ def scores(content: bytes | None) -> list[list[float]]:
     return np.frombuffer(content or b"", "<f4").reshape(-1, 5).tolist()
 
 
+_OFFER = Offer.itemsize // 8
 _SCORES = [1, 2, 4, 3]  # places of value, index, doubt and probability in an offer
