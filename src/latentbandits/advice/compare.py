@@ -13,6 +13,7 @@ from latentbandits.advice.result import Result, plain, problem_values, records
 from latentbandits.advice.worth import SINGLE, Worth, judge
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
+from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import as_policies, labelled, simulate
@@ -86,6 +87,11 @@ class Comparison(Result):
         """The best policy, out of how many, on what."""
         size = self.size
         return f"{self.ranked[0]} is first of {len(self.ranked)}, {size}" if self.ranked else size
+
+    @property
+    def best(self) -> str:
+        """The best policy; empty if only oracles were compared."""
+        return self.ranked[0] if self.ranked else ""
 
     def difference(self, one: str, other: str) -> tuple[float, float, float]:
         """Return the mean regret of one policy less that of another on the same runs, and its 95 % interval."""
@@ -166,7 +172,7 @@ def compare(
     workers : int, optional
         Threads; as many as there are cores if not given.
     progress : callable, optional
-        Called with the rounds played so far and the total.
+        Called with the rounds played so far and the total; if not given, a notebook shows a line.
 
     Returns
     -------
@@ -198,7 +204,7 @@ def compare(
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
-        workers=workers, progress=progress,
+        workers=workers, progress=progress or usual("comparing"),
     )  # fmt: skip
     return rank(described, specs, made, results)
 

@@ -1,0 +1,43 @@
+"""Build the site into build/site: ``python -m website``, or ``python -m website --quick`` without running gallery and notebooks."""
+
+import argparse
+import os
+import sys
+
+from sphinx.cmd.build import build_main
+
+from website.reference import GENERATORS
+from website.sources import ROOT, collect
+
+BUILD = ROOT / "build"
+
+
+def main() -> int:
+    """Collect the pages, then let sphinx make the site; a warning is an error."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="do not run the scripts of the gallery and the notebooks")
+    if parser.parse_args().quick:
+        os.environ["SITE_QUICK"] = "1"
+    source = BUILD / "source"
+    collect(source, GENERATORS)
+    options = [
+        "-b",
+        "html",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-j",
+        "2",
+        "-c",
+        str(ROOT / "website"),
+        "-d",
+        str(BUILD / "doctrees"),
+    ]
+    failed = build_main([*options, str(source), str(BUILD / "site")])
+    if not failed:
+        print(f"{BUILD / 'site' / 'index.html'}: the site.")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
