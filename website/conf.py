@@ -28,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = [str(Path(__file__).parent / "templates")]  # autosummary looks for others beside the pages
-exclude_patterns = ["examples/**"]
+exclude_patterns = ["examples/**", "gallery/*.ipynb", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 highlight_language = "none"
 default_role = "py:obj"  # a link where there is such an object, else code
 suppress_warnings = ["config.cache"]
@@ -37,7 +37,8 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 nb_execution_mode = "off" if QUICK else "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 300
+nb_merge_streams = True
 
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -58,7 +59,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_theme_options = {
+html_theme_options: dict[str, object] = {
     "logo": {"text": "latentbandits"},
     "header_links_before_dropdown": 6,
     "navbar_end": ["version", "theme-switcher"],
@@ -70,3 +71,7 @@ html_theme_options = {
     "back_to_top_button": True,
 }
 html_context = {"default_mode": "auto"}
+if "SITE_VERSIONS" in os.environ:  # the address of a list of versions: a menu instead of the number
+    html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher"]
+    html_theme_options["switcher"] = {"json_url": os.environ["SITE_VERSIONS"], "version_match": version}
+    html_theme_options["check_switcher"] = False

@@ -23,6 +23,35 @@ def figure(block: Any, variables: dict[str, Any], settings: dict[str, Any]) -> s
     return str(figure_rst([path], settings["src_dir"], title))
 
 
+class Order:
+    """From the first look to the special; a script that is not named here comes last."""
+
+    names = (
+        "main_figure",
+        "mind",
+        "airports",
+        "routing",
+        "pricing",
+        "late_clicks",
+        "outage",
+        "when_not",
+        "limit",
+        "diagnosis",
+        "service",
+    )
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, file: str) -> int:
+        """Return the place of a script."""
+        name = Path(file).stem.removeprefix("plot_")
+        return self.names.index(name) if name in self.names else len(self.names)
+
+    def __repr__(self) -> str:
+        return "Order"
+
+
 GALLERY: dict[str, Any] = {
     "examples_dirs": str(ROOT / "examples" / "gallery"),
     "gallery_dirs": "gallery",
@@ -36,4 +65,5 @@ GALLERY: dict[str, Any] = {
     "remove_config_comments": True,
     "show_memory": False,
     "show_signature": False,
+    "within_subsection_order": Order,
 }

@@ -15,8 +15,8 @@ ELSEWHERE = {
 }
 SCRIPTS = "examples/gallery/"  # sphinx-gallery makes pages of them
 # What sphinx makes beside the pages, and keeps
-MADE = ("gallery", "reference/api")
-BLOCK = re.compile(r"^(\s*)```.*?^\1```\s*?$", re.MULTILINE | re.DOTALL)
+MADE = ("gallery", "sg_execution_times.rst")
+BLOCK = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
 LAST_LINE = re.compile(r"\n\n```$", re.MULTILINE)  # doctest needs an empty one, readers do not
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 GENERATED = re.compile(r"^<!-- generated: ([\w-]+) -->$", re.MULTILINE)

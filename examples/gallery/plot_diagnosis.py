@@ -3,8 +3,8 @@ What a log shows
 ================
 
 A log of decisions, written by a rule that played at random: are there hidden regimes in it, or is it noise, drift,
-the calendar? The diagnosis lets explanations compete, and shows the timeline of the one that won: rewards by arm
-above, the probability of every state below.
+the calendar? In the diagnosis explanations compete. This is the timeline of the one that won: the probability of
+every state, and of a change; below them, rewards and arms as the log has them.
 """
 
 import numpy as np

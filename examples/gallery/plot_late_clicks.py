@@ -3,8 +3,9 @@ Advertising with late clicks
 ============================
 
 A click comes minutes after the impression, so hundreds of decisions are made before the first reward is in. Here two
-banners, two hidden moods of the audience that last 500 impressions, clicks of 0 and 1, and delays from none to 300
-impressions. Delay costs every policy something; one that reacts to the latest reward alone loses most.
+banners, two hidden moods of the audience that last about 500 impressions, clicks of 0 and 1, and delays of up to 300
+impressions. While delays are short against a mood, all policies cope; when they are nearly as long, what arrives is
+about a mood that is over, and every policy comes closer to playing at random.
 """
 
 import matplotlib.pyplot as plt

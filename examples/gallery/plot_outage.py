@@ -2,9 +2,10 @@
 An outage and a recovery
 ========================
 
-Three servers; the best one fails in round 400 and is repaired in round 600. How long does it take to leave it, and to
-come back? A policy that averages hardly notices, one that forgets has to try everything again, and StateLibrary comes
-back to what it knows.
+Three servers; the best one fails in round 400 and is repaired in round 600, and so again in rounds 1,000 and 1,200. A
+failure is noticed at once: the server in use pays less. A recovery is not: on the servers in use nothing changes, so
+that somebody has to look. SW-UCB looks all the time, and pays for it all the time. StateLibrary has never seen an
+outage end, and takes long to look for the first time; the second time it knows the state, and comes back soon.
 """
 
 import matplotlib.pyplot as plt

@@ -44,4 +44,4 @@ with plotting():
         capsize=3,
     )
     right.invert_yaxis()
-    right.set(xlabel="profit lost in 8,000 customers (95 % interval over 12 markets)", xlim=(0, None))
+    right.set(xlabel="profit lost, 8,000 customers, 95 % interval", xlim=(0, None))

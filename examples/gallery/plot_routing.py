@@ -3,8 +3,9 @@ Routing between models: quality, price and latency
 ==================================================
 
 Four language models answer requests. What an answer is worth is its quality less its price and less a penalty for
-waiting, and waiting depends on load that nobody announces: at peak times the large models queue. Each regime lasts a
-few hundred requests. The best single model is a compromise that is right in neither regime.
+waiting, and waiting depends on load that nobody announces. Each regime lasts about 300 requests and has another best
+model. The best single model is a compromise, and policies that average (UCB1) or forget (SW-UCB) do not get beyond
+it.
 """
 
 import matplotlib.pyplot as plt

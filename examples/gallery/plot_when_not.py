@@ -2,9 +2,10 @@
 When *not* to use StateLibrary
 ==============================
 
-It remembers states, so it needs states that return. Three worlds in which it has little to remember, and one in which
-it has: regret of others as a multiple of its own, on the same sampled worlds. Left of the line the other policy is
-better.
+It remembers states, so it needs states that return. Regret of three others as a multiple of its own, on the same
+sampled worlds: left of the line the other policy is better. Where nothing ever changes Thompson sampling is enough;
+where means drift, a policy that discounts is better; with 300 states that last ten rounds each, memory is worth
+little, and its own twin without memory does as well.
 """
 
 import matplotlib.pyplot as plt
@@ -40,6 +41,8 @@ with plotting():
             )
     axes.axvline(1, color="black", lw=0.8)
     axes.set(xscale="log", xlabel="regret as a multiple of StateLibrary's, 95 % interval over 12 worlds")
+    axes.set(xticks=[0.3, 1, 3, 10, 30], xticklabels=["0.3", "1", "3", "10", "30"])
+    axes.minorticks_off()
     axes.set(yticks=range(len(worlds)), yticklabels=worlds)
     axes.invert_yaxis()
     axes.legend()

@@ -33,8 +33,8 @@ def belief(found: Any, arms: Sequence[object] | None = None) -> str:
     >>> for reward in (0.2, 0.9, 0.9):
     ...     agent.tell(agent.ask(), reward)
     >>> picture = belief(agent.belief, ["red", "blue"])
-    >>> picture.startswith("<div"), "0.90" in picture, "red" in picture
-    (True, True, True)
+    >>> picture.startswith("<div><svg"), "red" in picture
+    (True, True)
     """
     if not found.states:
         return "<div>No state is known yet: every arm must have been tried, and two rewards must have differed.</div>"
