@@ -18,7 +18,7 @@ import pytest
 from tests.test_problems_docs import PROMPT, ROOT, Step, check, folder, run, split
 
 pytest.importorskip("numpydoc", reason="needs the extra docs")
-from website import reference, sources
+from website import links, reference, sources
 
 DOCS = ROOT / "docs"
 KINDS = ("tutorials", "how-to", "explanations", "reference", "project")
@@ -84,7 +84,7 @@ def _possible(line: str) -> bool:
     return program == "uvicorn"
 
 
-@pytest.mark.parametrize("module", [reference, sources], ids=lambda module: str(module.__name__))
+@pytest.mark.parametrize("module", [links, reference, sources], ids=lambda module: str(module.__name__))
 def test_examples_of_the_builder(module: Any) -> None:
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
@@ -101,8 +101,9 @@ def test_the_reference_has_everything() -> None:
     assert re.findall(r"^## (\S+)$", reference.commands(), re.MULTILINE) == list(COMMANDS)
     assert re.findall(r"^## (\S+)$", reference.settings(), re.MULTILINE) == list(REGISTRY)
     assert "|  |\n" not in reference.settings(), "a setting that no docstring explains"
+    shown = reference.http()
     for route in ROUTES:
-        assert f"## {route.method} {route.path}\n" in reference.http()
+        assert f"## {route.summary}\n\n`{route.method} {route.path}`\n" in shown
 
 
 def test_every_option_is_in_the_reference() -> None:

@@ -1,4 +1,4 @@
-"""Build the site into build/site: ``python -m website``, or ``python -m website --quick`` without running gallery and notebooks."""
+"""Build the site into build/site and check its links; with `--quick`, without running gallery and notebooks."""
 
 import argparse
 import os
@@ -6,6 +6,7 @@ import sys
 
 from sphinx.cmd.build import build_main
 
+from website.links import broken
 from website.reference import GENERATORS
 from website.sources import ROOT, collect
 
@@ -34,9 +35,11 @@ def main() -> int:
         str(BUILD / "doctrees"),
     ]
     failed = build_main([*options, str(source), str(BUILD / "site")])
-    if not failed:
+    wrong = broken(BUILD / "site")
+    print("".join(f"{line} leads nowhere\n" for line in wrong), end="", file=sys.stderr)
+    if not failed and not wrong:
         print(f"{BUILD / 'site' / 'index.html'}: the site.")
-    return failed
+    return failed or bool(wrong)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ extensions = [
 templates_path = [str(Path(__file__).parent / "templates")]  # autosummary looks for others beside the pages
 exclude_patterns = ["examples/**", "gallery/*.ipynb", "**/sg_execution_times.rst", "sg_execution_times.rst"]
 highlight_language = "none"
+smartquotes = False  # two dashes are an option
 default_role = "py:obj"  # a link where there is such an object, else code
 suppress_warnings = ["config.cache"]
 

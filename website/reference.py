@@ -162,7 +162,7 @@ def http() -> str:
         for method, operation in operations.items():
             role = roles[method.upper(), path]
             who = "Open to everybody." if role is None else f"Role: *{role}*."
-            parts += [f"## {method.upper()} {path}", f"{operation['summary']}. {operation['description']} {who}"]
+            parts += [f"## {operation['summary']}", f"`{method.upper()} {path}`", f"{operation['description']} {who}"]
             given = [_parameter(one) for one in operation["parameters"] if one["in"] != "path"]
             parts += [table(["parameter", "in", "type"], given)] if given else []
             if "requestBody" in operation:

@@ -25,7 +25,7 @@ best = airports.rewards[:, airports.rewards.mean(axis=0).argmax()]
 oracle = airports.rewards.max(axis=1)
 
 with plotting():
-    figure, (top, below) = plt.subplots(2, figsize=(8, 6.4), sharex=False)
+    figure, (top, below) = plt.subplots(2, figsize=(8, 6.4))
     for arm, color in enumerate((BLUE, ORANGE, GREEN)):
         shares = [airports.rewards[weeks == week, arm].mean() for week in np.unique(weeks)]
         top.plot(starts, shares, color=color, label=airports.arms[arm])
@@ -34,17 +34,29 @@ with plotting():
     edges = results.edges
     lost_by_best = np.add.reduceat(oracle - best, edges[:-1])
     for name, bins in zip(results.labels, results.regret_bins, strict=True):
-        gained = (lost_by_best - bins).cumsum(axis=1)  # on the best airport, less what the policy lost
+        gained = (lost_by_best - bins).cumsum(
+            axis=1
+        )  # on the best airport, less what the policy lost
         look = style(name)
         below.plot(
-            airports.times[edges[1:] - 1], gained.mean(axis=0), color=look.color, ls=look.line, label=label(name)
+            airports.times[edges[1:] - 1],
+            gained.mean(axis=0),
+            color=look.color,
+            ls=look.line,
+            label=label(name),
         )
         below.fill_between(
-            airports.times[edges[1:] - 1], gained.min(axis=0), gained.max(axis=0), color=look.color, alpha=0.15, lw=0
+            airports.times[edges[1:] - 1],
+            gained.min(axis=0),
+            gained.max(axis=0),
+            color=look.color,
+            alpha=0.15,
+            lw=0,
         )
     below.axhline(0, color="black", lw=0.8)
     below.set(
-        xlabel="2013", ylabel=f"hours on time beyond always {airports.arms[airports.rewards.mean(axis=0).argmax()]}"
+        xlabel="2013",
+        ylabel=f"hours on time beyond always {airports.arms[airports.rewards.mean(axis=0).argmax()]}",
     )
     below.legend()
 

@@ -12,9 +12,16 @@ import pandas as pd
 
 import latentbandits as lb
 
-shop = lb.HiddenMarkov(means=[[0.2, 0.8], [0.9, 0.3]], dwell=80, noise=0.3).realise(1500, 1, seed=2, draw=0, repeat=0)
+shop = lb.HiddenMarkov(means=[[0.2, 0.8], [0.9, 0.3]], dwell=80, noise=0.3).realise(
+    1500, 1, seed=2, draw=0, repeat=0
+)
 arms = np.random.default_rng(0).integers(2, size=1500)
-log = pd.DataFrame({"banner": np.array(["red", "blue"])[arms], "revenue": shop.rewards[np.arange(1500), 0, arms]})
+log = pd.DataFrame(
+    {
+        "banner": np.array(["red", "blue"])[arms],
+        "revenue": shop.rewards[np.arange(1500), 0, arms],
+    }
+)
 diagnosis = lb.diagnose(log)
 figure = diagnosis.figure()
 

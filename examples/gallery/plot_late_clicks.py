@@ -34,8 +34,21 @@ with plotting():
     for place, name in enumerate(policies):
         found = np.array([interval(regret[delay][place]) for delay in delays])
         look = style(name)
-        axes.plot(range(len(delays)), found[:, 0], color=look.color, ls=look.line, marker="o", label=label(name))
-        axes.fill_between(range(len(delays)), found[:, 1], found[:, 2], color=look.color, alpha=0.15, lw=0)
-    axes.set(xticks=range(len(delays)), xticklabels=map(str, delays), xlabel="delay of a click, in impressions")
+        axes.plot(
+            range(len(delays)),
+            found[:, 0],
+            color=look.color,
+            ls=look.line,
+            marker="o",
+            label=label(name),
+        )
+        axes.fill_between(
+            range(len(delays)), found[:, 1], found[:, 2], color=look.color, alpha=0.15, lw=0
+        )
+    axes.set(
+        xticks=range(len(delays)),
+        xticklabels=map(str, delays),
+        xlabel="delay of a click, in impressions",
+    )
     axes.set(ylabel="clicks lost in 6,000 impressions", ylim=(0, None))
     axes.legend(title="95 % bands over 16 audiences")

@@ -19,7 +19,9 @@ policies = ["state-library", "sw-ucb", "ucb1"]
 found = []
 for noise in noises:
     world = lb.HiddenMarkov(states=5, noise=noise)
-    limit, *regrets = lb.simulate(world, ["bayes-planner", *policies], horizon=4000, draws=12, repeats=1).regret
+    limit, *regrets = lb.simulate(
+        world, ["bayes-planner", *policies], horizon=4000, draws=12, repeats=1
+    ).regret
     found.append([ratio(regret, limit) for regret in regrets])
 
 with plotting():
@@ -30,7 +32,12 @@ with plotting():
         axes.plot(noises, middle, color=look.color, ls=look.line, marker="o", label=label(name))
         axes.fill_between(noises, low, high, color=look.color, alpha=0.15, lw=0)
     axes.axhline(1, color="black", ls=":", lw=1, label="limit")
-    axes.set(xscale="log", yscale="log", xlabel="noise of a reward", ylabel="regret / regret of the limit")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="noise of a reward",
+        ylabel="regret / regret of the limit",
+    )
     axes.set(
         xticks=noises,
         xticklabels=map(str, noises),

@@ -23,7 +23,13 @@ buy = np.array([1 / (1 + np.exp(2 * (prices - middle))) for middle, _ in moods.v
 profit = (prices - 3.0) * buy
 
 world = lb.HiddenMarkov(means=profit, dwell=1000, noise=0.5)
-results = lb.simulate(world, ["state-library", "glr-ucb", "ts", "best-single-arm"], horizon=8000, draws=12, repeats=1)
+results = lb.simulate(
+    world,
+    ["state-library", "glr-ucb", "ts", "best-single-arm"],
+    horizon=8000,
+    draws=12,
+    repeats=1,
+)
 
 with plotting():
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))

@@ -38,13 +38,31 @@ with plotting():
     )
     left.grid(visible=False)
     for (state, arm), worth in np.ndenumerate(value):
-        left.text(arm, state, f"{worth:.2f}", ha="center", va="center", color="white" if worth < 0.45 else "black")
+        left.text(
+            arm,
+            state,
+            f"{worth:.2f}",
+            ha="center",
+            va="center",
+            color="white" if worth < 0.45 else "black",
+        )
     for name, bins in zip(results.labels, results.regret_bins, strict=True):
         total, look = bins.cumsum(axis=1), style(name)
         half = 2.2 * total.std(axis=0, ddof=1) / np.sqrt(len(total))  # 95 % of 12 runs
-        right.plot(results.edges[1:], total.mean(axis=0), color=look.color, ls=look.line, label=label(name))
+        right.plot(
+            results.edges[1:],
+            total.mean(axis=0),
+            color=look.color,
+            ls=look.line,
+            label=label(name),
+        )
         right.fill_between(
-            results.edges[1:], total.mean(axis=0) - half, total.mean(axis=0) + half, color=look.color, alpha=0.15, lw=0
+            results.edges[1:],
+            total.mean(axis=0) - half,
+            total.mean(axis=0) + half,
+            color=look.color,
+            alpha=0.15,
+            lw=0,
         )
     right.set(xlabel="requests", ylabel="value lost so far", ylim=(0, None))
     right.legend()

@@ -25,7 +25,9 @@ others = ["d-ts", "ts", "state-library-forgetful"]
 with plotting():
     figure, axes = plt.subplots(figsize=(8, 4.2))
     for place, world in enumerate(worlds.values()):
-        ours, *theirs = lb.simulate(world, ["state-library", *others], horizon=4000, draws=12, repeats=1).regret
+        ours, *theirs = lb.simulate(
+            world, ["state-library", *others], horizon=4000, draws=12, repeats=1
+        ).regret
         for offset, (name, regret) in enumerate(zip(others, theirs, strict=True)):
             middle, low, high = ratio(regret, ours)
             look, y = style(name), place + 0.2 * (offset - 1)
@@ -40,7 +42,10 @@ with plotting():
                 label=said,
             )
     axes.axvline(1, color="black", lw=0.8)
-    axes.set(xscale="log", xlabel="regret as a multiple of StateLibrary's, 95 % interval over 12 worlds")
+    axes.set(
+        xscale="log",
+        xlabel="regret as a multiple of StateLibrary's, 95 % interval over 12 worlds",
+    )
     axes.set(xticks=[0.3, 1, 3, 10, 30], xticklabels=["0.3", "1", "3", "10", "30"])
     axes.minorticks_off()
     axes.set(yticks=range(len(worlds)), yticklabels=worlds)
