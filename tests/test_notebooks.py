@@ -103,7 +103,7 @@ def test_a_figure_shows_itself_without_pyplot() -> None:
     from latentbandits.advice import figures, trace_figure
     from latentbandits.logs import figures as of_logs
 
-    assert figures.Figure is trace_figure.Figure is of_logs.Figure is Figure
+    assert all(vars(module)["Figure"] is Figure for module in (figures, trace_figure, of_logs))
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     now = [1000.0]
     monkeypatch.setattr(screen, "time", SimpleNamespace(perf_counter=lambda: now[0]))
     shell = SimpleNamespace(kernel=object())
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     return lambda seconds: now.__setitem__(0, 1000.0 + seconds)
 
 

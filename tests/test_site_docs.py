@@ -164,5 +164,5 @@ def rewrite(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:] or [page for page in PAGES if steps(page)]:
-        rewrite(Path(given))
+    for given in map(Path, sys.argv[1:]) if sys.argv[1:] else (page for page in PAGES if steps(page)):
+        rewrite(given)
