@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check clean help
+.PHONY: reproduce demo serve docs test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
@@ -13,6 +13,9 @@ demo: $(VENV)/sim  ## compare all policies on the paper's default world (under a
 
 serve: $(VENV)/serve  ## decisions over HTTP, with a simulated stream of visitors: prints the page's address and a key
 	@$(BIN)/latentbandits serve --demo --store demo.db
+
+docs: $(VENV)/docs  ## the site, with its gallery and notebooks run, warnings as errors: build/site/index.html
+	$(BIN)/python -m website
 
 test: lint unit  ## lint, types, import rules and tests
 
@@ -63,9 +66,13 @@ $(VENV)/report: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
 	@touch $@ $(VENV)/sim
 
+$(VENV)/docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
+
 $(VENV)/dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/report $(VENV)/sim
+	@touch $@ $(VENV)/docs $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/bench: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'

@@ -23,7 +23,7 @@ from latentbandits.compiled.cache import cache_root
 from latentbandits.experiments.store import Shard
 
 ROOT = Path(__file__).parents[1]
-PROGRAMS = ("batch_job", "web_app", "workers")
+PROGRAMS = ("batch_job", "django_app", "fastapi_app", "flask_app", "web_app", "workers")
 STORIES = {"advertising": {"trials": 1}, "pricing": {}, "routing": {"trials": 1}}
 
 

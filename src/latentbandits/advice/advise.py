@@ -30,7 +30,7 @@ from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import AB_TEST, CLASSIC
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.presentation.progress import Stages
+from latentbandits.presentation.progress import Stages, usual
 from latentbandits.protocols import Oracle
 from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, labelled, simulate
@@ -107,6 +107,11 @@ class Advice(Result):
     def worth(self) -> Worth:
         """The advised policy beside the best single arm and the limit on fresh worlds, and whether it is worth it."""
         return judge(self.comparison.regret, self.winner, self.comparison.ranked)
+
+    @property
+    def best(self) -> str:
+        """The policy to use."""
+        return self.winner
 
     @property
     def headline(self) -> str:
@@ -272,6 +277,7 @@ def advise(
     size = problem.runs * problem.horizon
     later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
     challengers = given.informed(specs, made, problem)
+    progress = progress or usual("advising")
     stages = Stages(progress, len(made) * size, given.rounds(problem, len(challengers)), MEASURED * size, later)
     chosen = race(
         problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs),

@@ -14,6 +14,7 @@ from latentbandits.advice.result import Result, plain, problem_values, records
 from latentbandits.advice.worth import SINGLE, Worth, judge
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
+from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import as_policies, labelled, simulate
@@ -87,6 +88,11 @@ class Comparison(Result):
         """The best policy, out of how many, on what."""
         size = self.size
         return f"{self.ranked[0]} is first of {len(self.ranked)}, {size}" if self.ranked else size
+
+    @property
+    def best(self) -> str:
+        """The best policy; empty if only oracles were compared."""
+        return self.ranked[0] if self.ranked else ""
 
     def difference(self, one: str, other: str) -> tuple[float, float, float]:
         """Return the mean regret of one policy less that of another on the same runs, and its 95 % interval."""
@@ -170,7 +176,7 @@ def compare(
     executor : concurrent.futures.Executor, optional
         Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
-        Called with the rounds played so far and the total.
+        Called with the rounds played so far and the total; if not given, a notebook shows a line.
 
     Returns
     -------
@@ -202,7 +208,7 @@ def compare(
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
-        workers=workers, executor=executor, progress=progress,
+        workers=workers, executor=executor, progress=progress or usual("comparing"),
     )  # fmt: skip
     return rank(described, specs, made, results)
 

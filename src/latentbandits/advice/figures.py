@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
 from latentbandits.advice.vocabulary import WORDS
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.numbers import short
-from latentbandits.presentation.palette import BLACK, GREY, RED, label, plotting, style
+from latentbandits.presentation.palette import BLACK, GREY, RED, Figure, label, plotting, style
 from latentbandits.simulation.results import interval, ratio
 
 if TYPE_CHECKING:

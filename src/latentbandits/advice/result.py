@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIGURES = (".svg", ".png", ".pdf")
+ROWS = 40  # of a table that a notebook shows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +42,11 @@ class Result(ABC):
     @abstractmethod
     def headline(self) -> str:
         """The result in one line."""
+
+    @property
+    def best(self) -> str:
+        """The name of the row that a notebook highlights; empty for none."""
+        return ""
 
     @abstractmethod
     def text(self) -> str:
@@ -82,8 +88,11 @@ class Result(ABC):
         """Return what a notebook shows: the headline, the table and the figure."""
         from latentbandits.presentation import html
 
+        more = len(self.table) - ROWS
+        rows = html.frame(self.table.head(ROWS), self.best)
+        rest = [html.tag("p", f"... and {more:,} more rows in .table")] if more > 0 else []
         picture = html.image(self.content(".svg"), self.headline)
-        return html.tag("div", html.tag("p", self.headline), html.frame(self.table), picture)
+        return html.shown(html.tag("p", self.headline), rows, *rest, picture)
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -23,6 +22,7 @@ from latentbandits.presentation.palette import (
     RED,
     SKY,
     YELLOW,
+    Figure,
     label,
     plotting,
     style,

@@ -16,6 +16,7 @@ from latentbandits.advice.study import Task, run_study
 from latentbandits.nesting import all_settings, replaced
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
+from latentbandits.presentation.progress import usual
 from latentbandits.protocols import World
 from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, simulate
@@ -225,7 +226,7 @@ def tune(
     """
     trials = whole(OWNER, "trials", trials, least=1)
     task = prepare(problem, policy, search, horizon, runs, units, seed, workers)._replace(executor=executor)
-    report = progress or (lambda _done, _total: None)
+    report = progress or usual("tuning", "trials") or (lambda _done, _total: None)
     table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
     gain, comparison = judge(task, found)
     report(trials + 1, trials + 1)

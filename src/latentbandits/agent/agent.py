@@ -25,6 +25,7 @@ from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.mixing import mixing
 from latentbandits.agent.names import as_name, online
+from latentbandits.agent.picture import shown
 from latentbandits.agent.player import Player
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.records import Journal, as_journal, asked, field
@@ -372,6 +373,8 @@ class Agent:
         with self._lock:
             known, slot = self._player.find(decision, self._session)
             return explanation(known, slot, self._player)
+
+    _repr_html_ = shown  # what a notebook shows
 
     def __getstate__(self) -> Any:
         raise TypeError("Agent: an agent cannot be pickled or copied; use save and load")

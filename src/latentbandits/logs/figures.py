@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from latentbandits.logs.explanations import REGIMES
@@ -21,6 +20,7 @@ from latentbandits.presentation.palette import (
     RED,
     SKY,
     YELLOW,
+    Figure,
     label,
     plotting,
 )

@@ -128,8 +128,10 @@ def table(
     return tag("div", tag("table", line("th", Row(head)), *body, classes=classes), classes="scroll")
 
 
-def frame(data: pd.DataFrame) -> Html:
+def frame(data: pd.DataFrame, best: str = "") -> Html:
     """Return a data frame as a table, with its index first and numbers as tables show them; what is NaN stays empty.
+
+    The row named `best` is highlighted.
 
     Examples
     --------
@@ -144,7 +146,10 @@ def frame(data: pd.DataFrame) -> Html:
             return "" if value != value else number(value)
         return str(value)
 
-    rows = [[str(name), *map(shown, row)] for name, *row in data.itertuples(name=None)]
+    rows = [
+        Row([str(name), *map(shown, row)], "best" if best and str(name) == best else "")
+        for name, *row in data.itertuples(name=None)
+    ]
     return table([str(data.index.name or ""), *map(str, data.columns)], rows)
 
 
@@ -157,6 +162,22 @@ def figure(content: Figure | bytes, caption: str) -> Html:
     """Return a figure with its caption, inside the page; `content` is a matplotlib figure or the bytes of an SVG file."""
     svg = saved(content, "svg") if isinstance(content, Figure) else content
     return tag("figure", tag("div", image(svg, caption), classes="scroll"), tag("figcaption", caption))
+
+
+def shown(*parts: str) -> Html:
+    """Return what a notebook shows, light or dark: the best row of a table is highlighted there too.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.html import Row, shown, table
+    >>> shown(table(["policy"], [Row(["ucb1"], "best")]))  # doctest: +ELLIPSIS
+    '<div class="latentbandits"><style>...<tr class="best"><td class="text">ucb1</td></tr></table></div></div>'
+    """
+    style = (
+        ".latentbandits .best > td { background: rgba(0, 114, 178, .2); font-weight: 600; }"
+        " .latentbandits th.text, .latentbandits td.text { text-align: left; } .latentbandits img { max-width: 100%; }"
+    )
+    return tag("div", Html(f"<style>{style}</style>"), *parts, classes="latentbandits")
 
 
 def page(title: str, *parts: str) -> str:

@@ -1,5 +1,6 @@
 """The same colour and line for the same policy everywhere; safe for colour-blind eyes (Okabe & Ito 2008)."""
 
+import base64
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -8,14 +9,27 @@ from io import BytesIO
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
+import matplotlib.figure
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from latentbandits.pictures import BLACK as BLACK
+from latentbandits.pictures import BLUE as BLUE
+from latentbandits.pictures import BROWN as BROWN
+from latentbandits.pictures import GREEN as GREEN
+from latentbandits.pictures import GREY as GREY
+from latentbandits.pictures import ORANGE as ORANGE
+from latentbandits.pictures import PINK as PINK
+from latentbandits.pictures import RED as RED
+from latentbandits.pictures import SKY as SKY
+from latentbandits.pictures import YELLOW as YELLOW
 from latentbandits.policies.registry import REGISTRY
 
-BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, RED, PINK, GREY = "#D8C800", "#0072B2", "#D55E00", "#CC79A7", "#888888"
-BROWN = "#7A4A1E"
+
+class Figure(matplotlib.figure.Figure):
+    """A figure that a notebook shows by itself, without pyplot and without a magic."""
+
+    def _repr_html_(self) -> str:
+        return f'<img alt="figure" src="data:image/svg+xml;base64,{base64.b64encode(saved(self, "svg")).decode()}">'
 
 
 class Style(NamedTuple):
@@ -96,7 +110,7 @@ def plotting() -> Iterator[None]:
         yield
 
 
-def saved(figure: Figure, form: str) -> bytes:
+def saved(figure: matplotlib.figure.Figure, form: str) -> bytes:
     """Return a figure as the content of a file, svg, png or pdf; with no date and no versions, so that the same run is the same file."""
     nameless = {"svg": {"Date": None}, "png": {"Software": None}, "pdf": {"CreationDate": None}}
     content = BytesIO()
@@ -108,7 +122,7 @@ def saved(figure: Figure, form: str) -> bytes:
     return content.getvalue()
 
 
-def legend_below(figure: Figure, axes: Axes, columns: int) -> None:
+def legend_below(figure: matplotlib.figure.Figure, axes: Axes, columns: int) -> None:
     """Put one legend for all axes below them, with what one of them shows."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8)

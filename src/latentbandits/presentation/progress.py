@@ -7,6 +7,7 @@ from typing import Self
 
 Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 30.0  # seconds between two lines off a terminal
+OFTEN = 0.1  # where one line changes
 STEADY = 0.1  # before this share is done, most of the time may have gone into compiling
 
 
@@ -17,8 +18,14 @@ def wipe() -> None:
         sys.stderr.flush()
 
 
+def in_notebook() -> bool:
+    """Return whether this runs in a notebook: its cells are no terminal, but a carriage return rewrites their last line."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")
+
+
 class Progress:
-    """How far, how fast and how long still: one line that changes on a terminal, a new line periodically elsewhere.
+    """How far, how fast and how long still: one line that changes on a terminal and in a notebook, a new line periodically elsewhere.
 
     As a context manager it wipes the line in the end, also after an error or an interrupt.
 
@@ -43,17 +50,28 @@ class Progress:
     def __init__(self, title: str, unit: str = "rounds", more: Callable[[], str] | None = None) -> None:
         self._more = more
         self._title, self._unit, self._begin = title, unit, time.perf_counter() - Progress.waited
-        self._watched = sys.stderr.isatty()
-        self._shown = -EVERY if self._watched else 0.0
+        self._notebook = in_notebook()
+        self._watched = self._notebook or sys.stderr.isatty()
+        self._shown = 1 - OFTEN if self._notebook else -EVERY if self._watched else 0.0
+        self._width = 0  # of the line that a notebook shows
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show how much is done, of a total if there is one."""
         now = self.seconds()
         if self._watched and done == total:
             self.close()
-        elif now - self._shown >= (0.1 if self._watched else EVERY):
+        elif now - self._shown >= (OFTEN if self._watched else EVERY):
             self._shown = now
             line = "  ".join(filter(None, [self._line(done, total, now), self._more() if self._more else ""]))
+            self._write(line)
+
+    def _write(self, line: str) -> None:
+        """Show a line: in a notebook it goes where results go, since errors are red there, and spaces wipe what was longer."""
+        if self._notebook:
+            sys.stdout.write("\r" + line.ljust(self._width))
+            sys.stdout.flush()
+            self._width = len(line)
+        else:
             sys.stderr.write("\r\x1b[K" + line if self._watched else line + "\n")
             sys.stderr.flush()
 
@@ -70,13 +88,22 @@ class Progress:
 
     def close(self) -> None:
         """Wipe the line."""
-        wipe()
+        if not self._notebook:
+            wipe()
+        elif self._width:
+            self._write("")
+            sys.stdout.write("\r")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *problem: object) -> None:
         self.close()
+
+
+def usual(title: str, unit: str = "rounds") -> Progress | None:
+    """Return the progress that is shown where none is asked for: a line in a notebook, none in a program."""
+    return Progress(title, unit) if in_notebook() else None
 
 
 class Stages:

@@ -225,6 +225,23 @@ class Results:
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as problem:
             raise Refusal("Results.load", "path", str(path), "a file that Results.save wrote") from problem
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the summary, the best policy that is no oracle highlighted."""
+        from latentbandits.policies.groups import ORACLES
+        from latentbandits.presentation import html
+        from latentbandits.presentation.numbers import figure, percent, span
+
+        rows = self.summary()
+        best = next((row.label for row in rows if row.label not in ORACLES), "")
+        cells = [
+            html.Row(
+                [row.label, figure(row.regret), span(row.low, row.high), percent(row.optimal, 1), figure(row.probes)],
+                "best" if row.label == best else "",
+            )
+            for row in rows
+        ]
+        return html.shown(html.table(["policy", "regret", "95 % interval", "best arm", "probes/1000"], cells))
+
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:
     """Return the mean of independent values and its Student interval (of infinite width for a single value).

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentbandits import pictures
 from latentbandits.policies.state_library.memory import Memory
 from latentbandits.policies.state_library.transitions import staying
 
@@ -63,6 +64,9 @@ class Belief(NamedTuple):
     changed: int
     sure: float
     particles: int
+
+    def _repr_html_(self) -> str:
+        return pictures.belief(self)
 
 
 def probabilities(memory: Memory) -> np.ndarray:

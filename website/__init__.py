@@ -1,0 +1,1 @@
+"""How the site is made of docs/, examples/ and the code: ``python -m website``."""
