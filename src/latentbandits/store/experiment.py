@@ -19,10 +19,9 @@ from latentbandits.store.events import CAUSES, ENDINGS, Event, reasons, text, va
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
 from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec
-from latentbandits.store.state import Played, State, Waiting, scored
+from latentbandits.store.state import NOTHING, Played, State, Waiting, scored
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
-_NOTHING = np.zeros(0)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
 MOST_ROUNDS = 1000
 
@@ -178,7 +177,7 @@ class Experiment:
         context, available, unit, deferred = wanted
         try:
             seen = (
-                _NOTHING if context is None and not self.state.covariates else observed(context, self.state.covariates)
+                NOTHING if context is None and not self.state.covariates else observed(context, self.state.covariates)
             )
             offered = None if available is None else self.state.player.offered(available)
             unit = None if unit is None else str(as_name(unit, "unit"))
