@@ -69,9 +69,11 @@ def server(kind: str, folder: Path, experiments: int = 1) -> Iterator[Running]:
         assert process.stdout is not None
         port = int(process.stdout.readline())
         time.sleep(2.0)
-        yield Running(port, process.pid)
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        try:
+            yield Running(port, process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
 
 
 def closed(running: Running, requests: Callable[..., bytes]) -> float:
@@ -84,7 +86,7 @@ def worked(running: Running, requests: Callable[..., bytes]) -> tuple[float, flo
     load, began = Load(running.port, requests), running.busy
     found = uvloop.run(load.closed(CONNECTIONS, SECONDS))
     assert load.bad == 0, f"{load.bad} answers were not 200"
-    return found, 1e6 * (running.busy - began) / load.answers
+    return found, 1e6 * (running.busy - began) / max(1, load.answers)
 
 
 def one(*_: Any) -> bytes:
