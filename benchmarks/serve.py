@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import itertools
+import math
 import os
 import re
 import signal
@@ -45,23 +46,47 @@ SECONDS, REPEATS, CONNECTIONS = 2.0, 3, 64
 DECIDE = "/v1/experiments/e0/decide"
 
 
+class Running(NamedTuple):
+    """A server: where it listens, and its process."""
+
+    port: int
+    process: int
+
+    @property
+    def busy(self) -> float:
+        """Seconds that processors have worked for it so far; not a number where nobody says that."""
+        try:
+            tasks = list(Path(f"/proc/{self.process}/task").iterdir())
+            return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+        except OSError:
+            return math.nan
+
+
 @contextlib.contextmanager
-def server(kind: str, folder: Path, experiments: int = 1) -> Iterator[int]:
+def server(kind: str, folder: Path, experiments: int = 1) -> Iterator[Running]:
     command = [sys.executable, "-m", "benchmarks.serving", kind, str(folder), str(experiments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         port = int(process.stdout.readline())
         time.sleep(2.0)
-        yield port
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        try:
+            yield Running(port, process.pid)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
 
 
-def closed(port: int, requests: Callable[..., bytes]) -> float:
-    load = Load(port, requests)
+def closed(running: Running, requests: Callable[..., bytes]) -> float:
+    """Return answers per second."""
+    return worked(running, requests)[0]
+
+
+def worked(running: Running, requests: Callable[..., bytes]) -> tuple[float, float]:
+    """Return answers per second, and the microseconds that a processor works for one of them."""
+    load, began = Load(running.port, requests), running.busy
     found = uvloop.run(load.closed(CONNECTIONS, SECONDS))
     assert load.bad == 0, f"{load.bad} answers were not 200"
-    return found
+    return found, 1e6 * (running.busy - began) / max(1, load.answers)
 
 
 def one(*_: Any) -> bytes:
@@ -96,8 +121,8 @@ def batch_pairs(_: Any, body: bytes) -> bytes:
     )
 
 
-def p99(port: int, requests: Callable[..., bytes], rate: float = 1000.0) -> float:
-    load = Load(port, requests)
+def p99(running: Running, requests: Callable[..., bytes], rate: float = 1000.0) -> float:
+    load = Load(running.port, requests)
     found = uvloop.run(load.open(rate, 2 * SECONDS))
     assert load.bad == 0, f"{load.bad} answers were not 200"
     return found
@@ -107,16 +132,22 @@ def rates(folder: Path) -> Iterator[Figure]:
     """Measure how much and how fast."""
     bare, grouped = (median(commits(rows, 1.0) for _ in range(REPEATS)) for rows in (1, 64))
     with server("echo", folder) as echo, server("service", folder) as full, server("plain", folder) as plain:
-        runs = [(closed(echo, one), closed(full, one), closed(full, pairs)) for _ in range(REPEATS)]
-        echoed, decided, told = (median(column) for column in zip(*runs, strict=True))
+        wanted = ((echo, one), (full, one), (full, pairs), (plain, one))
+        runs = [[worked(*each) for each in wanted] for _ in range(REPEATS)]
+        echoed, decided, told, alone = (median(rate for rate, _ in column) for column in zip(*runs, strict=True))
+        work = [median(each for _, each in column) for column in zip(*runs, strict=True)]
         yield Figure(
-            "decide / echo", median(run[1] / run[0] for run in runs), 0.30, f"{decided:.0f}/s of {echoed:.0f}/s"
+            "decide / echo", median(run[1][0] / run[0][0] for run in runs), 0.30, f"{decided:.0f}/s of {echoed:.0f}/s"
         )
-        yield Figure("decide + reward / echo", median(run[2] / run[0] for run in runs), 0.30, f"{told:.0f} requests/s")
+        yield Figure(
+            "decide + reward / echo", median(run[2][0] / run[0][0] for run in runs), 0.30, f"{told:.0f} requests/s"
+        )
         yield Figure("decide / bare commits", decided / bare, 1.5, f"{decided:.0f}/s against {bare:.0f}/s")
         yield Figure("decide + reward / bare commits", told / bare, 1.5, f"{told:.0f} requests/s")
-        alone = median(closed(plain, one) for _ in range(REPEATS))
         yield Figure("decide / without storage", decided / alone, None, f"{decided:.0f}/s of {alone:.0f}/s")
+        names = ("echo", "decide", "decide + reward", "decide without storage")
+        for name, each in zip(names, work, strict=True):
+            yield Figure(f"work per request, us: {name}", each, None, f"at most {1e6 / each:.0f}/s on one processor")
         for name, requests in (("batches of 100", batch), ("batches of decide, then reward", batch_pairs)):
             units = 100 * median(closed(full, requests) for _ in range(REPEATS))
             yield Figure(
@@ -143,8 +174,8 @@ def lasting(folder: Path, events: int, decisions: int) -> Iterator[Figure]:
     yield Figure("start with snapshots, s", start, -5.0, f"{events:,} events")
     views = []
     for _ in range(REPEATS):
-        with server("service", past) as port:
-            views.append(1000 * first_view(port))
+        with server("service", past) as running:
+            views.append(1000 * first_view(running.port))
     yield Figure("first view of the page, ms", median(views), -300.0, f"{events:,} events, just started")
     early, late, log = endured(folder, decisions)
     numbers = f"{late / 2**20:.0f} MB after {decisions:,} decisions"

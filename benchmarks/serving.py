@@ -118,7 +118,7 @@ class Load:
     def __init__(self, port: int, requests: Any) -> None:
         self._port, self._requests = port, requests
         self.times: list[float] = []
-        self.bad = 0
+        self.bad = self.answers = 0
         self._idle: list[Connection] = []
         self._late: list[float] = []
         self._open = self._ended = False
@@ -126,6 +126,7 @@ class Load:
     def answered(self, connection: Connection, status: bytes, body: bytes, now: float) -> None:
         self.times.append(now - connection.began)
         self.bad += status != b"200"
+        self.answers += 1
         if self._open:
             if self._late:
                 connection.send(self._requests(connection, body), self._late.pop(0))

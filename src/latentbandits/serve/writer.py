@@ -1,8 +1,12 @@
-"""The one thread that uses the ledger. Whoever comes while it writes is in the next group: no timer, and one `fsync` for all of them."""
+"""The one thread that uses the ledger. Whoever comes while it writes is in the next group: no timer, and one `fsync` for all of them.
+
+What comes in one turn of the event loop is handed over together: a thread that is woken for each request takes the loop's turns away.
+"""
 
 import asyncio
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -38,7 +42,8 @@ class Writer:
 
     def __init__(self, ledger: Ledger, most: int) -> None:
         self._ledger, self._most = ledger, most
-        self._queue: queue.SimpleQueue[_Ticket | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[list[_Ticket] | None] = queue.SimpleQueue()
+        self._coming: list[_Ticket] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._work, name="latentbandits-writer", daemon=True)
         self.waiting = self.groups = self.stored = 0
@@ -50,6 +55,7 @@ class Writer:
 
     async def stop(self) -> None:
         """Do what was accepted, then end."""
+        self._hand_over()
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
 
@@ -67,25 +73,33 @@ class Writer:
             raise Failure(503, f"serve: {self.waiting} requests wait already; try again", retry_after="1")
         future = self._loop.create_future()
         self.waiting += 1
-        self._queue.put(_Ticket(requests, look, weight, future))
+        if not self._coming:
+            self._loop.call_soon(self._hand_over)
+        self._coming.append(_Ticket(requests, look, weight, future))
         return future
 
+    def _hand_over(self) -> None:
+        """Let the thread have what has come in this turn."""
+        if self._coming:
+            self._queue.put(self._coming)
+            self._coming = []
+
     def _work(self) -> None:
+        waiting: deque[_Ticket] = deque()
         ended = False
-        while not ended:
-            group: list[_Ticket] = []
-            weight, ticket = 0, self._queue.get()
+        while waiting or not ended:
             try:
-                while ticket is not None:
-                    group.append(ticket)
-                    weight += ticket.weight
-                    if weight >= GROUP:
-                        break
-                    ticket = self._queue.get_nowait()
-                else:
-                    ended = True
+                while not ended:
+                    came = self._queue.get(block=not waiting)
+                    ended = came is None
+                    waiting.extend(came or ())
             except queue.Empty:
                 pass
+            group: list[_Ticket] = []
+            weight = 0
+            while waiting and weight < GROUP:
+                group.append(waiting.popleft())
+                weight += group[-1].weight
             answers = self._answers(group)
             assert self._loop is not None
             self._loop.call_soon_threadsafe(self._deliver, group, answers)

@@ -12,6 +12,7 @@ import numpy as np
 from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, is_id
 from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.names import as_name
+from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal, nearest
 from latentbandits.store import requests
 from latentbandits.store.errors import Closed, Conflict, Unknown
@@ -19,10 +20,9 @@ from latentbandits.store.events import CAUSES, ENDINGS, Event, reasons, text, va
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
 from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec
-from latentbandits.store.state import Played, State, Waiting, scored
+from latentbandits.store.state import NOTHING, Played, State, Waiting, scored
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
-_NOTHING = np.zeros(0)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
 MOST_ROUNDS = 1000
 
@@ -97,9 +97,9 @@ class Experiment:
             return expired
         return _METHODS[type(request)](self, request, now_us)
 
-    def _add(self, event: Event, waiting: Waiting | None = None) -> None:
-        """Let an event happen, and keep it for the store."""
-        self._minutes.add(event, waiting or self.state.open.get(event.key))  # type: ignore[arg-type]
+    def _add(self, event: Event, waiting: Waiting | None = None, ends: Waiting | None = None) -> None:
+        """Let an event happen, and keep it for the store; `waiting` is the decision that it makes, `ends` the open one that it is about."""
+        self._minutes.add(event, waiting or ends)
         self.state.enter(event, waiting)
         self.pending.append(event)
 
@@ -130,7 +130,7 @@ class Experiment:
             event = self._event("expire", now_us, key=key, **valued([default] * len(waiting.arms)))
         else:
             event = self._event("censor", now_us, key=key, actor=actor, body=CAUSES[cause])
-        self._add(event)
+        self._add(event, ends=waiting)
         self._ended[key] = event
 
     def _decide(self, request: requests.Decide, now_us: int) -> requests.Made:
@@ -178,7 +178,7 @@ class Experiment:
         context, available, unit, deferred = wanted
         try:
             seen = (
-                _NOTHING if context is None and not self.state.covariates else observed(context, self.state.covariates)
+                NOTHING if context is None and not self.state.covariates else observed(context, self.state.covariates)
             )
             offered = None if available is None else self.state.player.offered(available)
             unit = None if unit is None else str(as_name(unit, "unit"))
@@ -221,15 +221,16 @@ class Experiment:
         return _tuple(Decision, (key, tuple([names[arm] for arm in arms]), why, chances, by))
 
     def _reward(self, request: requests.Reward, now_us: int) -> str:
-        key, waiting = request.id, self._waiting(request.id)
+        key, given, waiting = request.id, request.rewards, self._waiting(request.id)
         units = self.state.player.policy.units
-        try:
-            values = received(request.rewards, units).tolist()
+        try:  # the usual case first: checks take longer than learning
+            plain = type(given) is float and units == 1 and -LARGEST_REWARD <= given <= LARGEST_REWARD
+            values = [given] if plain else received(given, units).tolist()
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
         if waiting is not None:
             event = self._event("reward", now_us, key=key, actor=request.actor, **valued(values))
-            self._add(event)
+            self._add(event, ends=waiting)
             self._ended[key] = event
             return "accepted"
         story = self._story(key)

@@ -15,6 +15,7 @@ from latentbandits.protocols import Offer
 from latentbandits.store.events import Event, text
 from latentbandits.store.spec import LEARNING, Spec
 
+NOTHING = np.zeros(0)  # what is observed without covariates
 Steps = list[Callable[..., Any]]
 COUNTS = ("decided", "rewarded", "expired", "censored", "late")
 _COUNTED = dict(zip(("decide", "reward", "expire", "censor", "late"), COUNTS, strict=True))
@@ -116,7 +117,9 @@ class State:
         if event.kind != "decide":
             return self.enter(event)
         said, key = event.said, str(event.key)
-        seen = observed(said.get("context"), self.covariates)
+        seen = (
+            NOTHING if not self.covariates and "context" not in said else observed(said.get("context"), self.covariates)
+        )
         offered = self.player.offered(said["available"]) if "available" in said else None
         played = self.play(key, seen, offered, event.unit)
         arms = arms_of(event, said)
