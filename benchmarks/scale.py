@@ -76,7 +76,7 @@ def overhead(executor: Executor, blocks: int = 200) -> Costs:
     try:
         noted = Noted(executor)
         busy = time.process_time()
-        wall = timed(lambda: spread.spread([spread.Task(block, lambda piece: None)], noted, 2))
+        wall = timed(lambda: spread.spread([spread.Task(block, lambda _: None)], noted, 2))
         busy = time.process_time() - busy
     finally:
         spread.SECONDS, spread.LEAST = before
