@@ -199,6 +199,29 @@ def test_parts_that_differ_where_both_have_a_run_are_refused(tmp_path: Path) -> 
         Store(tmp_path).missing(tiny())
 
 
+def test_parts_that_another_process_replaces_meanwhile_are_found(tmp_path: Path) -> None:
+    for number in (1, 2):
+        Store(tmp_path).compute(tiny(), shard=Shard(number, 3))
+    reader = Store(tmp_path)  # knows the parts by their names
+    Store(tmp_path).compute(tiny())
+    assert reader.missing(tiny()) == []
+
+
+def test_a_call_that_finds_all_parts_makes_one_file_of_them(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("one", "other")]
+    for number, folder in enumerate(
+        folders, start=1
+    ):  # two shards that end at the same time: neither sees the other's parts
+        Store(folder).compute(tiny(), shard=Shard(number, 2))
+    for file in (folders[1] / "cells").iterdir():
+        shutil.copy(file, folders[0] / "cells")
+    torn = next((folders[0] / "cells").iterdir())
+    torn.with_name(torn.name.replace("-", "1-")).write_bytes(b"torn")
+    assert Store(folders[0]).compute(tiny()) == []
+    Store(tmp_path / "whole").compute(tiny())
+    assert content(folders[0]) == content(tmp_path / "whole")
+
+
 def test_seconds_are_not_in_a_cell(tmp_path: Path) -> None:
     """Equal results are equal bytes, whenever and however fast they were computed."""
     for name in ("one", "other"):

@@ -134,12 +134,14 @@ class Cells:
         cell = self._cell(key, shape)
         while not cell.complete:
             new = self._index.get(key, set()) - set(cell.parts) - self._bad - self._aside
-            for part in self._chosen(new, cell.parts, shape):
-                self._add(cell, part, shape)
-            if cell.complete or not cell.parts or self._ours(cell.parts[0].build):
+            lost = [part for part in self._chosen(new, cell.parts, shape) if not self._add(cell, part, shape)]
+            if not cell.complete and cell.parts and not self._ours(cell.parts[0].build):
+                self._aside |= set(cell.parts)  # another engine had all of it, but a part of that is damaged
+                cell = self._cells[key] = Cell(shape)
+            elif not cell.complete and lost:
+                self.look()  # one file may have replaced them meanwhile
+            else:
                 break
-            self._aside |= set(cell.parts)  # another engine had all of it, but a part of that is damaged
-            cell = self._cells[key] = Cell(shape)
         return cell
 
     def _ours(self, build: str) -> bool:
@@ -151,13 +153,15 @@ class Cells:
             self._cells[key] = Cell(shape)
         return self._cells[key]
 
-    def _add(self, cell: Cell, part: Part, shape: Shape) -> None:
+    def _add(self, cell: Cell, part: Part, shape: Shape) -> bool:
+        """Read a part into its cell; return whether it could be read."""
         whole = part._replace(end=shape.runs) if part.end < 0 else part
         found = None if whole.end > shape.runs or whole.begin >= whole.end else self._read(part, whole, shape)
         if found is None:
             self._bad.add(part)
-            return
+            return False
         cell.add(whole, found)
+        return True
 
     def _read(self, part: Part, whole: Part, shape: Shape) -> dict[str, np.ndarray] | None:
         """Return the arrays of a part, None if it is not there or damaged."""
@@ -176,7 +180,7 @@ class Cells:
     def _chosen(self, new: set[Part], used: Sequence[Part], shape: Shape) -> list[Part]:
         """Return the new parts that may be merged with those that are used: of this engine, or of another that has the whole cell."""
         parts = sorted(new, key=lambda part: (part.end >= 0, part.begin - part.end, part.build))
-        self._refuse_others(part.build for part in parts)
+        self.refuse_others(part.build for part in parts)
         groups: dict[bool | str, list[Part]] = {True: []}
         for part in parts:
             groups.setdefault(self._ours(part.build) or self._probe(part.build), []).append(part)
@@ -185,7 +189,7 @@ class Cells:
         self._aside |= {part for one, some in groups.items() if one != chosen for part in some}
         return groups[chosen]
 
-    def _refuse_others(self, builds: Iterable[str]) -> None:
+    def refuse_others(self, builds: Iterable[str]) -> None:
         """Refuse a second build, if this is strict."""
         for build in builds if self._strict else ():
             self._first = self._first or build or "unknown"
@@ -204,10 +208,10 @@ class Cells:
 
     def keep(self, key: str, shape: Shape, begin: int, found: Mapping[str, np.ndarray], build: Build) -> None:
         """Write a part; once a cell is complete, one file replaces its parts."""
+        self.refuse_others([build.id])
         self._describe(build)
         cell = self._cell(key, shape)
         part = Part(key, begin, begin + len(found["regret"]), build.id)
-        self._refuse_others([build.id])
         cell.add(part, found)
         if cell.complete:
             self.seal(key)
@@ -215,7 +219,7 @@ class Cells:
             self._folder.write(f"cells/{part.name}", packed(found), durable=False)
 
     def seal(self, key: str) -> None:
-        """Write a complete cell as one file, and remove its parts."""
+        """Write a complete cell as one file, and remove its parts and what is damaged."""
         cell = self._cells[key]
         builds = sorted({part.build for part in cell.parts})
         whole = Part(key, 0, len(cell.have), builds[0] if len(builds) == 1 else self._mixed(builds))
@@ -223,9 +227,8 @@ class Cells:
             return
         if builds != [""]:
             self._folder.write(f"cells/{whole.name}", packed(cell.arrays))
-            for part in cell.parts:
-                if part != whole:
-                    self._folder.remove(f"cells/{part.name}")
+            for part in {*cell.parts, *(bad for bad in self._bad if bad.key == key)} - {whole}:
+                self._folder.remove(f"cells/{part.name}")
             cell.parts = [whole]
             self._index[key] = {whole}
 
