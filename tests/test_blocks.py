@@ -35,6 +35,7 @@ def crumbs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def processes() -> Iterator[Executor]:
     with opened("processes", workers=1) as pool:
+        assert pool is not None
         yield pool
 
 
@@ -125,9 +126,10 @@ def test_blocks_have_seconds_of_work_and_the_last_ones_less() -> None:
             sizes.append(sent.end - sent.begin)
             future: Future[Any] = Future()
             took = 0.002 * sizes[-1]  # two milliseconds a run
-            piece = Piece(sent.name, sent.begin, sent.end, *sent.empty(), (took,), "stub", build.this_build())
-            piece.regret[:], piece.optimal[:] = 0.0, 0.0
-            future.set_result(piece)
+            _, optimal, counts = sent.empty()
+            optimal[:] = 0.0
+            found = (optimal, optimal, counts, (took,), "stub", build.this_build())
+            future.set_result(Piece(sent.name, sent.begin, sent.end, *found))
             return future
 
     spread.spread([spread.Task(block, lambda piece: None)], Quick(), workers=2)
@@ -225,7 +227,7 @@ def test_the_code_of_a_user_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_pool_whose_process_dies_ends_in_one_sentence() -> None:
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         pool.submit(time.sleep, 0).result()
-        for process in list(pool._processes.values()):  # type: ignore[attr-defined]
+        for process in list(pool._processes.values()):
             process.kill()
         with pytest.raises(lb.Refusal, match=r"plays its blocks .*BrokenProcessPool"):
             play(pool)

@@ -1,9 +1,13 @@
 """A real Dask scheduler with two worker processes: the same bits, whatever happens to the workers."""
 
+import json
 import os
 import runpy
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,34 +116,38 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(
     assert "\n" not in said
 
 
-def test_a_scheduler_that_goes_away_ends_in_one_sentence_and_keeps_what_is_finished(
+def test_a_scheduler_that_is_killed_ends_in_one_sentence_and_what_is_finished_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As a user starts them: `dask scheduler` and `dask worker`."""
     monkeypatch.setattr(spread, "SECONDS", 1e-9)
     monkeypatch.setattr(spread, "LEAST", 1e-9)
     monkeypatch.setenv("LATENTBANDITS_CACHE", str(cache_root()))
-    made = distributed.LocalCluster(
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-        silence_logs=50,
-    )
-    case = tiny(draws=200)
+    file, case = tmp_path / "scheduler.json", tiny(draws=200)
+    start = [sys.executable, "-m", "dask"]
+    here = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path}
+    scheduler = subprocess.Popen([*start, "scheduler", "--port", "0", *here], **quiet)
+    worker = subprocess.Popen([*start, "worker", "--no-nanny", "--nthreads", "1", *here], **quiet)
     try:
-        with opened(f"dask://{made.scheduler_address.removeprefix('tcp://')}") as executor:
+        while not file.exists():
+            assert scheduler.poll() is None
+            time.sleep(0.1)
+        where = json.loads(file.read_text())["address"].removeprefix("tcp://")
+        with opened(f"dask://{where}") as executor:
 
-            def stop(done: int, total: int) -> None:
+            def kill(done: int, total: int) -> None:
                 if done > total / 4:
-                    made.sync(made.scheduler.close, timeout=1)
+                    scheduler.kill()
 
             with pytest.raises(lb.Refusal, match="must be one that plays its blocks") as caught:
-                Store(tmp_path).compute(case, executor=executor, progress=stop)
+                Store(tmp_path / "out").compute(case, executor=executor, progress=kill)
     finally:
-        made.close(timeout=2)
+        for process in (scheduler, worker):
+            process.kill()
+            process.wait()
     assert "\n" not in str(caught.value)
-    left = Store(tmp_path).left(case)
+    left = Store(tmp_path / "out").left(case)
     assert 0 < sum(end - begin for begin, end in left["ucb1"]) < 400  # some runs were kept
 
 

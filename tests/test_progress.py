@@ -46,9 +46,9 @@ def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.Cap
     clock(40)
     progress(100_000_000, 400_000_000)
     assert capsys.readouterr().err == "table2   25%    2.5 M rounds/s   120 s left\n"
-    clock(60)
+    clock(70)
     progress(150_000_000, None)
-    assert capsys.readouterr().err == "table2  150 M rounds in 60 s\n"
+    assert capsys.readouterr().err == "table2  150 M rounds in 70 s\n"
 
 
 def test_on_a_terminal_the_line_changes_and_is_wiped(
@@ -89,7 +89,7 @@ def test_the_search_for_settings_is_part_of_reproduce(
 ) -> None:
     asked: list[Any] = []
 
-    def search(*given: Any) -> Any:
+    def search(*given: Any, **_: Any) -> Any:
         asked.append(given[:3])
         return SimpleNamespace(text=lambda: "the profile")
 

@@ -36,4 +36,4 @@ def main(address: str | None = None, problem: lb.Problem = PROBLEM, policies: li
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[1] if len(sys.argv) > 1 else None)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import Any, NamedTuple
 
@@ -65,6 +65,7 @@ class Cell:
         }
         self.have = np.zeros(runs, bool)
         self.parts: list[Part] = []
+        self.builds: set[str] = set()
 
     @property
     def complete(self) -> bool:
@@ -84,6 +85,7 @@ class Cell:
             array[at] = found[name]
         self.have[at] = True
         self.parts.append(part)
+        self.builds.add(part.build)
 
     def missing(self, begin: int, end: int) -> Ranges:
         """Return the ranges of runs within a range that are not there.
@@ -115,8 +117,8 @@ class Cells:
         self._probes: dict[str, str] = {}
         self._described: set[str] = set()
         self._bad: set[Part] = set()
-        self.merged: set[str] = set()
-        self.aside: set[str] = set()
+        self._aside: set[Part] = set()
+        self._first = ""  # the build of the first part, if this is strict
         self.look()
 
     def look(self) -> None:
@@ -128,27 +130,38 @@ class Cells:
                 self._index.setdefault(part.key, set()).add(part)
 
     def cell(self, key: str, shape: Shape) -> Cell:
-        """Return what is there of a cell; a damaged part is not."""
+        """Return what is there of a cell; a damaged part is not, nor one that this build could not go on from."""
         cell = self._cell(key, shape)
-        if not cell.complete:
-            new = self._index.get(key, set()) - set(cell.parts) - self._bad
-            for part in self._chosen(new, cell.parts):
-                self._add(cell, part, shape)
+        while not cell.complete:
+            new = self._index.get(key, set()) - set(cell.parts) - self._bad - self._aside
+            lost = [part for part in self._chosen(new, cell.parts, shape) if not self._add(cell, part, shape)]
+            if not cell.complete and cell.parts and not self._ours(cell.parts[0].build):
+                self._aside |= set(cell.parts)  # another engine had all of it, but a part of that is damaged
+                cell = self._cells[key] = Cell(shape)
+            elif not cell.complete and lost:
+                self.look()  # one file may have replaced them meanwhile
+            else:
+                break
         return cell
+
+    def _ours(self, build: str) -> bool:
+        """Return whether a build computes what this one does."""
+        return build == this_build().id or self._probe(build) == self._probe(this_build().id)
 
     def _cell(self, key: str, shape: Shape) -> Cell:
         if key not in self._cells:
             self._cells[key] = Cell(shape)
         return self._cells[key]
 
-    def _add(self, cell: Cell, part: Part, shape: Shape) -> None:
+    def _add(self, cell: Cell, part: Part, shape: Shape) -> bool:
+        """Read a part into its cell; return whether it could be read."""
         whole = part._replace(end=shape.runs) if part.end < 0 else part
         found = None if whole.end > shape.runs or whole.begin >= whole.end else self._read(part, whole, shape)
         if found is None:
             self._bad.add(part)
-            return
-        cell.add(whole._replace(build=part.build), found)
-        self.merged.add(part.build)
+            return False
+        cell.add(whole, found)
+        return True
 
     def _read(self, part: Part, whole: Part, shape: Shape) -> dict[str, np.ndarray] | None:
         """Return the arrays of a part, None if it is not there or damaged."""
@@ -164,27 +177,24 @@ class Cells:
         valid = {name: array.shape for name, array in found.items()} == shapes
         return found if valid and all(np.isfinite(array).all() for array in found.values()) else None
 
-    def _chosen(self, new: set[Part], used: Sequence[Part]) -> Iterator[Part]:
-        """Yield new parts that may be merged with those that are used, the largest first."""
-        parts = sorted(new, key=lambda part: (part.end >= 0, part.begin - part.end, part.build != this_build().id))
-        if self._strict:
-            builds = sorted({part.build or "unknown" for part in (*parts, *used)} | (self.merged - {""}))
-            if len(builds) > 1:
-                raise Refusal("reproduce", "builds of parts", " ".join(builds), "the same: this is strict")
-        groups: dict[str, list[Part]] = {}
+    def _chosen(self, new: set[Part], used: Sequence[Part], shape: Shape) -> list[Part]:
+        """Return the new parts that may be merged with those that are used: of this engine, or of another that has the whole cell."""
+        parts = sorted(new, key=lambda part: (part.end >= 0, part.begin - part.end, part.build))
+        self.refuse_others(part.build for part in parts)
+        groups: dict[bool | str, list[Part]] = {True: []}
         for part in parts:
-            groups.setdefault(self._probe(part.build), []).append(part)
-        if used:
-            chosen = self._probe(used[0].build)
-        elif len(groups) > 1:  # what this build would compute, or else most runs
-            own = self._probe(this_build().id)
-            chosen = (
-                own if own in groups else max(groups, key=lambda one: sum(abs(p.end - p.begin) for p in groups[one]))
-            )
-        else:
-            chosen = next(iter(groups), "")
-        self.aside |= {part.build for one, some in groups.items() if one != chosen for part in some}
-        yield from groups.get(chosen, [])
+            groups.setdefault(self._ours(part.build) or self._probe(part.build), []).append(part)
+        whole = [one for one, some in groups.items() if not used and _covers(some, shape.runs)]
+        chosen = True if used or not whole or True in whole else whole[0]
+        self._aside |= {part for one, some in groups.items() if one != chosen for part in some}
+        return groups[chosen]
+
+    def refuse_others(self, builds: Iterable[str]) -> None:
+        """Refuse a second build, if this is strict."""
+        for build in builds if self._strict else ():
+            self._first = self._first or build or "unknown"
+            if (build or "unknown") != self._first:
+                raise Refusal("reproduce", "builds of results", f"{self._first} {build}", "the same: this is strict")
 
     def _probe(self, build: str) -> str:
         """Return the probe of a build; one that is not described agrees with itself alone."""
@@ -198,24 +208,18 @@ class Cells:
 
     def keep(self, key: str, shape: Shape, begin: int, found: Mapping[str, np.ndarray], build: Build) -> None:
         """Write a part; once a cell is complete, one file replaces its parts."""
+        self.refuse_others([build.id])
         self._describe(build)
         cell = self._cell(key, shape)
         part = Part(key, begin, begin + len(found["regret"]), build.id)
-        if self._strict and self.merged - {build.id}:
-            raise Refusal(
-                "reproduce", "build", build.id, f"{' '.join(sorted(self.merged))}, as of what is there: this is strict"
-            )
-        if cell.parts and self._probe(cell.parts[0].build) != self._probe(build.id):
-            self._cells[key] = cell = Cell(shape)  # of another engine: what it has is left aside
         cell.add(part, found)
-        self.merged.add(build.id)
         if cell.complete:
             self.seal(key)
         else:
             self._folder.write(f"cells/{part.name}", packed(found), durable=False)
 
     def seal(self, key: str) -> None:
-        """Write a complete cell as one file, and remove its parts."""
+        """Write a complete cell as one file, and remove its parts and what is damaged."""
         cell = self._cells[key]
         builds = sorted({part.build for part in cell.parts})
         whole = Part(key, 0, len(cell.have), builds[0] if len(builds) == 1 else self._mixed(builds))
@@ -223,9 +227,8 @@ class Cells:
             return
         if builds != [""]:
             self._folder.write(f"cells/{whole.name}", packed(cell.arrays))
-            for part in cell.parts:
-                if part != whole:
-                    self._folder.remove(f"cells/{part.name}")
+            for part in {*cell.parts, *(bad for bad in self._bad if bad.key == key)} - {whole}:
+                self._folder.remove(f"cells/{part.name}")
             cell.parts = [whole]
             self._index[key] = {whole}
 
@@ -246,16 +249,30 @@ class Cells:
         self._probes[build] = content["probe"]
         self._described.add(build)
 
+    @property
+    def merged(self) -> set[str]:
+        """The builds that took part in all cells that were read or written."""
+        return {build for cell in self._cells.values() for build in cell.builds}
+
     def remarks(self) -> list[str]:
         """Return what a person should know about the builds that took part."""
         several = sorted(self.merged - {""})
         found = []
         if len(several) > 1:
             found.append(f"Parts of builds {', '.join(several)} are merged: the probes of their engines agree.")
-        if self.aside - self.merged:
-            names = ", ".join(one or "unknown" for one in sorted(self.aside - self.merged))
+        aside = {part.build for part in self._aside} - self.merged
+        if aside:
+            names = ", ".join(one or "unknown" for one in sorted(aside))
             found.append(f"Parts of builds {names} are left aside: their engine computes otherwise, or is not known.")
         return found
+
+
+def _covers(parts: Sequence[Part], runs: int) -> bool:
+    """Return whether parts say that they have all runs."""
+    there = np.zeros(runs, bool)
+    for part in parts:
+        there[part.begin : part.end if part.end >= 0 else runs] = True
+    return bool(there.all())
 
 
 def packed(arrays: Mapping[str, np.ndarray]) -> bytes:

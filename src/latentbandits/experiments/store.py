@@ -23,6 +23,7 @@ from latentbandits.presentation.progress import Stages
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import cores
 from latentbandits.simulation.blocks import Block, Piece, play_all
+from latentbandits.simulation.build import this_build
 from latentbandits.simulation.loop import COUNTS
 from latentbandits.simulation.spread import Task, spread
 
@@ -191,12 +192,17 @@ class Store:
         keepers = []
         for case in [cases] if isinstance(cases, Case) else cases:
             left = {label: ranges for label, ranges in self.left(case, shard).items() if case.keys[label] not in seen}
+            for label in case.policies:
+                if len(self._cell(case, label).parts) > 1 and self._cell(case, label).complete:
+                    self.cells.seal(case.keys[label])
             seen |= {case.keys[label] for label in left}
             computed += left
             for ranges in dict.fromkeys(left.values()):
                 labels = [label for label in left if left[label] == ranges]
                 keepers.append(Keeper(self.cells, case, labels))
                 tasks += [Task(_block(case, labels, *one), keepers[-1].take) for one in ranges]
+        if tasks:
+            self.cells.refuse_others([this_build().id])
         try:
             if executor is not None:
                 spread(tasks, executor, workers or cores(), progress)
