@@ -44,6 +44,8 @@ class SQLite(queries.Queries):
     []
     """
 
+    shared = False
+
     def __init__(self, path: str | Path, folder: Path | None = None) -> None:
         self.path = Path(path).absolute()
         self.place = str(path)
@@ -170,6 +172,9 @@ class SQLite(queries.Queries):
     def hold(self, row: Row) -> bool:  # noqa: ARG002
         """See `Storage`; the lock of the file holds everything."""
         return True
+
+    def renew(self, experiments: Sequence[int]) -> None:
+        """See `Storage`; there is nothing to renew."""
 
     def expect(self, keys: Sequence[tuple[int, str]]) -> None:
         """See `Storage`; a key is found as fast as many."""
