@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-serve clean help
+.PHONY: reproduce demo serve test lint unit test-slow test-oldest test-plain bench bench-serve audit clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
@@ -39,6 +39,10 @@ bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compile
 
 bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios; loopback only, about two minutes
 	$(BIN)/python -m benchmarks.serve
+
+audit: $(VENV)/dev  ## the dependencies against the public list of vulnerabilities, before every release (needs the network)
+	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'

@@ -136,6 +136,9 @@ class Reads(Protocol):
     def story(self, experiment: int, key: str) -> list[Event]:
         """Return everything about one decision, in order: decide, activate, its end, a late reward."""
 
+    def ends(self, experiment: int, keys: Sequence[str]) -> list[Event]:
+        """Return how some decisions ended, and late rewards of theirs, in order; those that are open have nothing."""
+
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
 

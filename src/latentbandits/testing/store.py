@@ -129,6 +129,8 @@ class StoreChecks:
         assert self.storage.story(row.id, "k2") == [WHOLE[1], WHOLE[2], WHOLE[4], WHOLE[5]]
         assert self.storage.story(row.id, "k3") == []
         assert self.storage.story(other.id, "k2") == [WHOLE[1]]
+        assert self.storage.ends(row.id, ["k3", "k2", "k1"]) == list(WHOLE[3:6])
+        assert self.storage.ends(other.id, ["k1", "k2"] * 500) == []
         assert [one.head for one in self.storage.experiments()] == [9, 4]
 
     def test_a_store_opened_again_has_everything(self) -> None:
