@@ -350,7 +350,9 @@ def test_the_server_goes_and_comes_back(visit: Open, site: Site) -> None:
     one = visit()
     page = one.enter("lasting")
     expect(page.locator("#tail tbody tr")).to_have_count(4)
-    expect(page.locator("#tail .chip.a0")).to_have_count(2)  # mutation: drawn before the arms are known, and grey ever since
+    expect(page.locator("#tail .chip.a0")).to_have_count(
+        2
+    )  # mutation: drawn before the arms are known, and grey ever since
     site.process.kill()
     expect(page.locator("#connection")).to_contain_text("The server does not answer, since")
     expect(page.locator("#tail tbody tr")).to_have_count(4)  # what was known is still there

@@ -1,8 +1,11 @@
 """Two servers on one PostgreSQL: whichever is asked, one of them decides; killed or stopped, the other goes on, and nothing is lost."""
 
+import asyncio
+import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -14,7 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-from latentbandits.store import reader_of, verify
+from latentbandits.serve import Journal, Settings
+from latentbandits.serve.problems import Failure
+from latentbandits.serve.replicas import Replicas
+from latentbandits.store import Owner, reader_of, verify
 from latentbandits.store.connection import PostgresReader
 from tests.postgres import address
 from tests.services import ADMIN, ROOT, Process
@@ -106,7 +112,7 @@ def test_any_replica_answers_any_request(pair: Pair) -> None:
     assert [one["name"] for one in other.get("/v1/experiments").json()["experiments"]] == ["e"]
     assert other.get("/ready").json()["failed"] == {}
     counted = ['latentbandits_decided_total{experiment="e"}' in one.get("/metrics").text for one in (here, other)]
-    assert counted == [True, False]  # mutation: both count it, and a sum over replicas is wrong
+    assert counted == [True, False]  # mutation: `/metrics` that fails where another replica holds something
     with other.stream("GET", f"{E}/stream") as live:
         lines = live.iter_lines()
         assert next(lines) == "event: beat"
@@ -167,6 +173,7 @@ def test_one_that_sleeps_past_its_lease_writes_nothing(pair: Pair) -> None:
     assert pair.clients[0].post(path, json={}).is_success
     stale = pair.owner("stopped")
     process = pair.servers[stale].process
+    assert '{experiment="stopped"}' in pair.clients[stale].get("/metrics").text
     os.kill(process.pid, signal.SIGSTOP)
     try:
         keyed = {"idempotency-key": "while-it-slept"}
@@ -177,6 +184,8 @@ def test_one_that_sleeps_past_its_lease_writes_nothing(pair: Pair) -> None:
     again = pair.until_answered(stale, path, json={"unit": "u"}, headers=keyed)
     assert (again["id"], again["again"]) == (made["id"], True)
     assert pair.owner("stopped") == 1 - stale
+    # mutation: numbers of an experiment that another replica counts by now are kept, and sums over replicas are wrong
+    assert '{experiment="stopped"}' not in pair.clients[stale].get("/metrics").text
     reader = reader_of(pair.store)
     assert verify(reader, "stopped").label == "identical"
     row = reader.experiment("stopped")
@@ -233,8 +242,66 @@ def kills(pair: Pair, number: int) -> None:
     reader.close()
 
 
+class Holders:
+    """A writer that finds others holding the experiment, one after the other, and then this replica."""
+
+    def __init__(self, *owners: Owner | None) -> None:
+        self.owners = list(owners)
+
+    def look(self, _: Any) -> Any:
+        found = asyncio.get_running_loop().create_future()
+        found.set_result(self.owners.pop(0))
+        return found
+
+
+def asked(*owners: Owner | None) -> tuple[Any, Holders]:
+    """Return what a replica answers to one request, if these hold the experiment, and what it has not looked at."""
+    writer: Any = Holders(*owners)
+
+    async def answered() -> Any:
+        replicas = Replicas(writer, Settings(lease=2.0), Journal(io.StringIO()), asyncio.Event())
+        scope = {"path_params": {"name": "e"}, "method": "POST", "raw_path": b"/x", "query_string": b""}
+        try:
+            return await replicas.answer(scope, {}, b"{}")
+        except Failure as failure:
+            return failure
+        finally:
+            await replicas.close()
+
+    return asyncio.run(answered()), writer
+
+
+def test_who_holds_it_is_looked_up_again_if_nobody_listens() -> None:
+    """It has given the experiment back (mutation: leave out the second look), or has died and its lease has not ended."""
+    with socket.create_server(("127.0.0.1", 0)) as heard:
+        dead = Owner("dead", f"http://127.0.0.1:{heard.getsockname()[1]}", False)
+    assert asked(None)[0] is None
+    assert asked(dead, None)[0] is None
+    failure, _ = asked(dead, dead)
+    assert (failure.status, "does not listen" in str(failure)) == (503, True)
+    failure, _ = asked(dead._replace(address=None))
+    assert (failure.status, "has no address" in str(failure)) == (503, True)
+
+
+def test_what_another_may_have_heard_is_not_done_again() -> None:
+    """Without a key it would be decided twice (mutation: take every error of the network for one who does not listen)."""
+    with socket.create_server(("127.0.0.1", 0)) as heard:
+        owner = Owner("dying", f"http://127.0.0.1:{heard.getsockname()[1]}", False)
+
+        def hang_up() -> None:
+            connection, _ = heard.accept()
+            connection.recv(10_000)
+            connection.close()
+
+        thread = threading.Thread(target=hang_up)
+        thread.start()
+        failure, writer = asked(owner, None)
+        thread.join()
+    assert (failure.status, "perhaps it has done it" in str(failure), writer.owners) == (503, True, [None])
+
+
 def test_a_replica_that_stops_hands_over_without_an_error(pair: Pair) -> None:
-    """SIGTERM gives experiments back at once: nobody waits for a lease (mutation: leave the second look at who holds it out)."""
+    """SIGTERM gives experiments back at once: nobody waits for a lease."""
     holder = pair.owner("e")
     assert pair.clients[1 - holder].post(f"{E}/decide", json={}).is_success
     code, _, _ = pair.servers[holder].stop()
