@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo serve docs test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check clean help
+.PHONY: reproduce demo serve docs test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check audit clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
@@ -49,6 +49,10 @@ bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and b
 release-check: $(VENV)/dev  ## build a release and try it in clean environments, with the newest and the oldest dependencies
 	$(BIN)/pip install --quiet --disable-pip-version-check build twine
 	$(BIN)/python -m tests.release
+
+audit: $(VENV)/dev  ## the dependencies against the public list of vulnerabilities, before every release (needs the network)
+	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip-audit --skip-editable
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'

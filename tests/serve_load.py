@@ -1,24 +1,36 @@
-"""A program that loads a server which a test kills: it says what was acknowledged, on a line of its own, after it was."""
+"""A program that loads a server which a test kills: it says what was acknowledged, on a line of its own, after it was.
+
+It ends when the server does; a patient one sends the same request again until it is answered.
+"""
 
 import sys
 import threading
+import time
+from typing import Any
 
 import httpx
 
 
-def work(url: str, secret: str, run: str, number: int) -> None:
+def work(url: str, secret: str, run: str, number: int, patient: bool) -> None:
     headers, path = {"authorization": f"Bearer {secret}"}, f"{url}/v1/experiments/e"
+
+    def post(client: httpx.Client, what: str, body: Any, more: Any) -> Any:
+        while True:
+            found = client.post(f"{path}/{what}", json=body, headers={**headers, **more})
+            if found.status_code != 503 or not patient:
+                return found.raise_for_status().json()
+            time.sleep(0.02)
+
     with httpx.Client(timeout=10) as client:
         for round_number in range(1_000_000):
             key = f"{run}-{number}-{round_number}"
-            keyed = {**headers, "idempotency-key": key}
             try:
-                made = client.post(f"{path}/decide", json={"unit": key}, headers=keyed).raise_for_status().json()
+                made = post(client, "decide", {"unit": key}, {"idempotency-key": key})
                 say(f"made {key} {made['id']} {made['arm']}")
                 if round_number % 3:
                     reward = (round_number % 7) / 7
-                    told = client.post(f"{path}/reward", json={"id": made["id"], "reward": reward}, headers=headers)
-                    say(f"told {made['id']} {told.raise_for_status().json()['outcome']} {reward!r}")
+                    told = post(client, "reward", {"id": made["id"], "reward": reward}, {})
+                    say(f"told {made['id']} {told['outcome']} {reward!r}")
             except httpx.HTTPError:
                 return
 
@@ -28,8 +40,8 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def main(url: str, secret: str, run: str, threads: int) -> None:
-    workers = [threading.Thread(target=work, args=(url, secret, run, number)) for number in range(threads)]
+def main(url: str, secret: str, run: str, threads: int, patient: bool) -> None:
+    workers = [threading.Thread(target=work, args=(url, secret, run, number, patient)) for number in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -37,4 +49,4 @@ def main(url: str, secret: str, run: str, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), "patient" in sys.argv)

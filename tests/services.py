@@ -89,8 +89,9 @@ class Web:
 
     def everything(self) -> Any:
         """Return all that could change: events, keys, and the state of the experiment."""
+        digest = self.look(_digest)  # which opens it
         rows = self.storage.experiments()
-        return rows, [self.storage.events(row.id) for row in rows], self.storage.keys(), self.look(_digest)
+        return rows, [self.storage.events(row.id) for row in rows], self.storage.keys(), digest
 
     def key(self, *roles: str, **given: Any) -> str:
         """Make a key and return its secret."""

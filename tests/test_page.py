@@ -330,11 +330,29 @@ def test_silence_is_said_and_another_experiment_can_be_chosen(visit: Open, site:
     expect(page.locator("#pipe")).to_have_text("Needs a look")
 
 
+def test_an_arm_whose_rewards_are_lost_is_named(visit: Open, site: Site) -> None:
+    """Its mean says nothing then (mutation: look at the share of all arms together, which is 0.75 here)."""
+    site.make("lossy", window=3600)
+    for number in range(40):
+        made = site.send("POST", "/experiments/lossy/decide", {"available": ["blue" if number % 2 else "red"]})
+        lost = made["arm"] == "blue" and number % 4 == 1
+        told = {"id": made["id"], **({} if lost else {"reward": 1})}
+        site.send("POST", f"/experiments/lossy/{'censor' if lost else 'reward'}", told)
+    page = visit().enter("lossy")
+    expect(page.locator("#pipe")).to_have_text("Needs a look")
+    expect(page.locator("#pipe-why")).to_contain_text(
+        "Rewards are lost more often for blue (50.0 % arrive) than for red (100 %)"
+    )
+
+
 def test_the_server_goes_and_comes_back(visit: Open, site: Site) -> None:
     site.play(site.make("lasting"))
     one = visit()
     page = one.enter("lasting")
     expect(page.locator("#tail tbody tr")).to_have_count(4)
+    expect(page.locator("#tail .chip.a0")).to_have_count(
+        2
+    )  # mutation: drawn before the arms are known, and grey ever since
     site.process.kill()
     expect(page.locator("#connection")).to_contain_text("The server does not answer, since")
     expect(page.locator("#tail tbody tr")).to_have_count(4)  # what was known is still there

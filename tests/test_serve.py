@@ -272,8 +272,8 @@ def test_the_log_is_one_that_diagnose_reads(make: Make, tmp_path: Path, kind: st
     assert log.propensities.tolist() == [one[2] for one in rewards]
     assert log.context["context_0"].tolist() == [one[3] for one in rewards]
     if kind == "csv":
-        ended = [row["ended"] for row in csv.DictReader(io.StringIO(found.text))]
-        assert (ended.count("reward"), ended.count("open")) == (24, 6)
+        ended = [row["outcome"] for row in csv.DictReader(io.StringIO(found.text))]
+        assert (ended.count("rewarded"), ended.count("open")) == (24, 6)
 
 
 def test_the_log_has_no_other_form(web: Web) -> None:

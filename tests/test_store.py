@@ -1,5 +1,6 @@
 """The durable core: what is answered is stored, what is stored is what was answered, and nothing else ever happens."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,14 @@ def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
     assert case.ledger.storage.changes(1)[-1].actor == "ann"
 
 
-def test_shuffled_arrivals_in_groups_of_any_size_are_repeated_exactly(make: Make) -> None:
+@pytest.mark.parametrize(("policy", "sizes"), [("state-library", (1, 3, 17, 64, 5)), ("exp3", (512, 1, 512, 2, 300))])
+def test_shuffled_arrivals_in_groups_of_any_size_are_repeated_exactly(
+    make: Make, policy: str, sizes: tuple[int, ...]
+) -> None:
     """The order of the log is the order of memory (mutation: number the events of a group by their kind)."""
-    case = make("state-library", floor=0.2)
+    case = make(policy, floor=0.2)
     random, waiting = np.random.default_rng(3), list[str]()
-    for size in (1, 3, 17, 64, 5):
+    for size in sizes:
         random.shuffle(waiting)
         told = [waiting.pop() for _ in range(min(len(waiting), size))]
         wanted: list[Any] = [Decide("e") for _ in range(size)] + [Reward("e", one, random.random()) for one in told]
@@ -290,6 +294,19 @@ def test_bad_input_changes_nothing(case: Case) -> None:
         assert isinstance(answer, Refusal), request
         assert "\n" not in str(answer)
     assert (case.ledger.digest("e"), case.ledger.view("e").head) == (before, head)
+
+
+def test_shares_are_those_that_were_asked_for(make: Make) -> None:
+    """A sample-ratio test on what the log says, and propensities that add up (mutation: draw the holdback by the parity of the round)."""
+    case = make("exp3", durable=False, holdback=0.2, floor=0.3, control="b")
+    made = [one for _ in range(4) for one in case.ledger.call(Decide("e", tuple([Round()] * 1000))).decisions]
+    shares = {"control": 0.2, "floor": 0.8 * 0.3, "policy": 0.8 * 0.7}
+    for who, share in shares.items():
+        count = sum(one.by == who for one in made)
+        assert abs(count - 4000 * share) < 4 * math.sqrt(4000 * share * (1 - share)), who
+    for arm in "abc":  # inverse propensities count every round once
+        weights = [1 / one.probabilities[0] for one in made if one.arm == arm and one.probabilities[0]]
+        assert abs(sum(weights) - 4000) < 4 * math.sqrt(sum(one * one for one in weights)), arm
 
 
 def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:

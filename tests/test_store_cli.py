@@ -139,6 +139,16 @@ def test_another_build_is_equivalent(
     storage.close()
 
 
+def test_a_build_is_versions_sources_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy that was edited is another build, though no version has changed (mutation: go by versions alone)."""
+    here = snapshots.build()
+    for name, other in (("source_digest", lambda: "edited"), ("processor", lambda: ["abacus"])):
+        with monkeypatch.context() as patch:
+            patch.setattr(snapshots, name, other)
+            assert snapshots.build.__wrapped__() != here
+    assert snapshots.build.__wrapped__() == here
+
+
 def test_verify_of_a_store_that_moves_on(make: Make) -> None:
     """What is appended meanwhile is left out (mutation: compare the minute that is not over)."""
     case = busy(make)

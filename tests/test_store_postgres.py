@@ -56,8 +56,6 @@ def lapse(*storages: Any) -> None:
 
 
 class TestPostgreSQL(StoreChecks):
-    shared = True
-
     def opened(self, folder: Path) -> Any:
         return opened(folder, lease=LONG)
 

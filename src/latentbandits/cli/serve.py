@@ -9,10 +9,12 @@ EXAMPLES = (
 
 # What a setting means; all of them can be in the file as well
 WORDS = {
-    "store": ("PATH", "the store: a path, or sqlite:///PATH (default: latentbandits.db)"),
+    "store": ("PATH", "the store: a path, or postgresql://... for several replicas (default: latentbandits.db)"),
     "host": ("HOST", "the address to listen at (default: 127.0.0.1); another one needs an admin key in the store"),
     "port": ("PORT", "the port (default: 8000; 0 for a free one)"),
     "uds": ("PATH", "listen at a Unix socket instead, for programs of this machine"),
+    "reached_at": ("URL", "where other replicas reach this one (default: the host and port of this one)"),
+    "lease": ("SECONDS", "without a sign of life after which another replica takes over (default: 5)"),
     "body": ("BYTES", "the most that a request may have (default: 4194304)"),
     "batch": ("N", "decisions or rewards in one request (default: 1000)"),
     "context": ("N", "numbers in a context (default: 1000)"),
@@ -23,7 +25,7 @@ WORDS = {
     "streams": ("N", "live views that may be open (default: 100)"),
     "stop": ("SECONDS", "that requests have to end when it stops (default: 10)"),
 }
-NUMBERS = {"rate": float} | dict.fromkeys(
+NUMBERS = {"rate": float, "lease": float} | dict.fromkeys(
     ("port", "body", "batch", "context", "open", "experiments", "waiting", "streams", "stop"), int
 )
 
@@ -32,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--config", metavar="FILE", help="a TOML file with any of these settings; options go before it")
     for name, (shown, text) in WORDS.items():
-        parser.add_argument(f"--{name}", metavar=shown, type=NUMBERS.get(name, str), help=text)
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar=shown, type=NUMBERS.get(name, str), help=text)
     parser.add_argument(
         "--demo", action="store_true", default=None, help="serve a simulated stream of visitors as well"
     )

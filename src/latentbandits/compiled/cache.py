@@ -92,8 +92,15 @@ def digest() -> str | None:
         return None
     from importlib.metadata import version
 
-    parts = (version("numba"), sys.version, str(_PACKAGE), *_processor())
-    made = hashlib.sha256("\0".join(parts).encode())
+    sources = source_digest()
+    parts = (version("numba"), sys.version, str(_PACKAGE), *processor(), str(sources))
+    return None if sources is None else hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def source_digest() -> str | None:
+    """Return a digest of all sources that compute something; None if there are none, or they have changed since the import."""
+    made = hashlib.sha256()
     try:
         for path in sorted(_IMPORTED):
             made.update(os.path.relpath(path, _PACKAGE).encode() + b"\0" + Path(path).read_bytes())
@@ -102,7 +109,7 @@ def digest() -> str | None:
     return made.hexdigest()[:16] if _IMPORTED and _sources() == _IMPORTED else None
 
 
-def _processor() -> list[str]:
+def processor() -> list[str]:
     """Return what machine code is made for: numba's own settings, or else the processor of this machine."""
     name = os.environ.get("NUMBA_CPU_NAME", "")
     features = os.environ.get("NUMBA_CPU_FEATURES", "" if name.lower() == "generic" else None)

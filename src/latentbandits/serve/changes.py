@@ -8,7 +8,7 @@ from latentbandits.serve import policies
 from latentbandits.serve.access import made
 from latentbandits.serve.answers import Changed, Experiment, Key, Keys, NewKey
 from latentbandits.serve.endpoint import Call
-from latentbandits.serve.looks import shown_key, shown_view
+from latentbandits.serve.looks import shown_key, shown_row
 from latentbandits.serve.messages import Changes
 from latentbandits.serve.problems import Failure
 from latentbandits.serve.service import Service
@@ -18,7 +18,6 @@ from latentbandits.store import (
     Configure,
     Conflict,
     Create,
-    Ledger,
     NameRegime,
     RetireArm,
     SetStatus,
@@ -122,11 +121,9 @@ async def revoke_key(call: Call) -> Key:
 
 
 async def _shown(service: Service, name: str) -> Experiment:
-    def look(ledger: Ledger) -> Experiment:
-        return shown_view(ledger.view(name))
-
-    found: Experiment = await service.writer.look(look)
-    return found
+    row = await service.read(lambda reads: reads.experiment(name))
+    assert row is not None
+    return shown_row(row)
 
 
 def _settings(service: Service, body: Changes) -> dict[str, Any]:

@@ -86,6 +86,9 @@ class Endpoint:
 
     def __init__(self, service: Service, route: Route) -> None:
         self._service, self._route = service, route
+        self._replicas = (
+            service.replicas if "{name}" in route.path else None
+        )  # of an experiment, which another may hold
         self._decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
         self._meter = service.meters.meter(route.name)
         self._times = service.meters.decisions if route.name == "decide" else None
@@ -97,9 +100,12 @@ class Endpoint:
         try:
             given = dict(scope["headers"])
             holder = self._admitted(scope, given)
-            body = await self._body(given, receive)
-            call = Call(self._service, scope["path_params"], body, self._query(scope), holder, _key(given))
-            answer = await self._route.handler(call)
+            content = await self._content(given, receive)
+            answer = None if self._replicas is None else await self._replicas.answer(scope, given, content)
+            if answer is None:
+                body = None if self._decode is None else self._decode(content or b"{}")
+                call = Call(self._service, scope["path_params"], body, self._query(scope), holder, _key(given))
+                answer = await self._route.handler(call)
             status = self._route.status
             if isinstance(answer, Response):
                 response, status = answer, answer.status_code
@@ -130,8 +136,8 @@ class Endpoint:
             raise Failure(403, f"key: {found.name} is for some experiments but this needs one for all")
         return found
 
-    async def _body(self, given: dict[bytes, bytes], receive: Receive) -> Any:
-        """Return what the body says, or refuse it."""
+    async def _content(self, given: dict[bytes, bytes], receive: Receive) -> bytes:
+        """Return the body, or refuse it."""
         most = self._service.settings.body
         size = given.get(b"content-length", b"0")
         if size.isdigit() and int(size) > most:
@@ -146,7 +152,7 @@ class Endpoint:
             more = message.get("more_body", False)
             if len(content) > most:
                 raise Failure(413, f"request: body is longer than {most} bytes, the most that it may have")
-        return None if self._decode is None else self._decode(content or b"{}")
+        return content
 
     def _query(self, scope: Scope) -> Any:
         """Return what the address says behind its question mark, or refuse it."""

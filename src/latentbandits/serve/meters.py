@@ -44,6 +44,7 @@ class Meters:
             "latentbandits_seconds", "Seconds to an answer", ("endpoint",), registry=self._registry, buckets=BUCKETS
         )
         self._gauges: dict[str, Gauge] = {}
+        self._of_experiments: list[Gauge] = []
         self.decisions: deque[float] = deque(maxlen=KEPT)
 
     def meter(self, name: str) -> Meter:
@@ -56,7 +57,13 @@ class Meters:
         if gauge is None:
             labels = () if experiment is None else ("experiment",)
             gauge = self._gauges[name] = Gauge(f"latentbandits_{name}", help_text, labels, registry=self._registry)
+            self._of_experiments += [gauge] * len(labels)
         (gauge if experiment is None else gauge.labels(experiment)).set(value)
+
+    def forget_experiments(self) -> None:
+        """Forget the numbers of all experiments: some may be held by another replica by now."""
+        for gauge in self._of_experiments:
+            gauge.clear()
 
     def text(self) -> bytes:
         """Return everything in the format of Prometheus."""

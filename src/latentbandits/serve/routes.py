@@ -1,11 +1,14 @@
 """Every endpoint, in one table: routes, checks, meters and the description of the interface follow from it."""
 
+import contextlib
+
 from starlette.responses import Response
 
 from latentbandits.serve import answers, changes, decisions, export, looks, messages, page, stream
 from latentbandits.serve.endpoint import SECURITY, Call, Route
 from latentbandits.serve.meters import Meters
 from latentbandits.serve.openapi import described
+from latentbandits.store import Fenced
 
 ONE = "/v1/experiments/{name}"
 
@@ -14,10 +17,12 @@ async def metrics(call: Call) -> Response:
     """Return counters in the format of Prometheus."""
     service, meters = call.service, call.service.meters
     rows = await service.read(lambda reads: reads.experiments())
+    meters.forget_experiments()
     for row in rows:
         if row.status != "archived" and row.name not in service.failed:
-            view = await service.view(row.name)
-            _measure(meters, row.name, view.open, view.counts)
+            with contextlib.suppress(Fenced):  # another replica counts those that it holds
+                view = await service.view(row.name)
+                _measure(meters, row.name, view.open, view.counts)
     meters.set("waiting", "Requests that wait for the store", service.writer.waiting)
     meters.set("groups", "Transactions since the start", service.writer.groups)
     meters.set("stored", "Requests in them", service.writer.stored)

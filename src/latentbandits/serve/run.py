@@ -55,15 +55,18 @@ class _Server(uvicorn.Server):
 def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
     prepare()
-    storage = storage_of(settings.store)
-    try:
-        admin = _admin_key(storage, settings)
-        heard = _socket(settings)
-    except BaseException:
-        storage.close()
-        raise
+    heard = _socket(settings)
     host, port = (settings.host, 0) if settings.uds else heard.getsockname()[:2]
     address = f"unix:{settings.uds}" if settings.uds else Settings(host=host, port=port).address
+    storage = None
+    try:
+        storage = storage_of(settings.store, reached_at=_reached_at(settings, port), lease=settings.lease)
+        admin = _admin_key(storage, settings)
+    except BaseException:
+        _leave(heard, settings)
+        if storage is not None:
+            storage.close()
+        raise
     also: list[Any] = []
     if settings.demo:
         say("making an hour of the past of a simulated stream ...")
@@ -81,9 +84,7 @@ def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     try:
         _Server(config, service).run(sockets=[heard])
     finally:
-        heard.close()
-        if settings.uds:
-            Path(settings.uds).unlink(missing_ok=True)
+        _leave(heard, settings)
     return 0
 
 
@@ -109,6 +110,14 @@ def new_key(settings: Settings, name: str, roles: list[str]) -> str:
     return secret
 
 
+def _reached_at(settings: Settings, port: int) -> str | None:
+    """Return where other replicas reach this one: as given, or where it listens; None if they cannot."""
+    if settings.reached_at is not None or settings.uds is not None:
+        return settings.reached_at
+    host = socket.gethostname() if settings.host in ("0.0.0.0", "::") else settings.host
+    return Settings(host=host, port=port).address
+
+
 def _admin_key(storage: Storage, settings: Settings) -> Any:
     """Return a key for this run: the one that the environment gives, or, where only this machine can reach the service, a new one."""
     given = os.environ.get(VARIABLE)
@@ -116,13 +125,15 @@ def _admin_key(storage: Storage, settings: Settings) -> Any:
         if len(given) < SHORTEST:
             raise Refusal(OWNER, VARIABLE, f"{len(given)} characters", f"at least {SHORTEST} random characters")
         return made("environment", ["admin"], secret=given)
-    if settings.local:
+    if settings.local and not storage.shared:
         return made("this run", ["admin"])
     access = Access()
     access.replace(storage.keys())
     if not access.administered:
-        rule = f"127.0.0.1 until there is an admin key (`latentbandits serve --new-key NAME` makes one, or give {VARIABLE})"
-        raise Refusal(OWNER, "host", settings.host, rule)
+        how = f"(`latentbandits serve --new-key NAME` makes one, or give {VARIABLE})"
+        if settings.local:  # a key of one process would be unknown to the others
+            raise Refusal(OWNER, "store", storage.place, f"one file until there is an admin key {how}")
+        raise Refusal(OWNER, "host", settings.host, f"127.0.0.1 until there is an admin key {how}")
     return None
 
 
@@ -150,6 +161,13 @@ def _socket(settings: Settings) -> socket.socket:
         raise Refusal(OWNER, "address", where, f"one that is free here ({problem.strerror or problem})") from None
     heard.set_inheritable(True)
     return heard
+
+
+def _leave(heard: socket.socket, settings: Settings) -> None:
+    """Listen no more."""
+    heard.close()
+    if settings.uds:
+        Path(settings.uds).unlink(missing_ok=True)
 
 
 def _unix(path: str) -> socket.socket:

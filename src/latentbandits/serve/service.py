@@ -12,12 +12,12 @@ from latentbandits.serve.history import Past
 from latentbandits.serve.journal import Journal
 from latentbandits.serve.meters import Meters
 from latentbandits.serve.problems import raised
+from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.store import Expire, Ledger, Reads, Storage, Unavailable, View
+from latentbandits.store import Expire, Fenced, Ledger, Reads, Storage, Unavailable, View
 
 T = TypeVar("T")
-KEYS = 5.0  # seconds after which keys that another replica has made or revoked are known here
 
 
 class Service:
@@ -38,6 +38,7 @@ class Service:
     ready : whether all experiments are open
     failed : experiments that could not be opened, and why
     stopping : set when the service stops: live views end
+    replicas : the other processes of a store that is shared, None of one that is not
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Service:
         self.access.replace(self.reads.keys())
         self.ready, self.failed, self.streams = False, dict[str, str](), 0
         self.stopping = asyncio.Event()
+        self.replicas = Replicas(self.writer, self.settings, self.journal, self.stopping) if storage.shared else None
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="latentbandits-reader")
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -77,6 +79,8 @@ class Service:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await self.writer.stop()
+        if self.replicas is not None:
+            await self.replicas.close()
         self._pool.shutdown()
         self._ledger.close()
         self.journal.note("stopped")
@@ -110,6 +114,8 @@ async def _opened(service: Service) -> None:
             continue
         try:
             await service.writer.look(lambda ledger, name=row.name: ledger.open(name))  # type: ignore[misc]
+        except Fenced:  # another replica has it
+            continue
         except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
             service.failed[row.name] = str(problem)
             service.journal.note("not opened", experiment=row.name, error=str(problem))
@@ -121,15 +127,14 @@ async def _opened(service: Service) -> None:
 
 
 async def _housekeeping(service: Service) -> None:
-    """Once a second: end decisions whose window is over; every few seconds: look for keys that others have changed."""
-    looked = time.monotonic()
+    """Now and then: end decisions whose window is over, hold what is held, and look for keys that others have made or revoked."""
+    every = min(1.0, service.settings.lease / 4)
     while True:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(every)
         try:
             await service.writer.look(expire)
-            if time.monotonic() - looked >= KEYS:
-                looked = time.monotonic()
-                service.access.replace(await service.read(lambda reads: reads.keys()))
+            await service.writer.look(lambda ledger: ledger.renew())
+            service.access.replace(await service.read(lambda reads: reads.keys()))
         except Exception as problem:  # it must go on, whatever it was
             service.journal.note("housekeeping failed", error=str(problem))
 

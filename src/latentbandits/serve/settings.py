@@ -21,6 +21,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     store : where everything is kept: the address or the path of a store
     host, port : where it listens; 0 stands for any free port
     uds : listen at this path, a Unix socket, instead
+    reached_at : where other replicas reach this one, if the store is shared; if not given, `host` (the machine's name, if that stands for
+        every address) and `port`
+    lease : seconds without a sign of life after which another replica takes over; also how long one may take to answer another
     demo : whether a simulated stream of visitors is served as well
     body : bytes that a request may have
     batch : decisions or rewards in one request
@@ -45,6 +48,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 8000
     uds: str | None = None
+    reached_at: Annotated[str, msgspec.Meta(pattern=r"^https?://[^/?#\s]+$")] | None = None
+    lease: Annotated[float, msgspec.Meta(gt=0)] = 5.0
     demo: bool = False
     body: Count = 4 * 2**20
     batch: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 1000

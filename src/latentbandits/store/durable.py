@@ -318,10 +318,11 @@ def _wait_for(act: Callable[[], None]) -> None:
             time.sleep(0.05)
 
 
-def storage_of(store: str | os.PathLike[str], new: bool = True, reached_at: str | None = None) -> Storage:
+def storage_of(store: str | os.PathLike[str], new: bool = True, **replica: Any) -> Storage:
     """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
 
-    Of several processes that use it, each may say where the others reach it.
+    Of several processes that use it, each may say where the others reach it (``reached_at``), and for how many seconds it holds an
+    experiment without doing anything (``lease``).
 
     Examples
     --------
@@ -331,7 +332,7 @@ def storage_of(store: str | os.PathLike[str], new: bool = True, reached_at: str 
     latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
     """
     if _remote(store):
-        storage: Storage = _postgresql().PostgreSQL(str(store), reached_at, new=new)
+        storage: Storage = _postgresql().PostgreSQL(str(store), new=new, **replica)
         return storage
     path = path_of(store)
     if not new and not path.is_file():

@@ -1,6 +1,11 @@
 """What can go wrong, in one sentence. A `Refusal` is the caller's mistake, `Unavailable` is not; after either nothing has changed."""
 
+from typing import TYPE_CHECKING
+
 from latentbandits.settings import Refusal
+
+if TYPE_CHECKING:
+    from latentbandits.store.protocol import Owner
 
 
 class Unknown(Refusal):
@@ -20,4 +25,8 @@ class Unavailable(RuntimeError):  # noqa: N818
 
 
 class Fenced(Unavailable):
-    """Somebody else appends to this experiment now: another process, which holds it until its lease ends."""
+    """Somebody else appends to this experiment now: another process, which holds it until its lease ends; `owner` says who, if known."""
+
+    def __init__(self, sentence: str, owner: "Owner | None" = None) -> None:
+        super().__init__(sentence)
+        self.owner = owner

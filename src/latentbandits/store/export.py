@@ -22,6 +22,8 @@ context_0 ...  what was known before the decision
 import csv
 import io
 import json
+from bisect import bisect
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice, product
@@ -31,23 +33,14 @@ from typing import Any, BinaryIO, NamedTuple
 from latentbandits.extras import missing
 from latentbandits.files import whole
 from latentbandits.settings import Refusal
-from latentbandits.store.events import ENDINGS, Event
+from latentbandits.store.events import Event
 from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.replay import CHUNK, named
 from latentbandits.store.spec import LEARNING
 from latentbandits.store.state import arms_of, chances_of
 
 ENDING = (".csv", ".parquet", ".jsonl")
-OUTCOMES = {"reward": "rewarded", "expire": "expired", "censor": "censored"}
-
-
-class End(NamedTuple):
-    """How a decision ended: in which way, when, with which rewards, and which of them were learned."""
-
-    outcome: str
-    at_us: int
-    rewards: Sequence[float] = ()
-    learned: Sequence[float] = ()
+OUTCOMES = {"reward": "rewarded", "expire": "expired", "censor": "censored", "late": "late"}
 
 
 class Table(NamedTuple):
@@ -56,7 +49,7 @@ class Table(NamedTuple):
     Attributes
     ----------
     names : of the arms, by number
-    ends : decision -> how it ended
+    learning : the first events of the times in which it learned, and of those in which it did not, in turns
     context : how many numbers the longest context has
     known : whether the probability of every decision is known
     units : whether any decision has units
@@ -64,7 +57,7 @@ class Table(NamedTuple):
     """
 
     names: list[Any]
-    ends: dict[str, End]
+    learning: list[int]
     context: int
     known: bool
     units: bool
@@ -86,6 +79,20 @@ class Table(NamedTuple):
         context = [f"context_{n}" for n in range(self.context)]
         return [*found, "learned", "decided_by", "status", "wanted", "why", *context]
 
+    def ended(self, made: Event, ends: Sequence[Event]) -> dict[str, Any]:
+        """Return how a decision ended: in which way, when, with which rewards, and which of them were learned."""
+        if not ends:
+            return {"outcome": "open", "ended_at": None, "rewards": (), "learned": ()}
+        end, last = ends[0], ends[-1]
+        in_time = bisect(self.learning, end.seq) % 2 == 1
+        learned = in_time and end.kind != "censor" and made.said.get("status") != "killed"  # that policy was not asked
+        return {
+            "outcome": OUTCOMES[last.kind],
+            "ended_at": last.at_us,
+            "rewards": last.rewards,
+            "learned": end.rewards if learned else (),
+        }
+
 
 def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
     """Return the events of an experiment up to one, a short read at a time."""
@@ -99,33 +106,24 @@ def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
 
 
 def table(reads: Reads, row: Row) -> Table:
-    """Read a log once: names of arms, ends of decisions, and which columns there are."""
+    """Read a log once: names of arms, when it learned, and which columns there are."""
     names: list[Any] = []
-    ends: dict[str, End] = {}
-    killed: set[str] = set()
-    context, known, units, status = 0, True, False, "draft"
+    learning: list[int] = []
+    context, known, units = 0, True, False
     for event in events_of(reads, row.id, row.head):
-        kind, key = event.kind, str(event.key)
+        kind = event.kind
         if kind == "decide":
             said = event.said
             context = max(context, len(said.get("context", ())))
             known = known and None not in chances_of(event, said)
             units = units or event.unit is not None or "arms" in said
-            if said.get("status") == "killed":
-                killed.add(key)  # its policy was not asked, and will not hear of it
-        elif kind in ENDINGS:
-            learned = event.rewards if status in LEARNING and kind != "censor" and key not in killed else ()
-            killed.discard(key)
-            ends[key] = End(OUTCOMES[kind], event.at_us, event.rewards, learned)
-        elif kind == "late":
-            ends[key] = ends[key]._replace(outcome="late", at_us=event.at_us, rewards=event.rewards)
         elif kind in ("create", "configure"):
             names = list(event.said.get("arms", names))
         elif kind == "add" and event.said["arm"] not in names:
             names.append(event.said["arm"])
-        elif kind == "status":
-            status = event.said["status"]
-    return Table(names, ends, context, known, units, row.head)
+        elif kind == "status" and (event.said["status"] in LEARNING) != (len(learning) % 2 == 1):
+            learning.append(event.seq)
+    return Table(names, learning, context, known, units, row.head)
 
 
 def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[str, Any]]:
@@ -149,34 +147,40 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
     >>> folder.cleanup()
     """
     found = found or table(reads, row)
-    blank = dict.fromkeys(found.columns)
-    for event in events_of(reads, row.id, found.until):
-        if event.kind != "decide":
-            continue
-        said = event.said
-        arms, chances = arms_of(event, said), chances_of(event, said)
-        end = found.ends.get(str(event.key))
-        seen = said.get("context", ())
-        shared = blank | {
-            "id": event.key,
-            "at": event.at_us,
-            "outcome": end.outcome if end else "open",
-            "ended_at": end.at_us if end else None,
-            "decided_by": event.decided_by,
-            "status": said.get("status"),
-            "wanted": said.get("policy"),
-            "why": ", ".join(said.get("why", ())) or None,
-            **{f"context_{n}": value for n, value in enumerate(seen)},
+    made = (event for event in events_of(reads, row.id, found.until) if event.kind == "decide")
+    while part := list(islice(made, CHUNK)):
+        ends: dict[str, list[Event]] = defaultdict(list)
+        for end in reads.ends(row.id, [str(event.key) for event in part]):
+            if end.seq <= found.until:
+                ends[str(end.key)].append(end)
+        for event in part:
+            yield from _of(event, found, found.ended(event, ends[str(event.key)]))
+
+
+def _of(event: Event, found: Table, end: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return the rows of a decision, one per unit."""
+    blank, said = dict.fromkeys(found.columns), event.said
+    arms, chances = arms_of(event, said), chances_of(event, said)
+    shared = blank | {
+        "id": event.key,
+        "at": event.at_us,
+        "outcome": end["outcome"],
+        "ended_at": end["ended_at"],
+        "decided_by": event.decided_by,
+        "status": said.get("status"),
+        "wanted": said.get("policy"),
+        "why": ", ".join(said.get("why", ())) or None,
+        **{f"context_{n}": value for n, value in enumerate(said.get("context", ()))},
+    }
+    for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
+        unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)
+        own = {
+            "arm": found.names[arm],
+            "reward": end["rewards"][place] if end["rewards"] else None,
+            "learned": end["learned"][place] if end["learned"] else None,
         }
-        for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
-            unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)
-            own = {
-                "arm": found.names[arm],
-                "reward": end.rewards[place] if end and end.rewards else None,
-                "learned": end.learned[place] if end and end.learned else None,
-            }
-            some = {"unit": unit, "propensity": chance}
-            yield shared | own | {name: value for name, value in some.items() if name in blank}
+        some = {"unit": unit, "propensity": chance}
+        yield shared | own | {name: value for name, value in some.items() if name in blank}
 
 
 def export(reads: Reads, name: str, path: Path) -> int:

@@ -19,7 +19,7 @@ from latentbandits.store.errors import Fenced, Unavailable, Unknown
 from latentbandits.store.events import Event, text
 from latentbandits.store.experiment import Experiment
 from latentbandits.store.protocol import Row, Storage
-from latentbandits.store.replay import begun, explanation, replay
+from latentbandits.store.replay import begun, explanation, holding, replay
 from latentbandits.store.spec import AFTER, as_experiment, is_experiment
 from latentbandits.store.state import State
 from latentbandits.store.view import View
@@ -246,7 +246,7 @@ class Ledger:
     def _restore(self, held: _Held) -> None:
         """Make a state again: from the newest snapshot that is whole, and the events after it."""
         if not held.claimed:
-            held.row, held.claimed = self.storage.claim(held.row.id, snapshots.build()), True
+            held.row = self.storage.claim(held.row.id, snapshots.build())
         state = begun(self.storage, held.row, held.expected)
         held.snapshot = state.head
         if held.steps is None and not held.bound:
@@ -254,9 +254,14 @@ class Ledger:
         state.use(held.steps)
         held.bound = held.steps is not None
         began = time.perf_counter()
-        replay(self.storage, held.row.id, state)
+        replay(self.storage, held.row.id, state, each=holding(self.storage, held.row))
         held.work = time.perf_counter() - began
-        held.experiment = Experiment(held.row, state, self.storage)
+        held.experiment, held.claimed = Experiment(held.row, state, self.storage), True
+
+    def renew(self) -> None:
+        """Go on holding what is open, though nothing happens to it: for a service, which keeps what it has."""
+        with self._lock:
+            self.storage.renew([held.row.id for held in self._held.values() if held.experiment is not None])
 
     def _snapshot_due(self, names: Any) -> None:
         for name in names:

@@ -91,6 +91,8 @@ class PostgreSQL(Connection):
         Whether the tables may be made.
     """
 
+    shared = True
+
     def __init__(
         self,
         address: str,
@@ -184,15 +186,25 @@ class PostgreSQL(Connection):
         return Row(*claimed[0])
 
     def hold(self, row: Row) -> bool:
-        """See `Storage`; asks the database only if the lease may have ended."""
-        if time.monotonic() < self._held.get(row.id, 0.0):
-            return True
+        """See `Storage`; asks the database, and renews the lease, if half of it is over."""
         began = time.monotonic()
+        if began < self._held.get(row.id, 0.0) - self._lease / 2:
+            return True
         sql = "UPDATE experiment SET lease_until = clock_timestamp() + make_interval(secs => ?) WHERE id = ? AND epoch = ?"
         if self._run(sql, (self._lease, row.id, row.epoch)) != 1:
             return False
         self._held[row.id] = began + self._lease
         return True
+
+    def renew(self, experiments: Sequence[int]) -> None:
+        """See `Storage`."""
+        began = time.monotonic()
+        sql = (
+            "UPDATE experiment SET lease_until = clock_timestamp() + make_interval(secs => ?) "
+            "WHERE id = ANY(?) AND owner = ? RETURNING id"
+        )
+        for (number,) in self._rows(sql, (self._lease, list(experiments), self.name)) if experiments else ():
+            self._held[number] = began + self._lease
 
     def expect(self, keys: Sequence[tuple[int, str]]) -> None:
         """See `Storage`; what was fetched is good until the next append, or claim."""
@@ -224,7 +236,8 @@ class PostgreSQL(Connection):
         self._held.pop(experiment, None)
         owner = self.owner(experiment)
         who = "somebody else" if owner is None else f"{owner.name}{f' at {owner.address}' if owner.address else ''}"
-        return Fenced(f"store: {who} appends to experiment {experiment} of {self.place}; nothing was appended")
+        said = f"store: {who} appends to experiment {experiment} of {self.place}; nothing was appended"
+        return Fenced(said, owner)
 
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""

@@ -136,6 +136,9 @@ class Reads(Protocol):
     def story(self, experiment: int, key: str) -> list[Event]:
         """Return everything about one decision, in order: decide, activate, its end, a late reward."""
 
+    def ends(self, experiment: int, keys: Sequence[str]) -> list[Event]:
+        """Return how some decisions ended, and late rewards of theirs, in order; those that are open have nothing."""
+
     def answered(self, experiment: int, key: str) -> Answered | None:
         """Return what an idempotency key stands for."""
 
@@ -162,6 +165,7 @@ class Storage(Reads, Protocol):
     """A store. One thread at a time may use it; `reader` is for the others."""
 
     place: str
+    shared: bool  # whether several processes may use it at the same time, each experiment held by one of them
     versions: tuple[int, int]  # of the tables: as they were found (0: there were none), and now
 
     def size(self) -> int:
@@ -178,6 +182,9 @@ class Storage(Reads, Protocol):
 
     def hold(self, row: Row) -> bool:
         """Return whether nobody has claimed an experiment since this row was, nor can for now. Asked before every group."""
+
+    def renew(self, experiments: Sequence[int]) -> None:
+        """Go on holding experiments for another lease, though nothing is appended; those that others have claimed are left alone."""
 
     def expect(self, keys: Sequence[tuple[int, str]]) -> None:
         """Take note that `answered` is about to be asked for these keys of experiments, so that they may be fetched at once."""

@@ -8,6 +8,7 @@ from latentbandits.store.events import Event
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minute, Row, Snapshot
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
+ENDS = 400  # decisions whose ends one statement asks for: twice as many values
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
 _STORY = (
@@ -55,6 +56,16 @@ class Queries:
     def story(self, experiment: int, key: str) -> list[Event]:
         """See `Reads`."""
         found = self._rows(STORY, (experiment, key) * len(_STORY))
+        return sorted(map(Event._make, found), key=lambda event: event.seq)
+
+    def ends(self, experiment: int, keys: Sequence[str]) -> list[Event]:
+        """See `Reads`."""
+        found: list[Any] = []
+        for begun in range(0, len(keys), ENDS):
+            part = keys[begun : begun + ENDS]
+            marks = ", ".join("?" * len(part))
+            one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND key IN ({marks}) AND "
+            found += self._rows(f"{one}{_STORY[2]} UNION ALL {one}{_STORY[3]}", (experiment, *part) * 2)
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def answered(self, experiment: int, key: str) -> Answered | None:

@@ -14,6 +14,7 @@ import numpy as np
 from latentbandits import __version__
 from latentbandits.agent.file import opened, packed
 from latentbandits.agent.player import Player
+from latentbandits.compiled.cache import processor, source_digest
 from latentbandits.memories import saved
 from latentbandits.settings import Refusal
 from latentbandits.store.protocol import Snapshot
@@ -25,12 +26,16 @@ _MAGIC = b"LBS1"
 
 @cache
 def build() -> str:
-    """Return what computes here. The same build repeats a log to the bit; another one is equivalent, up to rounding."""
+    """Return what computes here: versions, the sources of all that computes, and the processor.
+
+    The same build repeats a log to the bit; another one is equivalent, up to rounding or to what was changed in its sources.
+    """
     try:
         numba = metadata.version("numba")
     except metadata.PackageNotFoundError:
         numba = "none"
-    return f"latentbandits {__version__}, numpy {np.__version__}, numba {numba}, {platform.machine()}"
+    code, chip = str(source_digest())[:8], sha256("\0".join(processor()).encode()).hexdigest()[:8]
+    return f"latentbandits {__version__} ({code}), numpy {np.__version__}, numba {numba}, {platform.machine()} ({chip})"
 
 
 def described(state: State) -> dict[str, Any]:

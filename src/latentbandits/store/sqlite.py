@@ -48,6 +48,7 @@ class SQLite(queries.Queries):
     """
 
     changed = _CHANGED
+    shared = False
 
     def __init__(self, path: str | Path, folder: Path | None = None) -> None:
         self.path = Path(path).absolute()
@@ -180,6 +181,9 @@ class SQLite(queries.Queries):
     def hold(self, row: Row) -> bool:  # noqa: ARG002
         """See `Storage`; the lock of the file holds everything."""
         return True
+
+    def renew(self, experiments: Sequence[int]) -> None:
+        """See `Storage`; there is nothing to renew."""
 
     def expect(self, keys: Sequence[tuple[int, str]]) -> None:
         """See `Storage`; a key is found as fast as many."""

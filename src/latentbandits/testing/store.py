@@ -46,14 +46,7 @@ MINUTE = Minute(7, 1, "policy", 1, 2, 3, 4, 5, 6, 0.25, 0.5, 2**40)
 
 
 class StoreChecks:
-    """Inherit it in a pytest class and return a store from `opened`.
-
-    Attributes
-    ----------
-    shared : whether several processes may have the store open at a time; one holds an experiment then, until its lease ends
-    """
-
-    shared = False
+    """Inherit it in a pytest class and return a store from `opened`."""
 
     def opened(self, folder: Path) -> Storage:
         """Open the store that belongs to a folder: a new one, or the one that was opened for this folder before."""
@@ -136,6 +129,8 @@ class StoreChecks:
         assert self.storage.story(row.id, "k2") == [WHOLE[1], WHOLE[2], WHOLE[4], WHOLE[5]]
         assert self.storage.story(row.id, "k3") == []
         assert self.storage.story(other.id, "k2") == [WHOLE[1]]
+        assert self.storage.ends(row.id, ["k3", "k2", "k1"]) == list(WHOLE[3:6])
+        assert self.storage.ends(other.id, ["k1", "k2"] * 500) == []
         assert [one.head for one in self.storage.experiments()] == [9, 4]
 
     def test_a_store_opened_again_has_everything(self) -> None:
@@ -344,7 +339,7 @@ class StoreChecks:
 
     def test_one_process_holds_an_experiment(self) -> None:
         """Another one is fenced until the lease ends; then it goes on, and the first writes nothing any more."""
-        if not self.shared:
+        if not self.storage.shared:
             raise SkipTest("the store is for one process")
         row = self._made()
         other = self.opened(Path(self._folder.name))
@@ -361,10 +356,17 @@ class StoreChecks:
             assert holder.name in told, "claim must raise Fenced, and name who holds the experiment"
             self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:1])])
             self.lapse(self.storage)
+            self.storage.renew([row.id])
+            assert other.owner(row.id) == seen, "renew must begin another lease, though nothing is appended"
+            self.lapse(self.storage)
             taken = other.claim(row.id)
             assert (taken.head, taken.epoch > row.epoch) == (3, True)
             self._refused(Group(row.id, row.epoch, 3, WHOLE[1:2]))
             assert not self.storage.hold(row), "hold must be False once another process has claimed"
+            self.storage.renew([row.id])
+            now = other.owner(row.id)
+            assert now is not None
+            assert now.here, "renew must leave alone what another process has claimed"
             other.append([Group(row.id, taken.epoch, 3, WHOLE[1:2])])
         finally:
             other.close()

@@ -230,7 +230,9 @@ async function read(name, signal, all) {
 
 function take(spec, minutes, timeline, table, since) {
   state.spec = spec;
+  const more = minutes.arms.length !== state.arms.length;
   state.arms = minutes.arms;
+  if (more) heard([]); // the last events in the colours of their arms
   state.names = timeline.names;
   state.regimes = table;
   remember(state.minutes, minutes.minutes, since);

@@ -17,8 +17,9 @@ export function best() {
   if (found) {
     const since = found.since_us === null ? "" : `, since ${time(found.since_us)}`;
     const box = $("best"), text = `Best now: ${found.arm}, belief ${sure(found.belief)}${since}`;
-    if (box.dataset.text !== text) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), `, belief ${sure(found.belief)}${since}`);
-    box.dataset.text = text;
+    const shown = `${text} ${armColour(found.arm)}`; // arms have colours once all of them are known
+    if (box.dataset.text !== shown) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), `, belief ${sure(found.belief)}${since}`);
+    box.dataset.text = shown;
     box.hidden = false;
   } else {
     delete $("best").dataset.text;

@@ -29,10 +29,10 @@ export function restart() {
   $("decision").value = "";
 }
 
-/** Take over events that are new. */
+/** Take over events that are new; without any, show those that are known once more. */
 export function heard(events) {
   const known = new Set(state.tail.map((event) => event.seq));
-  if (known.size && events.every((event) => known.has(event.seq))) return;
+  if (known.size && events.length && events.every((event) => known.has(event.seq))) return;
   state.tail = [...events.filter((event) => !known.has(event.seq)), ...state.tail].sort((a, b) => b.seq - a.seq).slice(0, KEPT);
   for (const event of events) if (event.kind === "decide") state.played.set(event.decision, event.arm);
   for (const old of [...state.played.keys()].slice(0, -1000)) state.played.delete(old);
