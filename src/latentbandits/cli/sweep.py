@@ -4,6 +4,11 @@ import argparse
 
 from latentbandits.cli import problem
 
+EXAMPLES = (
+    "latentbandits sweep shop.toml routing.toml --out shared",
+    "latentbandits sweep shop.toml routing.toml --out shared --tune sw-ucb --shard 3/64",
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
