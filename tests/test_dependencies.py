@@ -19,7 +19,7 @@ from latentbandits.experiments.registry import IDS, experiment
 from latentbandits.policies.registry import REGISTRY
 
 ENGINE = {
-    "compiled.background", "compiled.cache", "compiled.compiler", "extras", "files", "markers", "protocols", "random",
+    "compiled.background", "compiled.cache", "compiled.compiler", "compiled.libraries", "extras", "files", "markers", "protocols", "random",
     "settings", "simulation.batch", "simulation.late", "simulation.loop", "simulation.results",
 }  # fmt: skip
 UCB1 = ENGINE | {"policies.arms", "policies.ucb1"}
