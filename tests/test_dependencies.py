@@ -19,8 +19,9 @@ from latentbandits.experiments.registry import IDS, experiment
 from latentbandits.policies.registry import REGISTRY
 
 ENGINE = {
-    "compiled.background", "compiled.cache", "compiled.compiler", "extras", "files", "markers", "protocols", "random",
-    "settings", "simulation.batch", "simulation.blocks", "simulation.late", "simulation.loop", "simulation.results",
+    "compiled.background", "compiled.cache", "compiled.compiler", "compiled.libraries", "extras", "files", "markers",
+    "protocols", "random", "settings", "simulation.batch", "simulation.blocks", "simulation.late", "simulation.loop",
+    "simulation.results",
 }  # fmt: skip
 UCB1 = ENGINE | {"policies.arms", "policies.ucb1"}
 KEYS = """

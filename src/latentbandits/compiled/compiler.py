@@ -1,4 +1,4 @@
-"""The only file that imports numba: what is compiled, and how.
+"""What is compiled, and how. Only this file and `libraries` import numba.
 
 Compilation has two rules, each of which was measured:
 
@@ -151,7 +151,10 @@ def _register() -> None:
     from numba.core.types import BaseNamedTuple
     from numba.extending import overload, overload_method
 
-    borrowed = {**_INLINE, "_nrt": False}
+    from latentbandits.compiled.libraries import PartCompiler
+
+    borrowed = {**_INLINE, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    borrowed["pipeline_class"] = PartCompiler
     if not _registered:
         _registered.add(_register)
         overload_method(BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
@@ -190,7 +193,10 @@ def _cache_at(folder: Path) -> Iterator[None]:
 def _dispatcher(function: Callable[..., Any], keep: bool) -> Any:
     from numba import njit
 
-    made: Any = njit(nogil=function not in _quick, error_model="numpy")(function)
+    from latentbandits.compiled.libraries import WholeCompiler
+
+    options = {"nogil": function not in _quick, "error_model": "numpy", "no_cfunc_wrapper": True}
+    made: Any = njit(pipeline_class=WholeCompiler, **options)(function)
     where = place() if keep else None
     if where is not None:
         with _cache_at(where.folder):
