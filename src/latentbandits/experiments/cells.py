@@ -129,20 +129,36 @@ class Cells:
             if part is not None and part not in self._bad:
                 self._index.setdefault(part.key, set()).add(part)
 
-    def cell(self, key: str, shape: Shape) -> Cell:
-        """Return what is there of a cell; a damaged part is not, nor one that this build could not go on from."""
-        cell = self._cell(key, shape)
-        while not cell.complete:
+    def cell(self, key: str, shape: Shape, begin: int = 0, end: int | None = None) -> Cell:
+        """Return what is there of a cell, or of a range of its runs.
+
+        A damaged part is not there, nor one that this build could not go on from.
+        """
+        cell, end = self._cell(key, shape), shape.runs if end is None else end
+        while not cell.have[begin:end].all():
             new = self._index.get(key, set()) - set(cell.parts) - self._bad - self._aside
-            lost = [part for part in self._chosen(new, cell.parts, shape) if not self._add(cell, part, shape)]
-            if not cell.complete and cell.parts and not self._ours(cell.parts[0].build):
+            wanted = [
+                one
+                for one in self._chosen(new, cell.parts, shape)
+                if one.end < 0 or (one.begin < end and begin < one.end)
+            ]
+            lost = [part for part in wanted if not self._add(cell, part, shape)]
+            if cell.have[begin:end].all():
+                break
+            if cell.parts and not self._ours(cell.parts[0].build):
                 self._aside |= set(cell.parts)  # another engine had all of it, but a part of that is damaged
                 cell = self._cells[key] = Cell(shape)
-            elif not cell.complete and lost:
+            elif lost:
                 self.look()  # one file may have replaced them meanwhile
             else:
                 break
         return cell
+
+    def seal_complete(self, key: str, shape: Shape) -> None:
+        """Make one file of a cell whose parts are all there; their names say so before any is read."""
+        parts = self._index.get(key, set()) - self._bad - self._aside
+        if len(parts) > 1 and _covers([*parts], shape.runs) and self.cell(key, shape).complete:
+            self.seal(key)
 
     def _ours(self, build: str) -> bool:
         """Return whether a build computes what this one does."""
