@@ -216,15 +216,12 @@ class Store:
         finally:
             for keeper in keepers:
                 keeper.flush()
-        self._seal(cases)
-        return computed
-
-    def _seal(self, cases: Sequence[Case]) -> None:
-        """Make one file of each cell whose parts are all there, whoever has computed them."""
-        self.cells.look()
-        for case in cases:
+        if shard is not None and tasks:
+            self.cells.look()  # the last of all shards finds the parts of the others
+        for case in cases:  # one file of each cell whose parts are all there, whoever has computed them
             for key in case.keys.values():
                 self.cells.seal_complete(key, shape_of(case))
+        return computed
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
         """Return the results of all cases, one row per run; curves are lists of floats where a case keeps them."""
