@@ -145,11 +145,11 @@ def test_a_killed_run_is_taken_up_again(tmp_path: Path) -> None:
     subprocess.run(command(whole, *names), check=True, capture_output=True)
     with subprocess.Popen(command(cut, *names), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         deadline = time.time() + 120
-        while time.time() < deadline and len(list((cut / "results" / "cells").glob("*.npz"))) < 3:
+        while time.time() < deadline and len(list((cut / "results" / "cells").glob("*.cell"))) < 3:
             time.sleep(0.002)
         os.kill(running.pid, signal.SIGKILL)
-    kept = {file.name.partition(".")[0] for file in (cut / "results" / "cells").glob("*.npz")}
-    assert 0 < len(kept) < len(list((whole / "results" / "cells").glob("*.npz")))
+    kept = {file.name.partition(".")[0] for file in (cut / "results" / "cells").glob("*.cell")}
+    assert 0 < len(kept) < len(list((whole / "results" / "cells").glob("*.cell")))
     said = subprocess.run(command(cut, *names), check=True, capture_output=True, text=True).stdout
     first = experiments(names)[0]
     found = [key in kept for case in first.cases(True) for key in case.keys.values()]  # two labels may share a cell
@@ -187,7 +187,7 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     """A cell that is computed again does not make the rest free."""
     shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
     whole = Store(tmp_path).manifest["experiments"]["ablation"]["seconds"]
-    next((tmp_path / "cells").glob("*.npz")).unlink()
+    next((tmp_path / "cells").glob("*.cell")).unlink()
     seen: list[tuple[int, int]] = []
     outcome = reproduce(["ablation"], tmp_path, quick=True, progress=lambda done, total: seen.append((done, total)))[0]
     assert (outcome.computed, outcome.found) == (1, 155)

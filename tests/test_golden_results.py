@@ -26,6 +26,7 @@ def test_a_cell_is_read_and_not_computed_again(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert label in store.missing(case)
     shutil.copy(CELL, tmp_path / "cells" / f"{case.keys[label]}.npz")
+    store = Store(tmp_path)
     assert label not in store.missing(case)
     table = Store(FOLDER, read_only=True).load(NAME)
     kept = table[(table["case"] == case.name) & (table["policy"] == label)].reset_index(drop=True)

@@ -14,10 +14,9 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.experiments import cells as cells_module
-from latentbandits.experiments import registry, store
+from latentbandits.experiments import store, timing
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.cells import Part
-from latentbandits.experiments.registry import experiment
 from latentbandits.experiments.reproduce import reproduce, reproduce_shard, status
 from latentbandits.experiments.store import Shard, Store
 from latentbandits.simulation.build import this_build
@@ -35,8 +34,8 @@ def tiny(**changes: Any) -> Case:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """An experiment of two tiny cases instead of a real one."""
     cases = [tiny(), tiny(name="other", seed=1)]
-    made = experiment(NAME)._replace(cases=lambda quick: cases, score=lambda rows: [])
-    monkeypatch.setattr(registry, "experiment", lambda name: made)
+    made = timing.EXPERIMENT._replace(cases=lambda quick: cases, score=lambda rows: [])
+    monkeypatch.setattr(timing, "EXPERIMENT", made)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -215,8 +214,9 @@ def test_a_call_that_finds_all_parts_makes_one_file_of_them(tmp_path: Path) -> N
         Store(folder).compute(tiny(), shard=Shard(number, 2))
     for file in (folders[1] / "cells").iterdir():
         shutil.copy(file, folders[0] / "cells")
-    torn = next((folders[0] / "cells").iterdir())
-    torn.with_name(torn.name.replace("-", "1-")).write_bytes(b"torn")
+    part = Part.of(next((folders[0] / "cells").iterdir()).name)
+    assert part is not None
+    (folders[0] / "cells" / part._replace(begin=part.begin + 1).name).write_bytes(b"torn")
     assert Store(folders[0]).compute(tiny()) == []
     Store(tmp_path / "whole").compute(tiny())
     assert content(folders[0]) == content(tmp_path / "whole")

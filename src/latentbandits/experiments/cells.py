@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from latentbandits.simulation.build import Build, probe, this_build
 from latentbandits.simulation.loop import COUNTS
 
 ARRAYS = ("regret", "optimal", "counts")
-_NAME = re.compile(r"([0-9a-f]+)(?:\.(\d+)-(\d+)\.([0-9a-f]+))?\.npz")
+_MARK = b"latentbandits cell 1\n"
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -30,7 +30,7 @@ class Part(NamedTuple):
     @property
     def name(self) -> str:
         """The name of its file."""
-        return f"{self.key}.{self.begin}-{self.end}.{self.build}.npz" if self.build else f"{self.key}.npz"
+        return f"{self.key}.{self.begin}-{self.end}.{self.build}.cell" if self.build else f"{self.key}.npz"
 
     @classmethod
     def of(cls, name: str) -> "Part | None":
@@ -39,11 +39,17 @@ class Part(NamedTuple):
         Examples
         --------
         >>> from latentbandits.experiments.cells import Part
-        >>> Part.of("c0ffee.16-32.1b53b839.npz")
+        >>> Part.of("c0ffee.16-32.1b53b839.cell")
         Part(key='c0ffee', begin=16, end=32, build='1b53b839')
         """
-        found = _NAME.fullmatch(name)
-        return found and cls(found[1], int(found[2] or 0), int(found[3] or -1), found[4] or "")
+        key, *more, ending = name.split(".")
+        if (ending, len(more)) not in (("npz", 0), ("cell", 2)):
+            return None
+        try:
+            begin, end = map(int, more[0].split("-")) if more else (0, -1)
+        except ValueError:
+            return None
+        return cls(key, begin, end, more[1] if more else "")
 
 
 class Shape(NamedTuple):
@@ -112,37 +118,59 @@ class Cells:
 
     def __init__(self, folder: Folder, strict: bool = False) -> None:
         self._folder, self._strict = folder, strict
-        self._index: dict[str, set[Part]] = {}
+        self._looked: dict[str, set[Part]] | None = None
         self._cells: dict[str, Cell] = {}
         self._probes: dict[str, str] = {}
         self._described: set[str] = set()
         self._bad: set[Part] = set()
         self._aside: set[Part] = set()
         self._first = ""  # the build of the first part, if this is strict
-        self.look()
 
     def look(self) -> None:
-        """Find out which parts there are."""
-        self._index = {}
-        for name in self._folder.names("cells"):
-            part = Part.of(name)
-            if part is not None and part not in self._bad:
-                self._index.setdefault(part.key, set()).add(part)
+        """Forget which parts there are: others may have written some since."""
+        self._looked = None
 
-    def cell(self, key: str, shape: Shape) -> Cell:
-        """Return what is there of a cell; a damaged part is not, nor one that this build could not go on from."""
-        cell = self._cell(key, shape)
-        while not cell.complete:
+    @property
+    def _index(self) -> dict[str, set[Part]]:
+        """The parts of each cell, as they were when somebody last looked."""
+        if self._looked is None:
+            self._looked = {}
+            for name in self._folder.names("cells"):
+                part = Part.of(name)
+                if part is not None:
+                    self._looked.setdefault(part.key, set()).add(part)
+        return self._looked
+
+    def cell(self, key: str, shape: Shape, begin: int = 0, end: int | None = None) -> Cell:
+        """Return what is there of a cell, or of a range of its runs.
+
+        A damaged part is not there, nor one that this build could not go on from.
+        """
+        cell, end = self._cell(key, shape), shape.runs if end is None else end
+        while not cell.have[begin:end].all():
             new = self._index.get(key, set()) - set(cell.parts) - self._bad - self._aside
-            lost = [part for part in self._chosen(new, cell.parts, shape) if not self._add(cell, part, shape)]
-            if not cell.complete and cell.parts and not self._ours(cell.parts[0].build):
+            wanted = [
+                one
+                for one in self._chosen(new, cell.parts, shape)
+                if one.end < 0 or (one.begin < end and begin < one.end)
+            ]
+            lost = [part for part in wanted if not self._add(cell, part, shape)]
+            if cell.have[begin:end].all():
+                break
+            if cell.parts and not self._ours(cell.parts[0].build):
                 self._aside |= set(cell.parts)  # another engine had all of it, but a part of that is damaged
                 cell = self._cells[key] = Cell(shape)
-            elif not cell.complete and lost:
+            elif lost:
                 self.look()  # one file may have replaced them meanwhile
             else:
                 break
         return cell
+
+    def seal_complete(self, key: str, shape: Shape) -> None:
+        """Make one file of a cell whose parts are all there; their names say so before any is read."""
+        parts = self._index.get(key, set()) - self._bad - self._aside
+        if len(parts) > 1 and _covers([*parts], shape.runs) and self.cell(key, shape).complete:
+            self.seal(key)
 
     def _ours(self, build: str) -> bool:
         """Return whether a build computes what this one does."""
@@ -165,17 +193,10 @@ class Cells:
 
     def _read(self, part: Part, whole: Part, shape: Shape) -> dict[str, np.ndarray] | None:
         """Return the arrays of a part, None if it is not there or damaged."""
-        runs = whole.end - whole.begin
-        shapes = {"regret": (runs, shape.bins), "optimal": (runs, shape.bins), "counts": (runs, len(COUNTS))}
-        try:
-            with np.load(BytesIO(self._folder.read(f"cells/{part.name}") or b""), allow_pickle=False) as file:
-                found = {name: file[name] for name in shapes}
-                # written when there were fewer gates: those that came later never opened
-                found["counts"] = np.pad(found["counts"], ((0, 0), (0, max(0, len(COUNTS) - found["counts"].shape[1]))))
-        except Exception:  # not there, or damaged: an archive fails in a dozen ways
-            return None
-        valid = {name: array.shape for name, array in found.items()} == shapes
-        return found if valid and all(np.isfinite(array).all() for array in found.values()) else None
+        content = self._folder.read(f"cells/{part.name}") or b""
+        size = Shape(whole.end - whole.begin, shape.bins)
+        found = unpacked(content, size) if part.build else _from_archive(content, size)
+        return found if found and all(np.isfinite(array).all() for array in found.values()) else None
 
     def _chosen(self, new: set[Part], used: Sequence[Part], shape: Shape) -> list[Part]:
         """Return the new parts that may be merged with those that are used: of this engine, or of another that has the whole cell."""
@@ -217,6 +238,7 @@ class Cells:
             self.seal(key)
         else:
             self._folder.write(f"cells/{part.name}", packed(found), durable=False)
+            self._index.setdefault(key, set()).add(part)
 
     def seal(self, key: str) -> None:
         """Write a complete cell as one file, and remove its parts and what is damaged."""
@@ -245,7 +267,9 @@ class Cells:
         return made
 
     def _write_build(self, build: str, content: dict[str, Any]) -> None:
-        self._folder.write(f"builds/{build}.json", (json.dumps(content, indent=1) + "\n").encode())
+        text = (json.dumps(content, indent=1) + "\n").encode()
+        if self._folder.read(f"builds/{build}.json") != text:
+            self._folder.write(f"builds/{build}.json", text)
         self._probes[build] = content["probe"]
         self._described.add(build)
 
@@ -275,8 +299,48 @@ def _covers(parts: Sequence[Part], runs: int) -> bool:
     return bool(there.all())
 
 
+def _forms(size: Shape) -> dict[str, tuple[str, tuple[int, int]]]:
+    """Return type and shape of each array of a part."""
+    return {"regret": ("<f8", size), "optimal": ("<f8", size), "counts": ("<i8", (size.runs, len(COUNTS)))}
+
+
 def packed(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return arrays as a file: the same bytes whenever and wherever it is made, so nothing is compressed."""
-    content = BytesIO()
-    np.savez(content, **{name: np.ascontiguousarray(arrays[name]) for name in ARRAYS})  # type: ignore[arg-type]
-    return content.getvalue()
+    """Return arrays as a file, the same bytes whenever and wherever it is made: a mark, a checksum, the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.experiments.cells import Cell, Shape, packed, unpacked
+    >>> arrays = {name: np.nan_to_num(array) for name, array in Cell(Shape(2, 1)).arrays.items()}
+    >>> sorted(unpacked(packed(arrays), Shape(2, 1))), unpacked(packed(arrays)[:-1], Shape(2, 1))
+    (['counts', 'optimal', 'regret'], None)
+    """
+    forms = _forms(Shape(*arrays["regret"].shape))
+    numbers = b"".join(np.ascontiguousarray(arrays[name], kind).tobytes() for name, (kind, _) in forms.items())
+    return _MARK + crc32(numbers).to_bytes(4, "little") + numbers
+
+
+def unpacked(content: bytes, size: Shape) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a file, None if it is damaged or of another size."""
+    head, at, found = len(_MARK) + 4, len(_MARK) + 4, {}
+    for name, (kind, shape) in _forms(size).items():
+        length = 8 * shape[0] * shape[1]
+        part = content[at : at + length]
+        if len(part) < length:
+            return None
+        found[name], at = np.frombuffer(part, kind).reshape(shape), at + length
+    sound = len(content) == at and content[:head] == _MARK + crc32(content[head:]).to_bytes(4, "little")
+    return found if sound else None
+
+
+def _from_archive(content: bytes, size: Shape) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a cell as an earlier version wrote it."""
+    shapes = {name: shape for name, (_, shape) in _forms(size).items()}
+    try:
+        with np.load(BytesIO(content), allow_pickle=False) as file:
+            found = {name: file[name] for name in shapes}
+            # written when there were fewer gates: those that came later never opened
+            found["counts"] = np.pad(found["counts"], ((0, 0), (0, max(0, len(COUNTS) - found["counts"].shape[1]))))
+    except Exception:  # not there, or damaged: an archive fails in a dozen ways
+        return None
+    return found if {name: array.shape for name, array in found.items()} == shapes else None

@@ -1,5 +1,6 @@
 """Where results are kept: a folder of this machine or a shared one, or anything that fsspec opens (`s3://`, `gs://`, `memory://`)."""
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,7 +97,7 @@ class LocalFolder:
     def names(self, part: str = "") -> list[str]:
         """Return the names of the files in the folder, or in a folder within it."""
         try:
-            return sorted(file.name for file in (self._path / part).iterdir() if not file.name.startswith("."))
+            return sorted(name for name in os.listdir(self._path / part) if not name.startswith("."))
         except OSError:
             return []
 

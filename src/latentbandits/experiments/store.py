@@ -174,8 +174,10 @@ class Store:
 
     def left(self, case: Case, shard: Shard | None = None) -> dict[str, Ranges]:
         """Return the runs of each label of a case that are not there, of a shard if one is given."""
-        begin, end = (0, shape_of(case).runs) if shard is None else shard.runs(case)
-        found = {label: self._cell(case, label).missing(begin, end) for label in case.policies}
+        shape = shape_of(case)
+        begin, end = (0, shape.runs) if shard is None else shard.runs(case)
+        cells = {label: self.cells.cell(case.keys[label], shape, begin, end) for label in case.policies}
+        found = {label: cell.missing(begin, end) for label, cell in cells.items()}
         return {label: ranges for label, ranges in found.items() if ranges}
 
     def compute(
@@ -188,13 +190,11 @@ class Store:
     ) -> list[str]:
         """Simulate what is missing of some cases, keep it part by part, and return the labels computed."""
         self.cells.look()
+        cases = [cases] if isinstance(cases, Case) else cases
         tasks, computed, seen = list[Task](), list[str](), set[str]()
         keepers = []
-        for case in [cases] if isinstance(cases, Case) else cases:
+        for case in cases:
             left = {label: ranges for label, ranges in self.left(case, shard).items() if case.keys[label] not in seen}
-            for label in case.policies:
-                if len(self._cell(case, label).parts) > 1 and self._cell(case, label).complete:
-                    self.cells.seal(case.keys[label])
             seen |= {case.keys[label] for label in left}
             computed += left
             for ranges in dict.fromkeys(left.values()):
@@ -216,6 +216,11 @@ class Store:
         finally:
             for keeper in keepers:
                 keeper.flush()
+        if shard is not None and tasks:
+            self.cells.look()  # the last of all shards finds the parts of the others
+        for case in cases:  # one file of each cell whose parts are all there, whoever has computed them
+            for key in case.keys.values():
+                self.cells.seal_complete(key, shape_of(case))
         return computed
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:

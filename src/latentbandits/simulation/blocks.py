@@ -129,8 +129,9 @@ def play_block(block: Block) -> Piece:
         raise Refusal("simulate", f"code of worker {worker_name()}", code_of(block), rule)
     players = [Player(contestant, block.interpreted) for contestant in block.contestants.values()]
     if not block.interpreted:
-        for _, _, args in _examples(players, block):  # before the clock starts
-            machine_code(play, *args)
+        plain = [player for player in players if not hasattr(player.contestant, "informed")]
+        for player in plain:  # before the clock starts; to inform an oracle may take longer than a block
+            machine_code(play, *player.example(block.world))
     regret, optimal, counts = block.empty()
     seconds = _play(block, players, block.begin, block.end, regret, optimal, counts)
     build = this_build()

@@ -164,8 +164,8 @@ class _Spread:
         return any_sent
 
     def _next(self) -> "Future[Piece]":
-        """Wait for a block, but no longer than the first deadline."""
-        first = min(self._sent.values(), key=lambda sent: sent.deadline)
+        """Wait for a block, but no longer than the deadline of the one that was sent first."""
+        first = next(iter(self._sent.values()))
         try:
             return self._arrived.get(timeout=max(0.0, first.deadline - time.monotonic()))
         except Empty:
