@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
@@ -69,7 +70,7 @@ def django() -> Iterator[Send]:
     client = Client()
 
     def send(method: str, path: str, query: dict[str, Any]) -> tuple[int, dict[str, str]]:
-        answer = client.generic(method, path, query_params=query)
+        answer = client.generic(method, f"{path}?{urlencode(query)}")
         return answer.status_code, answer.json()
 
     yield send

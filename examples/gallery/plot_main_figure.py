@@ -15,5 +15,5 @@ comparison = lb.compare(problem, ["state-library", "adasp-ucb", "sw-ucb", "ucb1"
 figure = comparison.figure()
 
 # %%
-# The same as a table, with the best policy highlighted.
+# The same as a table.
 comparison.table[["regret", "low", "high", "x_limit", "optimal"]].round(2)

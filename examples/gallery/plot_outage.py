@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import latentbandits as lb
-from latentbandits.presentation.palette import GREY, label, plotting, style
+from latentbandits.presentation.palette import YELLOW, label, legend_below, plotting, style
 
 healthy, broken = [0.9, 0.7, 0.6], [0.1, 0.7, 0.6]
 means = np.array(
@@ -35,7 +35,7 @@ with plotting():
     rounds = np.arange(60) * 25 + 12
     for begin, end in ((400, 600), (1000, 1200)):
         axes.axvspan(
-            begin, end, color=GREY, alpha=0.25, lw=0, label="outage" if begin == 400 else None
+            begin, end, color=YELLOW, alpha=0.3, lw=0, label="outage" if begin == 400 else None
         )
     for name in policies:
         mean, look = found[name].mean(axis=0), style(name)
@@ -50,4 +50,4 @@ with plotting():
             lw=0,
         )
     axes.set(xlabel="round", ylabel="share of rounds on the best server", ylim=(0, 1.02))
-    axes.legend(ncols=4, loc="lower center")
+    legend_below(figure, axes, columns=4)

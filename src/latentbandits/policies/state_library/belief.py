@@ -1,11 +1,11 @@
 """What StateLibrary believes, in a form to read."""
 
+import importlib
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentbandits import pictures
 from latentbandits.policies.state_library.memory import Memory
 from latentbandits.policies.state_library.transitions import staying
 
@@ -66,7 +66,8 @@ class Belief(NamedTuple):
     particles: int
 
     def _repr_html_(self) -> str:
-        return pictures.belief(self)
+        # how a belief looks is no part of a result, which depends on all that is imported otherwise
+        return str(importlib.import_module("latentbandits.pictures").belief(self))
 
 
 def probabilities(memory: Memory) -> np.ndarray:
