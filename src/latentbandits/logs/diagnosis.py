@@ -114,7 +114,7 @@ class Diagnosis(Result):
             return np.asarray(self.series.noise * float(around.std()))
         if self.fit.family == BINARY:
             return np.asarray(np.sqrt(self.series.centres * (1 - self.series.centres)))
-        return np.asarray(self.series.noise * float((self.fit.noise * self.fit.shares).sum()))
+        return np.asarray(self.series.noise * float((self.fit.spread * self.fit.shares).sum()))
 
     @cached_property
     def gain(self) -> tuple[float, float, float]:
@@ -140,7 +140,7 @@ class Diagnosis(Result):
         if one_more is not None and self.scores.get(states, 0.0) - one_more < CLOSE:
             return True
         spread = (
-            self.series.spreads if self.fit.family == BINARY else self.fit.noise.mean() * np.ones(self.series.width)
+            self.series.spreads if self.fit.family == BINARY else self.fit.spread.mean() * np.ones(self.series.width)
         )
         apart = [
             float(np.sqrt((((self.fit.means[i] - self.fit.means[j]) / spread) ** 2).sum()))
