@@ -150,10 +150,20 @@ class Diagnosis(Result):
         return min(apart) < NEAR
 
     @property
+    def fewest(self) -> int:
+        """The fewest states that are hardly worse than those that were counted; 0 without a fit."""
+        if self.fit is None:
+            return 0
+        best = self.scores.get(self.fit.states, np.inf)
+        return min([states for states, score in self.scores.items() if score > best - CLOSE] + [self.fit.states])
+
+    @property
     def counted(self) -> str:
         """The number of states in words."""
         assert self.fit is not None
-        return f"{'at least ' if self.at_least else ''}{self.fit.states} states"
+        states, fewest = self.fit.states, self.fewest
+        likely = f", most likely {states}" if fewest < states else ""
+        return f"{'at least ' if self.at_least or likely else ''}{fewest} states{likely}"
 
     @property
     def headline(self) -> str:
