@@ -1,6 +1,6 @@
 """Logs for calibration: kinds of logs without regimes, rules that log, and logs with regimes; `python -m tests.logged` measures.
 
-`nulls ROWS LOGS`, `power ROWS LOGS` and `ranking LOGS` print what docs/logs.md quotes.
+`nulls ROWS LOGS`, `power ROWS LOGS`, `covers LOGS` and `ranking LOGS` print what docs/logs.md quotes; a last number is the first seed.
 """
 
 import sys
@@ -26,6 +26,7 @@ NULLS = (
     "click-calendar", "rare-click-calendar", "ar8-t3", "drift300-t3", "lottery", "lottery-arm", "loud-level", "click-drift",
     "click-level-calendar",
 )  # fmt: skip
+FIRST = 7000  # seed that nobody looked at while the method was made
 RULES = ("uniform", "epsilon-greedy", "ucb1", "d-ucb", "ab-test", "changing")
 ARMS = (3, 2, 5)
 # Written out, so that the same ones are played on the fit and on the truth
@@ -196,32 +197,47 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
     )
 
 
-def nulls(rows: int, logs: int) -> tuple[int, int]:
+def nulls(rows: int, logs: int, first: int = FIRST) -> tuple[int, int]:
     """Print and count the false alarms among logs of every kind without regimes."""
     alarms, total, named, nearest = 0, 0, Counter[str](), float("-inf")
-    for kind, draw, log in null_logs(rows, logs, first=500):
+    for kind, draw, log in null_logs(rows, logs, first):
         d = lb.diagnose(log)
         total += 1
-        nearest = float("-inf") if draw == 500 else nearest
+        nearest = float("-inf") if draw == first else nearest
         nearest = max(nearest, d.verdict.margin - d.verdict.needed)
         named[f"{kind}: {d.verdict.kind}"] += 1
         if d.regimes:
             alarms += 1
             margin = f"margin {d.verdict.margin:.0f} of {d.verdict.needed:.0f}"
             print(f"false alarm: {kind}, {rows} rows, draw {draw}, {margin}", flush=True)
-        if draw == 500 + logs - 1:
+        if draw == first + logs - 1:
             print(f"{kind}: {alarms} false alarms of {total} so far; nearest {nearest:.0f} nats", flush=True)
     print(dict(sorted(named.items())))
     print(f"{rows} rows: {alarms} false alarms of {total}")
     return alarms, total
 
 
-def power(rows: int, logs: int, first: int = 100) -> None:
+def power(rows: int, logs: int, first: int = FIRST) -> None:
     """Print how often regimes are found and what is recovered of them."""
     for dwell in (100.0, 20.0, 500.0):
         for noise in (0.1, 0.5):
             got = [recovered(rows, dwell, noise, draw) for draw in range(first, first + logs)]
             show(f"{rows} rows, dwell {dwell:.0f}, noise {noise}", got)
+
+
+def covers(logs: int, first: int = FIRST) -> list[Recovered]:
+    """Print how often intervals contain the truth of logs with three states and with ten, and 2 to 10 arms."""
+    got = []
+    for states in (3, 10):
+        for noise in (0.1, 0.5):
+            part = [
+                recovered(10_000, 100.0, noise, 100 * states + draw, arms, states)
+                for draw in range(first, first + logs)
+                for arms in (2, 3, 6, 10)
+            ]
+            show(f"{states} states, noise {noise}", part)
+            got += part
+    return got
 
 
 def show(title: str, got: list[Recovered]) -> None:
@@ -242,10 +258,10 @@ def show(title: str, got: list[Recovered]) -> None:
     print(f"{title}: found {len(found)} of {len(got)}, states right {len(right)}; {averages}", flush=True)
 
 
-def ranking(logs: int) -> tuple[float, float]:
+def ranking(logs: int, first: int = FIRST) -> tuple[float, float]:
     """Print how well policies that are simulated on a fit are ranked: rank correlation with the truth, and what the pick costs."""
     correlations, picks = [], []
-    for draw in range(logs):
+    for draw in range(first, first + logs):
         log, world, _ = regime_log(4000, 100.0, 0.3, draw)
         d = lb.diagnose(log)
         if not d.regimes:
@@ -264,5 +280,10 @@ def ranking(logs: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    commands: dict[str, Callable[..., object]] = {"nulls": nulls, "power": power, "ranking": ranking}
+    commands: dict[str, Callable[..., object]] = {
+        "nulls": nulls,
+        "power": power,
+        "covers": covers,
+        "ranking": ranking,
+    }
     commands[sys.argv[1]](*map(int, sys.argv[2:]))

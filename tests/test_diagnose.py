@@ -102,6 +102,25 @@ def test_context_is_taken_out_and_said() -> None:
     assert "age explains" in d.text()
 
 
+def test_context_of_clicks_is_taken_out_of_their_log_odds() -> None:
+    random = np.random.default_rng(5)
+    rows = 4000
+    world = lb.HiddenMarkov(means=[[0.1, 0.6], [0.7, 0.2]], dwell=80, noise=0.0).realise(rows, 1, 3, 0, 0)
+    arms, age = random.integers(2, size=rows), random.normal(size=rows)
+    share = world.means[np.arange(rows), arms]
+    odds = np.log(share / (1 - share)) + 2.0 * age
+    clicks = (random.random(rows) < 1 / (1 + np.exp(-odds))).astype(int)
+    frame = pd.DataFrame({"arm": arms, "click": clicks, "age": age, "shoe": age[::-1]})
+    d = lb.diagnose(frame, context=["age", "shoe"])
+    assert [(one.name, one.used) for one in d.covariates] == [("age", True), ("shoe", False)]
+    assert d.series.binary
+    # less than 2: log-odds are flatter on average over states, which are not known yet when the context is taken out
+    assert 1.4 < d.offsets.std() < 2.0
+    assert d.regimes
+    assert d.model is not None
+    assert set(d.model.means.argmax(axis=1)) == {0, 1}
+
+
 def test_clicks_have_regimes_too() -> None:
     world = lb.HiddenMarkov(means=[[0.1, 0.6], [0.7, 0.2]], dwell=80, rewards="bernoulli").realise(3000, 1, 3, 0, 0)
     arms = np.random.default_rng(3).integers(2, size=3000)
@@ -316,6 +335,25 @@ def test_an_interrupt_ends_other_threads(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(KeyboardInterrupt):
         lb.diagnose(regimes(), progress=interrupt)
     assert len(calls) < 60
+
+
+def test_an_interrupted_comparison_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit, page = tmp_path / "d.npz", tmp_path / "d.html"
+    diagnosed().save(fit)
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    args = ["diagnose", str(fit), "--out", str(page), "--policies", "ucb1"]
+    with monkeypatch.context() as patched:
+        patched.setattr(lb.Diagnosis, "compare", interrupted)
+        assert cli.main(args) == 130
+    assert f"latentbandits {' '.join(args)}" in capsys.readouterr().err
+    assert "What policies would earn" not in page.read_text()
+    assert cli.main([*args, "--json"]) == 0
+    assert "What policies would earn" in page.read_text()
 
 
 def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

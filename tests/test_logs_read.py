@@ -212,3 +212,9 @@ def test_a_log_is_no_record(tmp_path: Path) -> None:
         lb.Problem(kind="recorded", file=str(path))
     path.write_text("red,blue\n" + "".join(f"0.{t % 7},0.{t % 9}\n" for t in range(50)))
     assert lb.Problem(kind="recorded", file=str(path)).arms == 2
+
+
+def test_numbers_may_have_decimal_commas_where_semicolons_separate(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("at;arm;reward\n" + "".join(f"{t};{'ab'[t % 2]};{t},5\n" for t in range(6)))
+    assert lb.Log.read(path).rewards.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]

@@ -1,6 +1,7 @@
 """Say what a log of decisions shows: hidden regimes, or drift, the calendar, abrupt changes, noise; and what follows from it."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ ROLES = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("log", metavar="LOG", help="a log: .csv, .tsv, .parquet, .jsonl, or .dsjson of Vowpal Wabbit")
+    parser.add_argument(
+        "log",
+        metavar="LOG",
+        help="a log: .csv, .tsv, .parquet, .jsonl, or .dsjson of Vowpal Wabbit; or the .npz of an earlier run, to go on from there",
+    )
     for role, text in ROLES.items():
         parser.add_argument(f"--{role}", metavar="COLUMN", help=f"{text} (default: guessed by its name)")
     parser.add_argument(
@@ -61,29 +66,45 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.logs.diagnose import diagnose
     from latentbandits.logs.diagnosis import Diagnosis
     from latentbandits.logs.log import Log
-    from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.progress import Progress, wipe
 
     problem.ending(options.out, Diagnosis.owner, ".html")
-    columns: dict[str, Any] = {role: getattr(options, role) for role in ROLES}
-    log = Log.read(options.log, **columns, context=options.context)
-    if options.above is not None:
-        log = log.above(options.above)
-    with Progress("diagnosing;", unit="million steps") as progress:
-        found = diagnose(
-            log,
-            seed=options.seed,
-            workers=options.workers,
-            progress=lambda done, total: progress(done // 1_000_000, total),
-        )
-    if found.regimes and found.useful and not options.no_compare:
-        progress = Progress("comparing;")
-        comparison = found.compare(options.policies, workers=options.workers, progress=progress)
-        found = dataclasses.replace(found, comparison=comparison)
+    if options.log.endswith(".npz"):
+        found = Diagnosis.load(options.log)
+    else:
+        columns: dict[str, Any] = {role: getattr(options, role) for role in ROLES}
+        log = Log.read(options.log, **columns, context=options.context)
+        if options.above is not None:
+            log = log.above(options.above)
+        with Progress("diagnosing;", unit="million steps") as progress:
+            found = diagnose(
+                log,
+                seed=options.seed,
+                workers=options.workers,
+                progress=lambda done, total: progress(done // 1_000_000, total),
+            )
     beside = options.out.with_suffix(".npz")
-    found.save(options.out)
+    found.save(options.out)  # before policies are compared: an interrupt then loses nothing
     found.save(beside)
+    if found.regimes and found.useful and not options.no_compare:
+        try:
+            comparison = found.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
+        except KeyboardInterrupt:
+            wipe()
+            print(
+                f"interrupted; {options.out} is without policies: `{again(options, beside)}` goes on", file=sys.stderr
+            )
+            return 130
+        found = dataclasses.replace(found, comparison=comparison)
+        found.save(options.out)
     print(found.json() if options.json else terminal_text(found, options.out, beside))
     return 0
+
+
+def again(options: argparse.Namespace, fit: Path) -> str:
+    """Return the command that goes on from a fit."""
+    policies = f" --policies {' '.join(options.policies)}" if options.policies else ""
+    return f"latentbandits diagnose {fit} --out {options.out}{policies}"
 
 
 def terminal_text(found: Any, page: Path, fit: Path) -> str:

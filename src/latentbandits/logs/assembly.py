@@ -91,8 +91,10 @@ def fitted_worlds(
     found: dict[str, FittedWorld] = {}
     if fit is not None and samples is not None and means is not None:
         shape = fit.shape if fit.family == SHAPED else blank
-        noise = np.ones(series.width) if series.binary else series.noise * float((fit.noise * fit.shares).sum())
-        found[REGIMES] = FittedRegimes(noise, rewards, shape, means=means, leave=samples.leave, enter=samples.enter)
+        noise = np.ones(series.width) if series.binary else series.noise * float((fit.spread * fit.shares).sum())
+        found[REGIMES] = FittedRegimes(
+            noise, rewards, shape, memory=fit.memory, means=means, leave=samples.leave, enter=samples.enter
+        )
     drift: Wandering | None = parts.get(DRIFT)
     if drift is not None:
         # the noise that is left when the level is taken out of the spread

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentbandits.logs.em import constant, normal_likelihood
+from latentbandits.logs.regression import least_squares, logistic, share
 from latentbandits.logs.series import Series
 
 DAYS, WEEKEND, WEEKS = (
@@ -157,14 +158,23 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
     effects = np.hstack([shape * arm[:, [k]] for k in range(series.width)]) if per_arm else shape
     effects = effects[:, effects.any(axis=0)]
     whole = np.hstack([arm, effects])
-    weights = _logistic(whole, tried, sums) if series.binary else _least_squares(whole, tried, sums / tried)
-    means = whole @ weights
     if series.binary:
-        means = 1 / (1 + np.exp(-means))
-        gain = float((sums * np.log(means) + (tried - sums) * np.log(1 - means)).sum()) - constant(series)
-        usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
-        left = usual - float((tried * (means - series.centres[used % series.width]) ** 2).sum())
+        place = np.searchsorted(used, cells)
+        odds = series.odds if len(series.odds) else np.zeros(series.rows)
+
+        def expected(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            if not len(series.odds):
+                return tried * share(found), tried * share(found) * (1 - share(found))
+            chance = share(found[place] + odds)
+            return np.bincount(place, chance), np.bincount(place, chance * (1 - chance))
+
+        weights = logistic(whole, sums, expected)
+        chance = share((whole @ weights)[place] + odds)
+        gain = float(np.log(np.where(series.values > 0.5, chance, 1 - chance)).sum()) - constant(series)
+        usual, left = (float(((series.values - means) ** 2).sum()) for means in (series.shares, chance))
     else:
+        weights = least_squares(whole, tried, sums / tried)
+        means = whole @ weights
         usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
         within = float((series.values**2).sum()) - float((sums**2 / tried).sum())
         left = within + float((tried * (sums / tried - means) ** 2).sum())
@@ -172,25 +182,6 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
     offset = np.zeros(size)
     offset[used] = effects @ weights[series.width :]
     offsets = offset[cells]
-    share = max(0.0, 1 - left / usual) if usual > 0 else 0.0
+    explained = max(0.0, 1 - left / usual) if usual > 0 else 0.0
     numbers = effects.shape[1] + (2 if hours == "block" else 0)  # where a block begins and ends was searched for
-    return Calendar(hours, week, per_arm, gain, numbers, offsets - offsets.mean(), share, block)
-
-
-def _least_squares(whole: np.ndarray, tried: np.ndarray, means: np.ndarray) -> np.ndarray:
-    weighted = whole * tried[:, None]
-    return np.asarray(np.linalg.lstsq(weighted.T @ whole, weighted.T @ means, rcond=None)[0])
-
-
-def _logistic(whole: np.ndarray, tried: np.ndarray, sums: np.ndarray) -> np.ndarray:
-    """Return the weights of a logistic regression on sums, by Newton's method with a prior that keeps them finite."""
-    weights, prior = np.zeros(whole.shape[1]), 0.01 * np.eye(whole.shape[1])
-    for _ in range(25):
-        share = 1 / (1 + np.exp(-np.clip(whole @ weights, -30, 30)))
-        slope = whole.T @ (sums - tried * share) - prior @ weights
-        curve = (whole * (tried * share * (1 - share))[:, None]).T @ whole + prior
-        step = np.linalg.solve(curve, slope)
-        weights += np.clip(step, -3, 3)
-        if np.abs(step).max() < 1e-8:
-            break
-    return weights
+    return Calendar(hours, week, per_arm, gain, numbers, offsets - offsets.mean(), explained, block)

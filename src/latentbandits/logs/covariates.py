@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from latentbandits.logs.em import normal_likelihood
+from latentbandits.logs.regression import logistic, share
 from latentbandits.logs.series import Series
 
 
@@ -26,8 +27,19 @@ class Covariate(NamedTuple):
     used: bool
 
 
+class Regression(NamedTuple):
+    """Columns and what they explain: the weights, the log-likelihood, and the squares that are left."""
+
+    columns: np.ndarray
+    weights: np.ndarray
+    likelihood: float
+    left: float
+
+
 def taken_out(series: Series, context: Mapping[str, np.ndarray]) -> tuple[np.ndarray, list[Covariate]]:
-    """Return what the columns of context add to every row, and what each explains; by least squares, one column after the other.
+    """Return what the columns of context add to every row, and what each explains; one column after the other.
+
+    They add to values, by least squares, or to the log-odds of rewards of 0 and 1.
 
     Examples
     --------
@@ -42,30 +54,39 @@ def taken_out(series: Series, context: Mapping[str, np.ndarray]) -> tuple[np.nda
     [('age', True, False), ('shoe', False, False)]
     """
     rows, arms = series.rows, np.eye(series.width)[series.arms]
-    design, found = arms, []
-    usual = left = _left(design, series.values)
+    best, found = regression(series, arms), []
+    usual = best.left
     for name, column in context.items():
         centred = (column - column.mean()) / (column.std() or 1.0)
-        common, own = np.column_stack([design, centred]), np.column_stack([design, arms * centred[:, None]])
-        gains = []
-        for columns, numbers in ((common, 1), (own, series.width)):
-            rest = _left(columns, series.values)
-            score = normal_likelihood(rows, rest) - normal_likelihood(rows, left) - 0.5 * numbers * np.log(rows)
-            gains.append((score, rest, columns))
-        best = max(range(2), key=lambda one: gains[one][0])
-        score, rest, columns = gains[best]
-        used = bool(score > 0 and column.std() > 0)
-        found.append(Covariate(name, best == 1 and used, float((left - gains[best][1]) / usual), used))
-        if used:
-            design, left = columns, rest
-    if design.shape[1] == series.width:
-        return np.zeros(rows), found
-    weights = np.linalg.lstsq(design, series.values, rcond=None)[0]
-    offsets = design[:, series.width :] @ weights[series.width :]
-    return np.asarray(offsets - offsets.mean()), found
+        common = regression(series, np.column_stack([best.columns, centred]), best.weights)
+        own = regression(series, np.column_stack([best.columns, arms * centred[:, None]]), best.weights)
+        scores = [
+            one.likelihood - best.likelihood - 0.5 * numbers * np.log(rows)
+            for one, numbers in ((common, 1), (own, series.width))
+        ]
+        per_arm = scores[1] > scores[0]
+        better = own if per_arm else common
+        used = bool(max(scores) > 0 and column.std() > 0)
+        found.append(Covariate(name, per_arm and used, float((best.left - better.left) / usual), used))
+        best = better if used else best
+    offsets = best.columns[:, series.width :] @ best.weights[series.width :]
+    return np.asarray(offsets - offsets.mean() if len(offsets) else offsets), found
 
 
-def _left(design: np.ndarray, values: np.ndarray) -> float:
-    """Return the squares that least squares leave, by the normal equations."""
-    cross = design.T @ values
-    return float(values @ values - cross @ np.linalg.lstsq(design.T @ design, cross, rcond=None)[0])
+def regression(series: Series, columns: np.ndarray, near: np.ndarray | None = None) -> Regression:
+    """Return the regression of the rewards on columns; the weights of the first ones may be known nearly."""
+    values = series.values
+    if not series.binary:
+        weights = np.linalg.lstsq(columns.T @ columns, columns.T @ values, rcond=None)[0]
+        left = float(((values - columns @ weights) ** 2).sum())
+        return Regression(columns, weights, normal_likelihood(series.rows, left), left)
+
+    def expected(odds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        chance = share(odds)
+        return chance, chance * (1 - chance)
+
+    begin = None if near is None else np.concatenate([near, np.zeros(columns.shape[1] - len(near))])
+    weights = logistic(columns, values, expected, begin)
+    chance = share(columns @ weights)
+    likelihood = float(np.log(np.where(values > 0.5, chance, 1 - chance)).sum())
+    return Regression(columns, weights, likelihood, float(((values - chance) ** 2).sum()))

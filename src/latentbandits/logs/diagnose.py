@@ -21,7 +21,9 @@ from latentbandits.logs.explanations import (
     REGIMES,
     Explanation,
     Regimes,
+    brief,
     explanations,
+    remembering,
     rest_of,
 )
 from latentbandits.logs.log import Log
@@ -91,38 +93,26 @@ def diagnose(
     noise, binary = series.noise, series.binary
     outside, covariates = taken_out(series, read.context) if read.context else (np.zeros(len(read)), [])
     if outside.any():
-        series = series._replace(values=series.values - outside, binary=False)
+        series = rest_of(series, outside)
     times = read.times if read.dated else None
     found = _explanations(series, times, seed, workers, work)
     if series.rows > LONG:
         found = [_recounted(series, one, seed, tick) if one.kind == REGIMES else one for one in found]
-    verdict = judged(found)
-    best = next((one for one in found if one.kind == REGIMES), None)
-    fit, samples, taken = None, None, np.zeros(series.rows)
-    scores: dict[int, float] = {}
-    if best is not None:
-        detail: Regimes = best.detail
-        taken = detail.offsets if len(detail.offsets) == series.rows else taken
-        scores = detail.scores
-        rest = rest_of(series, taken) if taken.any() else series
-        steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
-        # whatever chain was enough to judge, every state has a dwell of its own to be reported
-        fit = em.fitted(rest, detail.model._replace(alike=False), steps, LAST_TOLERANCE, tick=tick).ordered()
-        samples = sampled(rest, fit, SAMPLES, seed, tick)
-    else:
-        rest = series
+    found, rest, ended = _to_the_end(series, found, seed, tick)
+    fit = None if ended is None else ended.model
+    samples = None if fit is None else sampled(rest, fit, SAMPLES, seed, tick)
     parts = {one.kind: one.detail for one in reversed(found) if one.kind in (DRIFT, CHANGES, CALENDAR)}
     calendar = parts.get(CALENDAR)
     made = Diagnosis(
         arm_table(read),
         read,
         tuple(one._replace(detail=None) for one in found),
-        verdict,
+        judged(found),
         fit,
         samples,
         rest,
-        outside * noise[read.played] + taken * (1.0 if series.binary else noise[read.played]),
-        scores,
+        (outside if ended is None else outside + ended.offsets) * (1.0 if binary else noise[read.played]),
+        {} if ended is None else ended.scores,
         None if calendar is None else (calendar.words, calendar.share),
         tuple(covariates),
         {},
@@ -130,6 +120,29 @@ def diagnose(
         seed,
     )
     return assembled(made, parts)
+
+
+def _to_the_end(
+    series: Series, found: list[Explanation], seed: int, tick: Tick
+) -> tuple[list[Explanation], Series, Regimes | None]:
+    """Return the explanations, the rows without the calendar, and the best regimes, fitted to the end.
+
+    Regimes that turn out to last a few rounds only are no explanation any more, and the next best ones are fitted.
+    """
+    steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
+    for best in [one for one in found if one.kind == REGIMES]:
+        detail: Regimes = best.detail
+        if len(detail.offsets) != series.rows:  # fitted to a stretch
+            detail = detail._replace(offsets=np.zeros(series.rows))
+        rest = rest_of(series, detail.offsets) if detail.offsets.any() else series
+        if series.rows <= LONG and judged(found).kind == REGIMES:
+            detail = remembering(rest, detail, seed, tick)
+        # whatever chain was enough to judge, every state has a dwell of its own to be reported
+        fit = em.fitted(rest, detail.model._replace(alike=False), steps, LAST_TOLERANCE, tick=tick).ordered()
+        if not brief(fit):
+            return found, rest, detail._replace(model=fit)
+        found = [one for one in found if one is not best]
+    return found, series, None
 
 
 class Work:

@@ -114,7 +114,7 @@ class Diagnosis(Result):
             return np.asarray(self.series.noise * float(around.std()))
         if self.fit.family == BINARY:
             return np.asarray(np.sqrt(self.series.centres * (1 - self.series.centres)))
-        return np.asarray(self.series.noise * float((self.fit.noise * self.fit.shares).sum()))
+        return np.asarray(self.series.noise * float((self.fit.spread * self.fit.shares).sum()))
 
     @cached_property
     def gain(self) -> tuple[float, float, float]:
@@ -140,7 +140,7 @@ class Diagnosis(Result):
         if one_more is not None and self.scores.get(states, 0.0) - one_more < CLOSE:
             return True
         spread = (
-            self.series.spreads if self.fit.family == BINARY else self.fit.noise.mean() * np.ones(self.series.width)
+            self.series.spreads if self.fit.family == BINARY else self.fit.spread.mean() * np.ones(self.series.width)
         )
         apart = [
             float(np.sqrt((((self.fit.means[i] - self.fit.means[j]) / spread) ** 2).sum()))
@@ -150,10 +150,20 @@ class Diagnosis(Result):
         return min(apart) < NEAR
 
     @property
+    def fewest(self) -> int:
+        """The fewest states that are hardly worse than those that were counted; 0 without a fit."""
+        if self.fit is None:
+            return 0
+        best = self.scores.get(self.fit.states, np.inf)
+        return min([states for states, score in self.scores.items() if score > best - CLOSE] + [self.fit.states])
+
+    @property
     def counted(self) -> str:
         """The number of states in words."""
         assert self.fit is not None
-        return f"{'at least ' if self.at_least else ''}{self.fit.states} states"
+        states, fewest = self.fit.states, self.fewest
+        likely = f", most likely {states}" if fewest < states else ""
+        return f"{'at least ' if self.at_least or likely else ''}{fewest} states{likely}"
 
     @property
     def headline(self) -> str:

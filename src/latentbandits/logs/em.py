@@ -6,7 +6,7 @@ import numpy as np
 
 from latentbandits.logs import chain, emissions
 from latentbandits.logs.chain import Counts
-from latentbandits.logs.model import BINARY, NORMAL, SHAPED, Model
+from latentbandits.logs.model import BINARY, MEMORY, NORMAL, SHAPED, Model
 from latentbandits.logs.series import Series
 
 Tick = Callable[[int], None]  # called with the cells (rows times states) of every pass
@@ -103,6 +103,11 @@ def as_shaped(model: Model) -> Model:
     width = float(model.noise.mean())
     bells = np.array([[0.7, 0.0, 0.8 * width], [0.2, 0.3 * width, 1.5 * width], [0.1, -0.3 * width, 3.0 * width]])
     return model._replace(family=SHAPED, shape=bells)
+
+
+def as_remembering(model: Model, memory: float) -> Model:
+    """Return the same model with noise that has a memory."""
+    return model._replace(family=MEMORY, memory=memory, noise=model.noise * np.sqrt(1 - memory**2))
 
 
 def as_alike(model: Model) -> Model:

@@ -3,7 +3,8 @@
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.logs.model import BINARY, LEVEL, LOUD, SHAPED, Model
+from latentbandits.logs import memory
+from latentbandits.logs.model import BINARY, LEVEL, LOUD, MEMORY, SHAPED, Model
 from latentbandits.logs.series import Series
 
 BELLS = 3  # of a shape: enough for heavy tails and for skew
@@ -113,6 +114,10 @@ def likelihoods(series: Series, model: Model) -> np.ndarray:
         fast(binary)(series.arms, series.values, model.means, likely)
     elif model.family == SHAPED:
         fast(shaped)(series.arms, series.values, model.means, model.shape, likely)
+    elif model.family == MEMORY:
+        fast(memory.remembering)(
+            series.arms, series.values, series.gaps, model.means, model.noise, model.memory, likely
+        )
     else:
         fast(normal)(series.arms, series.values, model.means, model.noise, likely)
     return likely
@@ -130,6 +135,9 @@ def refitted(series: Series, model: Model, states: np.ndarray) -> Model:
     centres, widths = series.centres, SPREADS * series.spreads
     if model.family == SHAPED:
         return _reshaped(series, model, states, centres, widths)
+    if model.family == MEMORY:
+        made = memory.refitted(series, model, states, centres, widths)
+        return made._replace(noise=np.maximum(made.noise, QUIETEST))
     if len(series.odds) and model.family == BINARY:
         return _newton(series, model, states, centres)
     tried, sums, squares = moments_of(series, states)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from latentbandits.logs import em, growth, levels
+from latentbandits.logs import em, growth, levels, memory
 from latentbandits.logs.calendar import Calendar, calendars, fitted
 from latentbandits.logs.changes import stretches
 from latentbandits.logs.em import Tick, constant, normal_likelihood, silent
@@ -20,6 +20,7 @@ OF_SHAPE = 0.1  # of what the shape gains: subtracted once more, since it is not
 # A fit with more than half its time in states that last fewer rounds than this is noise: no policy could follow them
 BRIEF, MOST_BRIEF = 10.0, 0.5
 FAMILIES = (NORMAL, SHAPED, LOUD)  # of rewards that are not 0 and 1
+REMEMBERED = 0.05  # correlation of what a fit leaves of successive rows, from which on its noise may have a memory
 HOPELESS = 100.0  # nats behind, and by half: no shape makes up for that
 HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
 
@@ -232,7 +233,9 @@ def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: 
 
 def rest_of(series: Series, offsets: np.ndarray) -> Series:
     """Return what is left when offsets are taken out of values, or added to the log-odds of rewards of 0 and 1."""
-    return series._replace(odds=offsets) if series.binary else series.without(offsets)
+    if not series.binary:
+        return series.without(offsets)
+    return series._replace(odds=offsets + series.odds if len(series.odds) else offsets)
 
 
 def _backfitted(series: Series, times: np.ndarray, calendar: Calendar, found: Explanation, tick: Tick) -> Explanation:
@@ -321,6 +324,23 @@ def regimes(series: Series, seed: int = 0, tick: Tick = silent, rival: float = -
     clipped = series.clipped()
     plain = em.fitted(clipped, best.detail.model._replace(family=NORMAL), SHAPE_STEPS, 0.3, tick=tick)
     return [best._replace(clipped=growth.score(clipped, plain))]
+
+
+def remembering(series: Series, found: Regimes, seed: int = 0, tick: Tick = silent) -> Regimes:
+    """Return regimes whose noise has a memory, if that is worth its number; the same ones if not.
+
+    For a log that has regimes whatever the noise remembers: heavy tails with a memory look like regimes with a memory.
+    """
+    model = found.model
+    means = (em.expected(series, model).states * model.means[:, series.arms].T).sum(axis=1)
+    left = memory.of_rest(series, means)
+    if series.binary or left < REMEMBERED or series.width > memory.MANY:
+        return found
+    scores = {one.states: (growth.score(series, one), one) for one in growth.grown(series, seed, tick, memory=left)}
+    score, best = max(scores.values(), key=lambda pair: pair[0])
+    if score <= growth.score(series, model) or brief(best):
+        return found
+    return Regimes(best, found.offsets, {states: one for states, (one, _) in scores.items()})
 
 
 def brief(model: Model) -> bool:

@@ -2,7 +2,9 @@
 
 import importlib
 import json
+import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +20,8 @@ RULE = (
 )
 TEXT = {".csv": None, ".tsv": "\t", ".txt": None}  # which cells are separated by; None: see its first line
 SEPARATORS = ",;\t"  # the first of those that are equally frequent
+DECIMAL = re.compile(r"\d,\d")  # a comma in a number, where commas do not separate
+FIRST = 100  # lines in which it is looked for
 LINES = (".jsonl", ".ndjson", ".json", ".dsjson", ".log")
 
 
@@ -70,7 +74,9 @@ def _text(path: Path, separator: str | None) -> Table:
     options: dict[str, Any] = {"skip_blank_lines": False, "encoding": "utf-8-sig"}
     with open(path, encoding="utf-8-sig") as file:
         first = file.readline().rstrip("\r\n")
-    separator = separator or max(SEPARATORS, key=first.count)
+        separator = separator or max(SEPARATORS, key=first.count)
+        if separator != "," and any(DECIMAL.search(line) for line in islice(file, FIRST)):
+            options["decimal"] = ","
     names = first.split(separator)
     if not any(names) or any(_numeric(name) for name in names):
         raise Refusal(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")

@@ -24,9 +24,17 @@ def score(series: Series, model: Model) -> float:
 
 
 def grown(
-    series: Series, seed: int = 0, tick: Tick = silent, most: int = MOST_STATES, rival: float = -np.inf
+    series: Series,
+    seed: int = 0,
+    tick: Tick = silent,
+    most: int = MOST_STATES,
+    rival: float = -np.inf,
+    memory: float = 0.0,
 ) -> list[Model]:
-    """Return the best models with two, three and more states, until the score has fallen twice or will not reach a rival's any more."""
+    """Return the best models with two, three and more states, until the score has fallen twice or will not reach a rival's any more.
+
+    Where a `memory` is given, the noise has one, and that is where it begins.
+    """
     random = np.random.default_rng(seed)
     windows = [averages(series, width) for width in WINDOWS if series.rows >= 20 * width]
     found: list[Model] = []
@@ -35,6 +43,8 @@ def grown(
         begun = [clustered(series, window, states, random) for window in windows]
         begun.append(split(series, found[-1] if found else one(series), random))
         begun.append(scattered(series, states, random))
+        if memory:
+            begun = [em.as_remembering(model, memory) for model in begun]
         tried = [em.fitted(series, model, FIRST_STEPS, tick=tick) for model in begun]
         tried.sort(key=lambda model: -model.objective)
         free = max(

@@ -24,6 +24,7 @@ def values(d: "Diagnosis") -> dict[str, Any]:
         "needed": d.verdict.needed,
         "settle": settle(d),
         "states": d.fit.states if d.regimes and d.fit is not None else None,
+        "fewest_states": d.fewest if d.regimes else None,
         "at_least": d.at_least if d.regimes else None,
         "gain": dict(zip(("point", "low", "high"), d.gain, strict=True)) if d.regimes else None,
         "useful": d.useful if d.regimes else None,

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.logs import chain, emissions
+from latentbandits.logs import chain, emissions, memory
 from latentbandits.logs.em import Tick, expected, silent
-from latentbandits.logs.model import BINARY, LOUD, SHAPED, Model
+from latentbandits.logs.model import BINARY, LOUD, MEMORY, SHAPED, Model
 from latentbandits.logs.series import Series
 
 STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
 LEVEL = 0.95
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
-WIDER, FROM, UNSURE = 0.025, 3, 0.8
+WIDER, FROM, UNSURE = 0.025, 3, 5.0
 
 
 class Samples(NamedTuple):
@@ -92,6 +92,10 @@ def slope(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
     if model.family == BINARY and len(series.odds):
         means = emissions.odds_slopes(series, model, counts.states)[1] + emissions.PSEUDO * (centres - model.means)
         return np.concatenate([means.ravel(), leave, enter])
+    if model.family == MEMORY:
+        means, noise = memory.slope(series, model, counts.states)
+        means = means - (model.means - centres) / widths**2
+        return np.concatenate([means.ravel(), leave, enter, noise])
     tried, sums, squares = emissions.moments_of(series, counts.states)
     if model.family == BINARY:
         means = sums - tried * model.means + emissions.PSEUDO * (centres - model.means)
@@ -132,7 +136,10 @@ def own_information(series: Series, model: Model) -> np.ndarray:
     if model.family == BINARY:
         means = (tried + emissions.PSEUDO) * model.means * (1 - model.means)
     else:
-        means = tried / (model.noise**2)[:, None] + 1 / (emissions.SPREADS * series.spreads) ** 2
+        means = (
+            tried * (1 - abs(model.memory)) ** 2 / (model.noise**2)[:, None]
+            + 1 / (emissions.SPREADS * series.spreads) ** 2
+        )
     rows = tried.sum(axis=1)
     leave = (rows + chain.VISITS) * model.leave * (1 - model.leave)
     entries = (rows * model.leave).sum() + chain.ENTRIES * model.states

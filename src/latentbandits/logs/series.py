@@ -104,12 +104,17 @@ class Series(NamedTuple):
         return np.asarray(np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12))
 
     def standard(self) -> Self:
-        """Return the same rows for models of normal rewards: those of 0 and 1 around their arm's mean, in units of its deviation."""
+        """Return the same rows for models of normal rewards: those of 0 and 1 around their mean, in units of the deviation of their arm.
+
+        Not in units of their own: a click where hardly any is expected would be an outlier, and sums of plain distances show best
+        whether log-odds have moved.
+        """
         if not self.binary:
             return self
         shares = self.shares
-        deviations = np.sqrt(np.maximum(self.centres * (1 - self.centres), 1e-6))
-        values = (self.values - shares) / np.sqrt(np.maximum(shares * (1 - shares), 1e-6))
+        variances = np.bincount(self.arms, shares * (1 - shares), minlength=self.width) / np.maximum(self.tried, 1)
+        deviations = np.sqrt(np.maximum(variances, 1e-6))
+        values = (self.values - shares) / deviations[self.arms]
         return self._replace(values=values, noise=deviations, binary=False, odds=np.zeros(0))
 
     def clipped(self) -> Self:

@@ -58,6 +58,7 @@ def packed(d: "Diagnosis") -> bytes:
         "source": d.log.source,
         "binary": d.series.binary,
         "family": None if d.fit is None else d.fit.family,
+        "memory": 0.0 if d.fit is None else d.fit.memory,
         "likelihood": None if d.fit is None else [d.fit.likelihood, d.fit.objective],
         "explanations": [list(one[:SAID]) for one in d.explanations],
         "scores": {str(states): score for states, score in d.scores.items()},
@@ -105,7 +106,8 @@ def loaded(cls: Any, path: Path) -> Any:
     if about["family"] is not None:
         likelihood, objective = about["likelihood"]
         named = {name: arrays[f"fit/{name}"] for name in FIT}
-        fit = Model(family=about["family"], **named, likelihood=likelihood, objective=objective)
+        memory = about.get("memory", 0.0)
+        fit = Model(about["family"], **named, likelihood=likelihood, objective=objective, memory=memory)
         samples = Samples(*(arrays[f"samples/{name}"] for name in Samples._fields))
     found = tuple(Explanation(*one) for one in about["explanations"])
     made: Diagnosis = cls(

@@ -29,12 +29,14 @@ class FittedWorld:
     noise : array (arms,), standard deviation of a reward of every arm
     rewards : "gaussian" or "bernoulli"
     shape : array (bells, 3), see `latentbandits.logs.model.Model`; empty for normal noise
+    memory : share of the noise that is left in the next round
     scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
     """
 
     noise: np.ndarray
     rewards: str
     shape: np.ndarray
+    memory: float = 0.0
     scale_dwell: float = 1.0
     scale_noise: float = 1.0
     scale_gaps: float = 1.0
@@ -63,7 +65,8 @@ class FittedWorld:
             noise = self.scale_noise * self.noise
             rewards = means[:, None, :] + noise * self.errors(random, (seed, draw, repeat), horizon, units)[:, :, None]
         truth = None
-        if known is not None and len(self.shape) == 0 and self.noise.max() <= ALIKE * self.noise.min():
+        plain = len(self.shape) == 0 and self.memory == 0.0
+        if known is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
             transition, matrix, start = known
             truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
@@ -72,6 +75,8 @@ class FittedWorld:
     def errors(self, random: np.random.Generator, names: tuple[int, int, int], horizon: int, units: int) -> np.ndarray:
         """Return noise with mean 0 and variance 1, an array (rounds, units), the same for all arms of a round."""
         plain = random.standard_normal((horizon, units))
+        if self.memory:
+            fast(wander)(plain, self.memory)
         if len(self.shape) == 0:
             return np.asarray(plain)
         weight, middle, width = self.shape.T
