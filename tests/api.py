@@ -18,7 +18,7 @@ def parameters(thing: Any) -> str:
         if one.kind is one.KEYWORD_ONLY and not starred:
             shown.append("*")
         starred |= one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
-        prefix = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        prefix = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
         shown.append(f"{prefix}{one.name}" + ("=" if one.default is not one.empty else ""))
     return f"({', '.join(shown)})"
 

@@ -22,7 +22,7 @@ WORLDS: tuple[type, ...] = (HiddenMarkov, Seasons, Drift, Recorded)
 ROUNDS = 10_000  # of an episode, unless the world or the caller says otherwise
 
 
-class Bandit(gymnasium.Env[Any, int]):
+class Bandit(gymnasium.Env[Any, Any]):
     """A world as an environment: an action is an arm, an episode a realisation, and it ends by `truncated`.
 
     The observation is what the world reveals (its context), or 0 where it reveals nothing. What no policy may see is in `info` alone: the
@@ -106,7 +106,8 @@ class Bandit(gymnasium.Env[Any, int]):
         available = self._episode.available
         if available is None:
             return np.ones(self.world.arms, np.int8)
-        return available[min(self._round, self.rounds - 1)].astype(np.int8)
+        mask: np.ndarray = available[min(self._round, self.rounds - 1)].astype(np.int8)
+        return mask
 
 
 def make_bandit(kind: int, rounds: int | None = None, **settings: Any) -> Bandit:

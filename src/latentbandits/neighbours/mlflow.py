@@ -60,7 +60,7 @@ def metrics(result: Result) -> dict[str, float]:
     >>> metrics(Table())
     {'regret/sw-ucb:window_9': 3.0}
     """
-    found = {}
+    found: dict[str, float] = {}
     numbers = result.table.select_dtypes("number")
     for row, values in numbers.iterrows():
         label = "".join(sign if sign.isalnum() or sign in "_-. :/" else "_" for sign in str(row))
