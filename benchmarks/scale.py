@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import dataclasses
+import itertools
 import os
 import sys
 import tempfile
@@ -27,6 +29,7 @@ from latentbandits.simulation.build import this_build
 WORKERS = (10, 100, 1000, 10_000)
 SIZES = (2.0, 5.0, 20.0, 60.0)
 SHARDS = 100
+_SEEDS = itertools.count(1)
 
 
 class Noted(Executor):
@@ -63,8 +66,15 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - begin
 
 
+def fresh(cases: list[Case]) -> list[Case]:
+    """Return cases with worlds that no process has met: what an oracle was told about a world is remembered."""
+    seed = next(_SEEDS)
+    return [dataclasses.replace(case, seed=seed) for case in cases]
+
+
 def compute(cases: list[Case], executor: Executor | None, workers: int = 2) -> float:
     """Return the seconds of computing cases in an empty folder."""
+    cases = fresh(cases)
     with tempfile.TemporaryDirectory() as folder:
         return timed(lambda: Store(folder).compute(cases, workers=workers, executor=executor))
 
@@ -99,11 +109,13 @@ def kept(cases: list[Case]) -> float:
                 half = {name: array[: len(array) // 2] for name, array in arrays.items()}
                 other.cells.keep(case.keys[label], shape_of(case), 0, half, this_build())
 
+        keep()
         return timed(keep)
 
 
 def shards(cases: list[Case], count: int) -> float:
     """Return the seconds of all shards, one after the other, each on one core, in one folder."""
+    cases = fresh(cases)
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         for number in range(1, count + 1):

@@ -194,8 +194,11 @@ class Store:
         tasks, computed, seen = list[Task](), list[str](), set[str]()
         keepers = []
         for case in cases:
-            left = {label: ranges for label, ranges in self.left(case, shard).items() if case.keys[label] not in seen}
-            seen |= {case.keys[label] for label in left}
+            left = {}
+            for label, ranges in self.left(case, shard).items():
+                if case.keys[label] not in seen:  # two labels, or two cases, may share a cell
+                    left[label] = ranges
+                    seen.add(case.keys[label])
             computed += left
             for ranges in dict.fromkeys(left.values()):
                 labels = [label for label in left if left[label] == ranges]
