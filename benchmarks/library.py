@@ -25,7 +25,8 @@ LATE = {f"delay {delay}": lb.HiddenMarkov(states=6, arms=3, noise=0.1, delay=del
 Place = tuple[Any, int]
 JUDGES: Mapping[str, Mapping[str, Place]] = {
     "stress": {one.name: (one.world, one.horizon) for one in WORLDS},
-    "rows": {TITLES[row]: place for row, place in rows().items()} | {name: (w, 20_000) for name, w in MORE.items()},
+    "rows": {f"row: {TITLES[row]}": place for row, place in rows().items()}
+    | {f"row: {name}": (world, 20_000) for name, world in MORE.items()},
     "late": {name: (world, 10_000) for name, world in LATE.items()},
 }
 

@@ -33,7 +33,7 @@ def best_somewhere(policy: Any, memory: Memory, choice: Choice, arm: int) -> boo
 def stalest(policy: Any, memory: Memory, choice: Choice) -> int:
     """Return the available arm that was not played for longest if that is too long ago, else -1.
 
-    Too long: available arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later; five
+    Too long: available arms * max(patience, rounds / 10) rounds, counted from the last choice made for this reason if that was later; 2.5
     times that if the state has never changed; available arms * patience * sqrt(rounds / 1500) if the arm is the best of some state
     """
     core = memory.core[0]
