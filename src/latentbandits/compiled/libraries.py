@@ -40,14 +40,21 @@ class Whole(JITCodeLibrary):  # type: ignore[misc]
     _linking_libraries: list[Any]
 
     def finalize(self) -> None:
-        """Link all parts, those of parts too, and optimise the whole."""
-        found = dict.fromkeys(self._linking_libraries)
-        for library in (waiting := list(found)):
-            if isinstance(library, Part):
-                more = [one for one in library._linking_libraries if one not in found]
-                found |= dict.fromkeys(more)
-                waiting += dict.fromkeys(more)
-        self._linking_libraries = waiting
+        """Link all parts, those of parts too, and optimise the whole.
+
+        What is called is linked after all that call it: LLVM leaves out what nobody has called so far.
+        """
+        found: dict[Any, None] = {}
+
+        def visit(library: Any) -> None:
+            if library not in found:
+                for one in library._linking_libraries if isinstance(library, Part) else ():
+                    visit(one)
+                found.setdefault(library)
+
+        for library in self._linking_libraries:
+            visit(library)
+        self._linking_libraries = list(found)[::-1]
         super().finalize()
 
 

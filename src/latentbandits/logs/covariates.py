@@ -64,7 +64,7 @@ def taken_out(series: Series, context: Mapping[str, np.ndarray]) -> tuple[np.nda
             one.likelihood - best.likelihood - 0.5 * numbers * np.log(rows)
             for one, numbers in ((common, 1), (own, series.width))
         ]
-        per_arm = scores[1] > scores[0]
+        per_arm = bool(scores[1] > scores[0])
         better = own if per_arm else common
         used = bool(max(scores) > 0 and column.std() > 0)
         found.append(Covariate(name, per_arm and used, float((best.left - better.left) / usual), used))
