@@ -107,6 +107,18 @@ def test_what_cannot_be_served_is_one_sentence(
     SQLite(tmp_path / "latentbandits.db").close()  # the lock was given back
 
 
+def test_what_is_no_store_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Mutation: leave it to the database, which says to try again, in a traceback."""
+    (tmp_path / "junk.db").write_text("hello")
+    for place in (tmp_path / "junk.db", tmp_path):
+        for more in (["--port", "0"], ["--new-key", "ann"]):
+            assert cli.main(["serve", "--store", str(place), *more]) == 2
+            said = capsys.readouterr().err.strip()
+            assert "store: file is" in said
+            assert "this is" in said
+            assert "\n" not in said
+
+
 def test_an_address_that_is_taken_is_refused(tmp_path: Path) -> None:
     server = Process(tmp_path, "--port", "0", "--uds", "s.sock")
     command = [sys.executable, "-m", "latentbandits", "serve", "--store", "other.db", "--uds", "s.sock"]

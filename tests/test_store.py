@@ -1,6 +1,7 @@
 """The durable core: what is answered is stored, what is stored is what was answered, and nothing else ever happens."""
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -296,6 +297,29 @@ def test_bad_input_changes_nothing(case: Case) -> None:
     assert (case.ledger.digest("e"), case.ledger.view("e").head) == (before, head)
 
 
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"arms": ["1", 1]}, "arms is ['1', 1] but must be names that differ when they are written (1 and '1' do not)"),
+        ({"arms": ["a", "  "]}, "but must be a text that can be seen"),
+        ({"arms": ["a", "b\n"]}, "without line breaks and control characters"),
+        ({"arms": ["a", "b\0"]}, "without line breaks and control characters"),
+        ({"arms": ["a", "b"], "default": 0.0}, "default is 0.0 but must be given with a window"),
+    ],
+)
+def test_names_that_cannot_be_told_apart_and_a_default_without_a_window_are_refused(
+    make: Make, settings: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(Refusal, match=re.escape(sentence)):
+        Spec.of("ucb1", **settings)
+    case = make(arms=["a", 1, "\N{FAMILY}\N{ZERO WIDTH JOINER}\N{GIRL}", "two words"])
+    for wrong in ("1", "  ", "b\n", "b\0", ""):
+        with pytest.raises(Refusal, match=r"experiment: arms? is"):
+            case.ledger.call(AddArm("e", wrong))
+    with pytest.raises(Refusal, match="given with a window"):
+        case.ledger.call(Configure("e", {"default": 0.5}))
+
+
 def test_shares_are_those_that_were_asked_for(make: Make) -> None:
     """A sample-ratio test on what the log says, and propensities that add up (mutation: draw the holdback by the parity of the round)."""
     case = make("exp3", durable=False, holdback=0.2, floor=0.3, control="b")
@@ -323,8 +347,10 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     def opened(**given: Any) -> lb.DurableAgent:
         return lb.open(f"sqlite:///{tmp_path}/d.db", "offers", **{"policy": "ucb1", "arms": ["a", "b"], **given})
 
-    with pytest.raises(Refusal, match="policy is None but must be given, since the store has no experiment offers yet"):
-        opened(policy=None)
+    with pytest.raises(Refusal, match="arms is None but must be given, since the store has no experiment offers yet"):
+        opened(policy=None, arms=None)
+    with lb.open(tmp_path / "d.db", "usual", arms=["a", "b"], compiled=False) as usual:  # as the service does
+        assert isinstance(usual.policy, lb.StateLibrary)
     agent = opened(window=60, compiled=False)
     agent.add("c")
     decision = agent.ask(available=(name for name in ("c",)), key="k")

@@ -66,6 +66,7 @@ def test_verify_says_identical(make: Make, capsys: pytest.CaptureFixture[str]) -
         ("DELETE FROM event WHERE seq > 40", "events from 41 to"),
         ("UPDATE experiment SET head = head - 1", "there are events up to"),
         ("UPDATE event SET arm = (arm + 1) % 3 WHERE kind = 'decide' AND seq = 3", "decisions came out otherwise, though"),
+        ("UPDATE event SET probability = 0.001 WHERE kind = 'decide'", "24 decisions came out otherwise, though"),
         ("UPDATE event SET key = 'nobody' WHERE kind = 'reward' AND seq < 6", "can be repeated (KeyError"),
     ],
 )  # fmt: skip
@@ -108,6 +109,18 @@ def test_what_follows_from_the_log_is_made_again(
     np.testing.assert_allclose(sums, wanted)
     assert (reader.beliefs(1), reader.experiments()[0].spec) == before[1:]
     assert [one.digest for one in reader.snapshots(1)] == [live]
+
+
+def test_a_rebuild_says_that_a_snapshot_contradicted_the_log(make: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    """Mutation: rebuild without a look at what is there: a reward that was changed is then identical, exit code 0."""
+    case = busy(make)
+    case.ledger.close()
+    changed(case.path, "UPDATE event SET value = 0.9 WHERE seq = (SELECT MAX(seq) FROM event WHERE kind = 'reward')")
+    lines = said(capsys, "verify", "--rebuild", str(case.path), code=1).splitlines()
+    assert lines[1].split()[4] == "identical"
+    assert "e: before it was made again, the snapshot of event 54 is not what the log leads to." in lines
+    assert lines[-2].startswith("Events may have been changed after they were written")
+    assert lines[-1].startswith("Next: go back to a copy from before the damage")
 
 
 def test_another_build_is_equivalent(

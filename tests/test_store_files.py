@@ -161,3 +161,25 @@ def test_a_copy_that_is_made_while_the_store_is_in_use(case: Case, tmp_path: Pat
         assert agent.tell(told[-1].id, 0.5) == "duplicate"
     assert verify(Reader(copy), "e").label == "identical"
     assert case.tell(told[0], 0.5) == "duplicate"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+def test_a_new_store_is_for_its_user_alone(tmp_path: Path) -> None:
+    """It has digests of keys, and units."""
+    case = Case(tmp_path / "store.db")
+    names = ("store.db", "store.db-wal", "store.db-shm", "store.db.lock")
+    assert {name: (tmp_path / name).stat().st_mode & 0o777 for name in names} == dict.fromkeys(names, 0o600)
+    case.ledger.close()
+    (tmp_path / "store.db").chmod(0o640)  # whoever wants to share it may
+    case.again()
+    assert (tmp_path / "store.db").stat().st_mode & 0o777 == 0o640
+    case.ledger.close()
+
+
+def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:
+    junk = tmp_path / "junk.db"
+    junk.write_text("hello")
+    for place, rule in ((junk, "a store, or new"), (tmp_path, "a file")):
+        with pytest.raises(Refusal, match=f"must be {rule} [(]this is "):
+            lb.open(place, "offers", policy="ucb1", arms=2)
+    assert junk.read_text() == "hello"

@@ -1,6 +1,7 @@
 """Serve decisions over HTTP: from a store on disk, with keys, a page and counters. Stops gracefully on SIGTERM."""
 
 import argparse
+import sys
 
 EXAMPLES = (
     "latentbandits serve --demo",
@@ -57,15 +58,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve, or make a key."""
+    """Serve, or make a key; exit code 1 if the store cannot be used now."""
     from latentbandits.serve.run import new_key
     from latentbandits.serve.run import run as serve
     from latentbandits.serve.settings import read
+    from latentbandits.store import Unavailable
 
     names = (*WORDS, "demo", "log_requests", "compiled")
     given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     settings = read(options.config, given)
-    if options.new_key is not None:
-        print(new_key(settings, options.new_key, options.roles))
-        return 0
-    return serve(settings, lambda line: print(line, flush=True))
+    try:
+        if options.new_key is not None:
+            print(new_key(settings, options.new_key, options.roles))
+            return 0
+        return serve(settings, lambda line: print(line, flush=True))
+    except Unavailable as problem:
+        print(problem, file=sys.stderr)
+        return 1

@@ -63,12 +63,15 @@ def verify(options: argparse.Namespace) -> int:
     from contextlib import closing
 
     from latentbandits.presentation.numbers import aligned
-    from latentbandits.store import reader_of, rebuild, storage_of
+    from latentbandits.store import Verdict, reader_of, rebuild, storage_of
     from latentbandits.store import verify as verified
 
+    contradicted: list[Verdict] = []
     if options.rebuild:
         with closing(storage_of(options.store, new=False)) as storage:
             for name in options.experiments or [row.name for row in storage.experiments()]:
+                before = verified(storage, name, options.policy)
+                contradicted += [before] if before.problems and not before.rebuildable else []
                 rebuild(storage, name, options.policy)
     with closing(reader_of(options.store)) as reads:
         names = options.experiments or [row.name for row in reads.experiments()]
@@ -82,12 +85,19 @@ def verify(options: argparse.Namespace) -> int:
         for one in found
     ]
     print(aligned(head, rows))
-    print("\n".join(["", *notes(options.store, found)]))
-    return int(any(one.problems for one in found))
+    lines = [
+        f"{one.experiment}: before it was made again, {problem}." for one in contradicted for problem in one.problems
+    ]
+    if contradicted:
+        lines.append(
+            "Events may have been changed after they were written; what was made again follows from them as they are."
+        )
+    print("\n".join(["", *lines, *notes(options.store, found, bool(contradicted))]))
+    return int(bool(contradicted) or any(one.problems for one in found))
 
 
-def notes(store: str, found: "list[Verdict]") -> list[str]:
-    """Return what follows from verdicts, in sentences."""
+def notes(store: str, found: "list[Verdict]", contradicted: bool = False) -> list[str]:
+    """Return what follows from verdicts, in sentences; `contradicted` says that the log was damaged before a rebuild."""
     from latentbandits.store.snapshots import build
     from latentbandits.store.verify import EQUIVALENT
 
@@ -100,9 +110,9 @@ def notes(store: str, found: "list[Verdict]") -> list[str]:
                 f"{one.experiment}: equal up to rounding, since another build took part ({others}){otherwise}."
             )
     wrong = [one for one in found if one.problems]
-    if not wrong:
+    if not wrong and not contradicted:
         return [*lines, f"Next: `latentbandits store export {store} {found[0].experiment}` writes its decisions."]
-    if all(one.rebuildable for one in wrong):
+    if not contradicted and all(one.rebuildable for one in wrong):
         return [*lines, f"Next: `latentbandits store verify --rebuild {store}` makes it again from the log."]
     return [*lines, "Next: go back to a copy from before the damage; this one stays readable."]
 

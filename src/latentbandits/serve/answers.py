@@ -197,7 +197,7 @@ class Timeline(Answer):
 
 
 class ArmMinute(Answer):
-    """What happened to one arm within a minute, by who decided."""
+    """What happened to one arm within a minute. `by` is policy, floor or control, or the status at the decision if that was not live."""
 
     minute: int
     arm: Name

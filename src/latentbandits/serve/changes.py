@@ -25,6 +25,7 @@ from latentbandits.store import (
     Storage,
     Unknown,
 )
+from latentbandits.store.spec import USUAL
 
 _PLAIN = ("seed", "max_open", "floor", "holdback", "control", "window", "default")
 
@@ -43,7 +44,7 @@ async def create_experiment(call: Call) -> Experiment:
     if body.arms is UNSET or len(body.arms) < 2:
         raise Refusal("experiment", "arms", None if body.arms is UNSET else body.arms, "a list of two names or more")
     settings = _settings(service, body)
-    spec = Spec.of(_policy(body, len(body.arms), "state-library"), body.arms, **settings)
+    spec = Spec.of(_policy(body, len(body.arms), USUAL), body.arms, **settings)
     await service.do(Create(body.name, spec, body.status, call.actor))
     return await _shown(service, body.name)
 

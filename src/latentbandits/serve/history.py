@@ -3,11 +3,12 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
 from latentbandits.serve.answers import BeliefMinute, Gain, Gains, Name, RegimeGain, Side, Stay
-from latentbandits.store import Believed, Minute, Reads
+from latentbandits.store import Believed, Event, Minute, Reads
 
 MINUTE_US = 60_000_000
 DAY = 1440  # minutes
@@ -44,7 +45,7 @@ class Past:
 
     def __init__(self) -> None:
         self._rows: dict[int, list[BeliefMinute]] = {}
-        self._sums: dict[int, tuple[int, Sums]] = {}
+        self._sums: dict[int, tuple[int, Sums]] = {}  # from which minute on there is more to add
 
     def rows(self, reads: Reads, experiment: int, since: int) -> list[BeliefMinute]:
         """Return the beliefs of an experiment from a minute on; the last minute may still change, and is read again."""
@@ -57,7 +58,10 @@ class Past:
 
     def gains(self, reads: Reads, experiment: int, since: int, names: Mapping[int, str]) -> Gains:
         """Return the gains of an experiment from a minute on; 0 for all of them."""
-        begun, sums = self._sums.get(experiment, (0, Sums())) if since == 0 else (since, Sums())
+        fresh = Sums(*compared(reads.changes(experiment)))
+        begun, sums = self._sums.get(experiment, (0, fresh)) if since == 0 else (since, fresh)
+        if not sums.compares_as(fresh):
+            begun, sums = 0, fresh
         minutes = reads.minutes(
             experiment, begun
         )  # before the beliefs: that of a minute is there as soon as the next one begins
@@ -140,6 +144,28 @@ def mean_delay(rows: Sequence[Minute]) -> float | None:
     return sum(row.delay_us for row in rows) / rewarded if rewarded else None
 
 
+def compared(changes: Iterable[Event]) -> tuple[int, int]:
+    """Return the number of the control arm, and the minute in which it or the share of units that are held back was last changed.
+
+    Before that minute others were held back, or other units: in a world that changes, those would be compared with another time.
+    """
+    settings: dict[str, Any] = {}
+    names: list[Name] = []
+    since, draft = 0, True
+    for event in changes:
+        said = event.said
+        if event.kind in ("create", "configure"):
+            since = since if draft or not {"control", "holdback"} & said.keys() else event.at_us // MINUTE_US
+            settings |= said
+            names = list(settings["arms"]) if draft else names
+        elif event.kind == "add" and said["arm"] not in names:
+            names.append(said["arm"])
+        elif event.kind == "status":
+            draft = False
+    control = settings.get("control")
+    return names.index(control) if control in names else -1, since
+
+
 class _Sum:
     """Adds up rewards."""
 
@@ -184,30 +210,52 @@ def _gain(sums: Mapping[str, _Sum]) -> Gain:
 
 
 class Sums:
-    """Rewards of the policy and of the units that are held back, over all and by the regime of the minute, and what probing has cost."""
+    """Rewards of the policy and of the units that are held back, over all and by the regime of the minute, and what probing has cost.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    control : int
+        The number of the arm of units that are held back.
+    since : int
+        The minute from which on the two are compared.
+    """
+
+    def __init__(self, control: int, since: int = 0) -> None:
+        self._control, self._since = control, since
         self._all: dict[str, _Sum] = defaultdict(_Sum)
         self._split: dict[int | None, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
         self._probed, self._cost, self._held = 0, 0.0, False
 
     def copy(self) -> "Sums":
         """Return the same sums, to add more to."""
-        made = Sums()
+        made = Sums(self._control, self._since)
         made._probed, made._cost, made._held = self._probed, self._cost, self._held
         made._all.update({side: one.copy() for side, one in self._all.items()})
         for regime, sides in self._split.items():
             made._split[regime].update({side: one.copy() for side, one in sides.items()})
         return made
 
+    def compares_as(self, other: "Sums") -> bool:
+        """Return whether these are sums of the same comparison."""
+        return (self._control, self._since) == (other._control, other._since)
+
+    def _side(self, row: Minute) -> str | None:
+        """Return which side decisions count for, None for those that nobody could have held back: of another status, arm or time."""
+        if row.minute < self._since:
+            return None
+        if row.decided_by == "control":
+            return "control" if row.arm == self._control else None
+        return "policy" if row.decided_by in ("policy", "floor") else None
+
     def add(self, minutes: Iterable[Minute], held: Mapping[int, BeliefMinute]) -> None:
         """Add minutes, with the beliefs that were held at their ends."""
         self._held = self._held or bool(held)
         for row in minutes:
             belief = held.get(row.minute)
-            side = "control" if row.decided_by == "control" else "policy"
-            self._all[side].add(row)
-            self._split[None if belief is None else belief.current][side].add(row)
+            side = self._side(row)
+            if side is not None:
+                self._all[side].add(row)
+                self._split[None if belief is None else belief.current][side].add(row)
             self._probed += row.probed
             if belief is not None and row.probed and row.arm < len(belief.means):
                 own, known = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
@@ -220,7 +268,7 @@ class Sums:
         --------
         >>> from latentbandits.serve.history import Sums
         >>> from latentbandits.store import Minute
-        >>> sums = Sums()
+        >>> sums = Sums(control=0)
         >>> sums.add([Minute(7, 1, "policy", rewarded=10, total=9.0, squares=9.0)], {})
         >>> sums.add([Minute(7, 0, "control", rewarded=10, total=4.0, squares=4.0)], {})
         >>> round(sums.gains({}).all.difference, 9)

@@ -21,7 +21,7 @@ from latentbandits.store import requests
 from latentbandits.store.errors import Conflict, Fenced
 from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import Reads, Storage
-from latentbandits.store.spec import ANY_TIME, Spec, as_experiment
+from latentbandits.store.spec import ANY_TIME, USUAL, Spec, as_experiment
 from latentbandits.store.sqlite import Reader, SQLite
 
 _PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
@@ -237,8 +237,8 @@ def open(  # noqa: A001
     experiment : str
         Which of the store's experiments; it may have many.
     policy, arms, compiled
-        As for `Agent`. The policy may be left out if the experiment exists; one from outside this package must always be given, since a
-        file is not allowed to choose which code runs.
+        As for `Agent`. A new experiment without a policy has ``"state-library"``. Both may be left out if the experiment exists, but not a
+        policy from outside this package, since a file is not allowed to choose which code runs.
     **settings
         ``seed``, ``max_open``, ``floor``, ``holdback`` and ``control``, as for `Agent`; ``window``, the seconds that a decision waits for
         its reward (no limit if not given); ``default``, the reward that is taken when they are over (if not given, it is censored).
@@ -284,10 +284,10 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
         known = ", ".join(Spec._fields[2:])
         raise Refusal("open", "setting", unknown, f"one of {known}")
     if ledger.storage.experiment(name) is None:
-        if policy is None:
-            raise Refusal("open", "policy", policy, f"given, since the store has no experiment {name} yet")
+        if policy is None and arms is None:
+            raise Refusal("open", "arms", arms, f"given, since the store has no experiment {name} yet")
         try:
-            ledger.call(requests.Create(name, Spec.of(policy, arms, **settings), "live"))
+            ledger.call(requests.Create(name, Spec.of(USUAL if policy is None else policy, arms, **settings), "live"))
             return
         except Conflict:  # another process was faster
             pass

@@ -8,8 +8,8 @@ configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
 name          ``body``: regime (a number), name
-decide        key, unit, arm, decided_by, probability, scores; ``body``: context, available (names), why, deferred; status (if shadow or
-              killed), policy (its arm, in shadow); arms and probabilities if there are several units
+decide        key, unit, arm, decided_by, probability, scores; ``body``: context, available (names), why, deferred; status (if not
+              live), policy (its arm, in shadow); arms and probabilities if there are several units
 activate      key: the decision was shown
 reward        key, value (``body``: rewards, if there are several units). One of these three ends a decision, once.
 expire        key, value: the reward window is over, and the default value was taken

@@ -19,8 +19,8 @@ from latentbandits.store.errors import Closed, Conflict, Unknown
 from latentbandits.store.events import CAUSES, ENDINGS, Event, reasons, text, valued
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
-from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec
-from latentbandits.store.state import NOTHING, Played, State, Waiting, scored
+from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec, refuse_unclear
+from latentbandits.store.state import NOTHING, Played, State, Waiting, scored, side_of
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
@@ -205,19 +205,19 @@ class Experiment:
             and meant is None
             and not deferred
             and not len(seen)
-            and state.status != "killed"
+            and state.status == "live"
         ):
             body = reasons(why)  # nearly always
         else:
             available = None if offered is None else [names[arm] for arm in offered]
-            status = state.status if state.status in ("shadow", "killed") else None
+            status = None if state.status == "live" else state.status
             body = text(_said(played, seen, available, deferred, names, status))
         if choice is not None:
             self._choices.setdefault(len(names), {})[len(self.pending)] = choice
         event = _tuple(
             Event, (state.head + 1, "decide", at_us, key, unit, arms[0], by, chances[0], None, actor, body, None)
         )
-        self._add(event, Waiting(at_us, arms, by, not deferred))
+        self._add(event, Waiting(at_us, arms, by if state.status == "live" else state.status, not deferred))
         return _tuple(Decision, (key, tuple([names[arm] for arm in arms]), why, chances, by))
 
     def _reward(self, request: requests.Reward, now_us: int) -> str:
@@ -239,7 +239,7 @@ class Experiment:
             made = self.state.decision(story[0])
             numbers = tuple(self.state.player.numbers[arm] for arm in made.arms)
             event = self._event("late", now_us, key=key, actor=request.actor, **valued(values))
-            self._minutes.add(event, Waiting(story[0].at_us, numbers, made.by, True))
+            self._minutes.add(event, Waiting(story[0].at_us, numbers, side_of(story[0], story[0].said), True))
             self.state.enter(event)
             self.pending.append(event)
             self._ended[f"late {key}"] = event
@@ -300,6 +300,7 @@ class Experiment:
     def _add_arm(self, request: requests.AddArm, now_us: int) -> int:
         name = _refused_here(as_name, request.arm)
         _refused_here(self.state.player.addition, name)
+        refuse_unclear(dict.fromkeys([*self.state.player.names, name]))
         return self._change("add", {"arm": name}, request.actor, now_us)
 
     def _retire_arm(self, request: requests.RetireArm, now_us: int) -> int:

@@ -12,7 +12,7 @@ outcome        rewarded, late, expired, censored or open
 ended_at       when the reward arrived, or the decision ended without one
 learned        the reward that the policy has learned, empty if it has learned nothing
 decided_by     policy, floor or control
-status         shadow or killed, where the control arm was played because of that
+status         shadow, frozen or killed, if it was not live; in shadow and when killed the control arm is played
 wanted         the arm of the policy, in shadow
 why            why the policy probed
 context_0 ...  what was known before the decision

@@ -28,7 +28,10 @@ class Answered(NamedTuple):
 
 
 class Minute(NamedTuple):
-    """What happened within a minute to one arm, by who decided; rewards count in the minute in which they arrive."""
+    """What happened within a minute to one arm, by who decided while it was live, or else by the status at the decision.
+
+    Rewards count in the minute in which they arrive.
+    """
 
     minute: int
     arm: int

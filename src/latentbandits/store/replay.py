@@ -81,7 +81,7 @@ def explanation(event: Event, state: State) -> Explanation:
     certain = event.probability == 1.0
     why = tuple(said.get("why", ()))
     found = explained(str(event.key), arms, str(event.decided_by), why, rows, names, state.player.mixing, certain)
-    if "status" not in said:
+    if said.get("status") not in ("shadow", "killed"):
         return found
     meant = "in shadow" if said["status"] == "shadow" else said["status"]
     return found._replace(reason=f"the control arm, since the experiment is {meant}")

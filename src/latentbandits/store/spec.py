@@ -1,7 +1,8 @@
 """What an experiment is: its policy, its arms, and the rules about rewards. Checked when it is made, kept as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Self
+from unicodedata import category
 
 from latentbandits.agent.contents import Contents
 from latentbandits.agent.decision import Name
@@ -21,6 +22,13 @@ AFTER = {
 }
 DECIDING, LEARNING = ("shadow", "live", "frozen", "killed"), ("shadow", "live")
 ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default")
+USUAL = "state-library"  # the policy of an experiment of which only the arms are given
+_UNSEEN = (
+    "Cc",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # categories of characters that are no text: control, half a pair, line and paragraph separators
 _LONGEST = 10 * 365 * 86_400.0  # seconds
 
 
@@ -77,6 +85,7 @@ class Spec(NamedTuple):
         """
         try:
             made, names = online(policy, arms)
+            refuse_unclear(names)
             every = list(dict.fromkeys([*names, *added]))
             control = names[0] if control is None else as_name(control, "control")
             mix = mixing(made, every, whole("Agent", "seed", seed, least=0), floor, holdback, control)
@@ -87,6 +96,8 @@ class Spec(NamedTuple):
             window = between("experiment", "window", window, Above(0))
             window = between("experiment", "window", window, Within(1e-3, _LONGEST))
         if default is not None:
+            if window is None:
+                raise Refusal("experiment", "default", default, "given with a window (without one it is never taken)")
             default = between("experiment", "default", default, Within(-LARGEST_REWARD, LARGEST_REWARD))
         return cls(made, tuple(names), seed, most, mix.floor, mix.holdback, control, window, default)
 
@@ -100,7 +111,7 @@ class Spec(NamedTuple):
         given = {**self._asdict(), **changes}
         if "arms" in changes and "policy" not in changes:
             raise Refusal("experiment", "arms", changes["arms"], "changed together with the policy")
-        if "arms" in changes and "control" not in changes:
+        if "arms" in changes and "control" not in changes and self.control not in _named(**given):
             given["control"] = None
         return self.of(**given, added=added)
 
@@ -128,6 +139,32 @@ class Spec(NamedTuple):
     def window_us(self) -> int | None:
         """The window in microseconds."""
         return None if self.window is None else round(self.window * 1e6)
+
+
+def _named(policy: Any, arms: Any, **_: Any) -> list[Name]:
+    try:
+        return online(policy, arms)[1]
+    except Refusal as refusal:
+        raise refusal.at(owner="experiment") from None
+
+
+def refuse_unclear(names: Collection[Name]) -> None:
+    """Refuse names of arms that a table or a page cannot show, or tell apart.
+
+    Examples
+    --------
+    >>> from latentbandits.store.spec import refuse_unclear
+    >>> refuse_unclear(["1", 1])
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: experiment: arms is ['1', 1] but must be names that differ when they are written (1 and '1' do not)
+    """
+    for name in names:
+        if isinstance(name, str) and (not name.strip() or any(category(one) in _UNSEEN for one in name)):
+            raise Refusal(
+                "experiment", "arm", name, "a text that can be seen, without line breaks and control characters"
+            )
+    if len(set(map(str, names))) < len(names):
+        raise Refusal("experiment", "arms", list(names), "names that differ when they are written (1 and '1' do not)")
 
 
 def as_experiment(name: Any) -> str:

@@ -1,6 +1,7 @@
 """A store in one SQLite file: one process writes, any number of short readers look on."""
 
 import contextlib
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -55,6 +56,10 @@ class SQLite(queries.Queries):
         self.place = str(path)
         if not self.path.parent.is_dir():
             raise Refusal("store", "file", self.place, "in a folder that exists")
+        if self.path.exists() and not self.path.is_file():
+            raise Refusal("store", "file", self.place, "a file (this is a folder, or something else)")
+        for own in (self.path, self.path.with_name(f"{self.path.name}.lock")):
+            _make_private(own)
         lock = Held(self.path.with_name(f"{self.path.name}.lock"))
         if not lock.taken:
             raise Refusal(
@@ -89,6 +94,8 @@ class SQLite(queries.Queries):
             ):
                 made.execute(f"PRAGMA {setting}")
         except sqlite3.Error as problem:
+            if getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+                raise Refusal("store", "file", self.place, "a store, or new (this is something else)") from None
             raise self._unavailable(problem) from problem
         return made
 
@@ -300,3 +307,9 @@ class Reader(queries.Queries):
 
     def close(self) -> None:
         """See `Reads`; nothing is held."""
+
+
+def _make_private(path: Path) -> None:
+    """Make an empty file that only this user can read, unless there is one; what SQLite puts beside a database has its mode."""
+    with contextlib.suppress(OSError):  # one that cannot be made is said by whoever opens it
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -1,5 +1,6 @@
 """The state of an experiment: what follows from its events, and from nothing else. No clock, no lock, no files."""
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,11 +19,12 @@ from latentbandits.store.spec import LEARNING, Spec
 NOTHING = np.zeros(0)  # what is observed without covariates
 Steps = list[Callable[..., Any]]
 COUNTS = ("decided", "rewarded", "expired", "censored", "late")
+_ROUNDING = 1e-9
 _COUNTED = dict(zip(("decide", "reward", "expire", "censor", "late"), COUNTS, strict=True))
 
 
 class Waiting:
-    """An open decision: when it was made, its arms by number, who decided, and whether it was shown."""
+    """An open decision: when it was made, its arms by number, who decided (see `side_of`), and whether it was shown."""
 
     __slots__ = ("active", "arms", "at_us", "decided_by")
 
@@ -123,11 +125,13 @@ class State:
         offered = self.player.offered(said["available"]) if "available" in said else None
         played = self.play(key, seen, offered, event.unit)
         arms = arms_of(event, said)
-        if played.arms != arms:
-            self.diverged += 1
-            if key in self.player.open:
-                self.player.overwrite(key, list(arms), chances_of(event, said))
-        return self.enter(event, Waiting(event.at_us, arms, str(event.decided_by), not said.get("deferred")))
+        chances = chances_of(event, said)
+        self.diverged += (
+            played.arms != arms or played.decided_by != event.decided_by or not _near(played.chances, chances)
+        )
+        if played.arms != arms and key in self.player.open:
+            self.player.overwrite(key, list(arms), chances)
+        return self.enter(event, Waiting(event.at_us, arms, side_of(event, said), not said.get("deferred")))
 
     def enter(self, event: Event, waiting: Waiting | None = None) -> None:
         """Let everything about an event happen that is not the choice of an arm; a decision is given as it waits from here on."""
@@ -198,9 +202,22 @@ def arms_of(event: Event, said: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(said["arms"]) if "arms" in said else (event.arm,)
 
 
+def side_of(event: Event, said: Mapping[str, Any]) -> str:
+    """Return under what a decision is counted: who decided while it was live (policy, floor or control), else the status of then."""
+    return str(said.get("status", event.decided_by))
+
+
 def chances_of(event: Event, said: Mapping[str, Any]) -> tuple[float | None, ...]:
     """Return the probabilities of a decision's arms."""
     return tuple(said["probabilities"]) if "probabilities" in said else (event.probability,)
+
+
+def _near(chances: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Return whether probabilities are the same, up to the rounding of another build."""
+    return chances == others or all(
+        one == other or (one is not None and other is not None and math.isclose(one, other, rel_tol=_ROUNDING))
+        for one, other in zip(chances, others, strict=True)
+    )
 
 
 def scored(choices: Sequence[bytes], arms: int) -> list[bytes]:

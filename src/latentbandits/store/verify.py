@@ -12,7 +12,7 @@ from latentbandits.store.events import Event
 from latentbandits.store.minutes import MINUTE_US, Minutes
 from latentbandits.store.protocol import Believed, Minute, Reads, Row, Snapshot, Storage
 from latentbandits.store.replay import first, named, replay
-from latentbandits.store.state import State, Waiting, arms_of
+from latentbandits.store.state import State, Waiting, arms_of, side_of
 
 IDENTICAL, EQUIVALENT, DIFFERENT = "identical", "equivalent", "different"
 _WORTH = 20_000  # events from which on it pays to compile
@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
         taken part; ``"different"``: see `problems`
     digest : of the state that the log leads to
     snapshots : how many were compared
-    diverged : decisions that came out otherwise here than where they were made
+    diverged : decisions that came out otherwise here than where they were made: arm, who decided, or a probability beyond rounding
     builds : what has appended, in order
     problems : what differs, in sentences
     rebuildable : whether all problems are of what `rebuild` makes again
@@ -74,7 +74,7 @@ class _Repeated:
         waiting = self.state.open.get(event.key or "")
         if event.kind in ("decide", "late"):
             made = event if event.kind == "decide" else self.reads.story(self.row.id, str(event.key))[0]
-            waiting = Waiting(made.at_us, arms_of(made, made.said), str(made.decided_by), True)
+            waiting = Waiting(made.at_us, arms_of(made, made.said), side_of(made, made.said), True)
         self.counted.add(event, waiting)
 
 
