@@ -185,9 +185,53 @@ def test_numbers_of_numpy_and_bad_ones() -> None:
         assert one.tell("a" * 25, np.float64(0.5)) == "accepted"
         with pytest.raises(Refusal, match="finite numbers"):
             one.tell("a" * 25, float("nan"))
+        for told in (True, np.True_, [True, False], np.array([0.5, 1.0]), 3):
+            one.tell("a" * 25, told)
+        rewards = [json.loads(request.content)["reward"] for request in script.seen[2:]]
+        assert [repr(one) for one in rewards] == ["1.0", "1.0", "[1.0, 0.0]", "[0.5, 1.0]", "3"]  # no booleans
     for bad in ({"budget": 0}, {"queue": -1}):
         with pytest.raises(Refusal):
             client(script, **bad)
+
+
+ADDRESSES = (
+    "127.0.0.1:18101",
+    "",
+    "htp://x",
+    "ftp://x",
+    "http://",
+    "http://no such",
+    "http://x:99999",
+    "http://x:y",
+    "unix:",
+)
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+@pytest.mark.parametrize("kind", [lb.Client, lb.AsyncClient])
+def test_what_cannot_be_an_address_is_refused_at_once(kind: Any, url: str) -> None:
+    with pytest.raises(Refusal, match=r"^Client: url is .* but must be http://HOST, https://HOST or unix:PATH$"):
+        kind(url, "key", "offers", control="a")  # mutation: every visitor gets the fallback, and nobody hears why
+
+
+def test_a_closed_client_says_so() -> None:
+    one = client(Script(MADE))
+    one.ask()
+    one.close()
+    one.close()
+    for call in (one.ask, lambda: one.tell("a" * 25, 1.0), one.flush):
+        with pytest.raises(Refusal, match=r"^Client: client is 'closed' but must be open \(make another one\)$"):
+            call()
+
+    async def main() -> None:
+        other = lb.AsyncClient("http://here", "k", "offers", transport=httpx.MockTransport(Script(MADE)))
+        await other.ask()
+        await other.close()
+        await other.close()
+        with pytest.raises(Refusal, match="must be open"):
+            await other.ask()
+
+    asyncio.run(main())
 
 
 def test_a_service_answers_threads_batches_and_deferred_decisions() -> None:

@@ -196,10 +196,12 @@ def test_a_key_to_read_needs_an_admin_key_for_changes(visit: Open, site: Site) -
 def test_a_regime_can_be_named(visit: Open, site: Site) -> None:
     page = visit().enter()
     regime = site.send("GET", "/experiments/demo-offers/now")["regime"]["number"]
+    expect(page.locator("#name-here")).to_have_text("Name this regime")
     page.click("#name-here")
     page.fill("#dialog-name", "rainy <b>days</b>")
     page.press("#dialog-name", "Enter")
     expect(page.locator("#regime")).to_contain_text("Regime: rainy <b>days</b>, belief")
+    expect(page.locator("#name-here")).to_have_text("Rename this regime")
     expect(page.locator("article.regime.here h3")).to_contain_text("rainy <b>days</b>")
     expect(page.locator("#changes tbody tr").first).to_contain_text(f"regime {regime} is called rainy <b>days</b>")
     names = [one["name"] for one in site.send("GET", "/experiments/demo-offers/regimes")["regimes"]]
@@ -209,6 +211,8 @@ def test_a_regime_can_be_named(visit: Open, site: Site) -> None:
 def test_any_decision_is_explained(visit: Open, site: Site) -> None:
     made = site.play(site.make("why", "state-library"), 5)
     page = visit().enter("why")
+    probed = site.send("GET", "/experiments/why/gain")["probed"]
+    expect(page.locator("#probing")).to_have_text(f"Probing: {probed} probes.")  # what they cost is not known
     page.fill("#decision", made[0])
     page.press("#decision", "Enter")
     found = site.send("GET", f"/experiments/why/decisions/{made[0]}")
@@ -300,15 +304,20 @@ def test_the_keyboard_reaches_everything_and_focus_is_seen(visit: Open) -> None:
 def test_states_are_said_in_words(visit: Open, site: Site) -> None:
     page = visit().enter("nothing", site.key("read", experiments=["nothing"]))
     expect(page.locator("#empty")).to_contain_text("No experiment yet")
-    site.make("nothing", holdback=0.5)  # and appears without a new visit
+    site.make("nothing", holdback=0.5, status="draft")  # and appears without a new visit
+    expect(page.locator("#empty")).to_contain_text("nothing is a draft. It decides once it is live")
+    expect(page.locator("#empty pre")).to_contain_text("/status")
+    site.send("PUT", "/experiments/nothing/status", {"status": "live"})
     expect(page.locator("#empty")).to_contain_text("No decisions yet")
+    expect(page.locator("#empty pre")).to_contain_text("/decide")
     made = site.send("POST", "/experiments/nothing/decide", {})
     expect(page.locator("#pipe")).to_have_text("No rewards yet")
     expect(page.locator("#best")).to_have_text("Best now: nothing learned yet")
     expect(page.locator("#gain")).to_have_text("Cannot be said yet")
     site.send("POST", "/experiments/nothing/reward", {"id": made["id"], "reward": 1})
     expect(page.locator("#pipe")).to_have_text("Healthy")
-    expect(page.locator("#regime")).to_contain_text("The policy ucb1 keeps no belief over regimes")
+    expect(page.locator("#best")).to_have_text(f"Best now: {made['arm']}")  # of the only arm that was tried
+    expect(page.locator("#regime")).to_contain_text("The policy ucb1 keeps no belief over regimes. It expects 1")
     expect(page.locator("#regimes-note")).to_contain_text("No regimes are known")
     site.send("PUT", "/experiments/nothing/status", {"status": "shadow"})
     expect(page.locator("#standing")).to_contain_text("Shadow: everybody gets red")
@@ -343,6 +352,17 @@ def test_an_arm_whose_rewards_are_lost_is_named(visit: Open, site: Site) -> None
     expect(page.locator("#pipe-why")).to_contain_text(
         "Rewards are lost more often for blue (50.0 % arrive) than for red (100 %)"
     )
+
+
+def test_rewards_that_were_too_many_to_wait_are_not_said_to_be_after_a_window(visit: Open, site: Site) -> None:
+    site.make("crowded", max_open=1)
+    made = [site.send("POST", "/experiments/crowded/decide", {}) for _ in range(2)]
+    for one in made:
+        site.send("POST", "/experiments/crowded/reward", {"id": one["id"], "reward": 1})
+    page = visit().enter("crowded")
+    expect(page.locator("#pipe-why")).to_contain_text("50.0 % of the rewards come after their decision has ended")
+    expect(page.locator("#pipe-why")).to_contain_text("at most 1 may wait (max_open), too few")
+    expect(page.locator("#pipe-why")).not_to_contain_text("window")
 
 
 def test_the_server_goes_and_comes_back(visit: Open, site: Site) -> None:

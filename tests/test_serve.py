@@ -169,6 +169,17 @@ def test_shadow_frozen_and_killed(web: Web, status: str, arm: str | None) -> Non
     assert (after == digest) == (status != "shadow")
 
 
+@pytest.mark.parametrize("policy", ["exp3", "ucb1"])
+def test_what_is_best_now_without_a_belief_and_looking_changes_nothing(make: Make, policy: str) -> None:
+    web = make(policy)
+    for _ in range(40):
+        made = web.decide()
+        web.reward(made, 0.9 if made["arm"] == "b" else 0.1)
+    before = web.look(lambda ledger: ledger.digest("e"))
+    assert web.send("GET", f"{E}/now")[1]["best"]["arm"] == "b"
+    assert web.look(lambda ledger: ledger.digest("e")) == before
+
+
 def live(make: Make) -> Web:
     """An experiment with two regimes behind it, each several minutes long."""
     web = make("state-library", holdback=0.2, floor=0.05, window=3600)

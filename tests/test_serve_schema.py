@@ -1,6 +1,7 @@
 """The description of the interface is right, and requests made from it at random never break the service."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,8 +11,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
+from latentbandits.serve.messages import SETTINGS
 from latentbandits.serve.routes import ROUTES
-from tests.services import ADMIN, Web
+from latentbandits.store.spec import AFTER
+from tests.services import ADMIN, ROOT, Web
 
 SKIPPED = ("stream",)  # it has no end
 
@@ -31,6 +34,26 @@ def test_the_description_is_valid_and_names_every_endpoint(web: Web) -> None:
     assert len({one["operationId"] for methods in said["paths"].values() for one in methods.values()}) == len(ROUTES)
     round_schema = said["components"]["schemas"]["Round"]
     assert round_schema["additionalProperties"] is False
+
+
+def test_the_reference_says_what_every_setting_and_status_means(web: Web) -> None:
+    """Each description of a setting, and what may follow a status, is a row of the page."""
+    page = (ROOT / "docs" / "service.md").read_text()
+    schemas = web.send("GET", "/openapi.json", secret=None)[1]["components"]["schemas"]
+    fields = {**schemas["Round"]["properties"], **schemas["NewExperiment"]["properties"]}
+    for name, text in SETTINGS.items():
+        assert re.search(rf"^\| `{name}` \| .* \| {re.escape(text)} \|$", page, re.MULTILINE), name
+        assert text in json.dumps(fields[name]), name
+    for status, after in AFTER.items():
+        (row,) = re.findall(rf"^\| {status} \|.*\| (.*) \|$", page, re.MULTILINE)
+        follow = {one for one in after if one != status} or {"nothing"}
+        assert set(re.findall(r"\w+", re.split("[:;]", row)[0])) == follow
+
+
+def test_what_is_wrong_with_a_query_is_said_of_the_query(web: Web) -> None:
+    status, said = web.send("GET", "/v1/experiments/e/tail?most=-1")
+    assert status == 422
+    assert re.match(r"request: query is not as it must be \(.*`\$\.most`\)$", said["error"])
 
 
 def attacked(web: Web, name: str, examples: int) -> int:

@@ -121,6 +121,14 @@ def test_a_second_process_is_refused(case: Case) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize("store", [":memory:", "sqlite:///:memory:"])
+def test_a_store_that_is_no_file_is_refused(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Refusal, match=r"must be one of a file \(`Agent` is what keeps nothing on disk\)$"):
+        lb.open(store, "e", policy="ucb1", arms=2)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_process_is_refused_and_holds_nothing(tmp_path: Path) -> None:
@@ -135,11 +143,16 @@ def test_a_forked_process_is_refused_and_holds_nothing(tmp_path: Path) -> None:
                 act()
                 answers.append("allowed")
             except Refusal as refusal:
-                answers.append(str(refusal.rule)[:24])
-        os.write(end, ";".join(answers).encode())
+                answers.append(str(refusal.rule))
+        os.write(end, "|".join(answers).encode())
         os._exit(0)
     os.close(end)
-    assert os.read(begin, 1000) == b"the one that made the ag;used by one process at a"
+    own, other = os.read(begin, 1000).decode().split("|")
+    assert own == (
+        "the one that made the agent (a forked process must open the store itself, once this one has closed it, "
+        "or ask a service by a `Client`)"
+    )
+    assert other.startswith("used by one process at a")
     os.waitpid(child, 0)
     os.close(begin)
     agent.ask()

@@ -10,6 +10,7 @@ from openfeature.provider import AbstractProvider, Metadata
 
 from latentbandits.agent.decision import Decision
 from latentbandits.client import FALLBACK, Client, Refused, Unanswered
+from latentbandits.client.blocking import address
 
 
 class Provider(AbstractProvider):
@@ -52,6 +53,7 @@ class Provider(AbstractProvider):
         context: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__()
+        address(url)  # refused now rather than at the first flag
         self._url, self._key, self._budget = url, key, budget
         self._values, self._context = values or {}, context or {}
         self._clients: dict[str, Client] = {}

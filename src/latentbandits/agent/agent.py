@@ -125,7 +125,9 @@ class Agent:
         self._raw, self._again, self._compiled = self._lock.raw, self._lock.again, False
         self._units, self._covariates = contents.policy.units, getattr(contents.policy, "covariates", 0)
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
-        refuse_in_children(self)
+        refuse_in_children(
+            self, "a forked process must make or load an agent of its own, and save it to a path of its own"
+        )
 
     def _switch(self, made: list[Callable[..., Any]]) -> None:
         """Go on with machine code, which changes no choice."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from latentbandits.settings import Refusal
 
-_agents: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_agents: "weakref.WeakKeyDictionary[Any, str]" = weakref.WeakKeyDictionary()  # and what a forked process must do
 
 
 class OneCall:
@@ -51,27 +51,25 @@ def refuse_call() -> None:
 class ForkedLock:
     """Takes the place of an agent's locks in a forked process, so that each of its methods refuses without a check of its own."""
 
+    def __init__(self, advice: str) -> None:
+        self._advice = advice
+
     def __enter__(self) -> None:
-        raise Refusal(
-            "Agent",
-            "process",
-            os.getpid(),
-            "the one that made the agent (a forked process must make or load an agent of its own, and save it to a path of its own)",
-        )
+        raise Refusal("Agent", "process", os.getpid(), f"the one that made the agent ({self._advice})")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
 
 
-def refuse_in_children(agent: Any) -> None:
-    """Let an agent refuse every call in processes that are forked from this one."""
-    _agents.add(agent)
+def refuse_in_children(agent: Any, advice: str) -> None:
+    """Let an agent refuse every call in processes that are forked from this one, which are told what to do instead."""
+    _agents[agent] = advice
 
 
 def _replace_locks() -> None:
-    for agent in _agents:
-        agent._lock = agent._raw = agent._saving = ForkedLock()
+    for agent, advice in _agents.items():
+        agent._lock = agent._raw = agent._saving = ForkedLock(advice)
 
 
 if hasattr(os, "register_at_fork"):  # Windows has no fork

@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
-from latentbandits.client.blocking import address
+from latentbandits.client.blocking import address, refuse_closed
 from latentbandits.client.exchange import NEVER_SENT, REST, Exchange, Reply, Send, Steps, as_round
 
 
@@ -103,6 +103,7 @@ class AsyncClient:
 
     async def flush(self, seconds: float = 10.0) -> bool:
         """Send what waits, for so many seconds at most; return whether nothing waits any more."""
+        refuse_closed(self._http.is_closed)
         async with self._flushing:
             return bool(await self._driven(self._exchange.flush(seconds)))
 
@@ -112,7 +113,7 @@ class AsyncClient:
             self._sending.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._sending
-        if self._exchange.pending:
+        if self._exchange.pending and not self._http.is_closed:
             await self.flush(seconds)
         await self._http.aclose()
 
@@ -125,6 +126,7 @@ class AsyncClient:
         await self.close()
 
     async def _take(self, steps: Steps) -> Any:
+        refuse_closed(self._http.is_closed)
         found = await self._driven(steps)
         if self._exchange.pending and (self._sending is None or self._sending.done()):
             self._sending = asyncio.create_task(self._keep_sending())

@@ -12,6 +12,7 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
 from latentbandits.client.exchange import NEVER_SENT, REST, Exchange, Reply, Send, Steps, as_round
+from latentbandits.settings import Refusal
 
 UNIX = "unix:"
 
@@ -72,7 +73,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         self._exchange = Exchange(key, experiment, control, budget, queue)
-        self._url, self._transport = url, transport
+        self._address, self._transport = address(url), transport
         self._process, self._http = -1, None  # type: int, httpx.Client | None
         self._lock, self._connecting = threading.Lock(), threading.Lock()
         self._sending: threading.Thread | None = None
@@ -132,12 +133,13 @@ class Client:
 
     def flush(self, seconds: float = 10.0) -> bool:
         """Send what waits, for so many seconds at most; return whether nothing waits any more."""
+        refuse_closed(self._closed.is_set())
         with self._lock:
             return bool(self._driven(self._exchange.flush(seconds)))
 
     def close(self, seconds: float = 1.0) -> None:
         """Send what waits, for so many seconds at most, and end."""
-        if self._exchange.pending:
+        if self._exchange.pending and not self._closed.is_set():
             self.flush(seconds)
         self._closed.set()
         if self._http is not None and self._process == os.getpid():
@@ -153,6 +155,7 @@ class Client:
 
     def _take(self, steps: Steps) -> Any:
         """Take steps, and see to it that what is queued will be sent."""
+        refuse_closed(self._closed.is_set())
         found = self._driven(steps)
         if self._exchange.pending:
             self._send_later()
@@ -184,7 +187,7 @@ class Client:
         """Return the connections of this process: a forked one needs its own."""
         with self._connecting:
             if self._http is None or self._process != os.getpid():
-                base, path = address(self._url)
+                base, path = self._address
                 transport = self._transport or (httpx.HTTPTransport(uds=path) if path else None)
                 self._http, self._process = httpx.Client(base_url=base, transport=transport), os.getpid()
             return self._http
@@ -202,14 +205,29 @@ class Client:
 
 
 def address(url: str) -> tuple[str, str | None]:
-    """Return the base of all addresses, and the path of the Unix socket if there is one.
+    """Return the base of all addresses, and the path of the Unix socket if there is one; or refuse what cannot be an address.
 
     Examples
     --------
     >>> from latentbandits.client.blocking import address
     >>> address("unix:/run/lb.sock"), address("http://127.0.0.1:8000/")
     (('http://localhost', '/run/lb.sock'), ('http://127.0.0.1:8000', None))
+    >>> address("127.0.0.1:8000")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: Client: url is '127.0.0.1:8000' but must be http://HOST, https://HOST or unix:PATH
     """
-    if url.startswith(UNIX):
-        return "http://localhost", url.removeprefix(UNIX).removeprefix("//")
-    return url.rstrip("/"), None
+    if isinstance(url, str) and url.startswith(UNIX) and (path := url.removeprefix(UNIX).removeprefix("//")):
+        return "http://localhost", path
+    try:
+        found = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        found = httpx.URL("")
+    if found.scheme not in ("http", "https") or not found.host or "%" in found.host or (found.port or 0) > 65535:
+        raise Refusal("Client", "url", url, "http://HOST, https://HOST or unix:PATH")
+    return str(url).rstrip("/"), None
+
+
+def refuse_closed(closed: bool) -> None:
+    """Refuse a call of a client that was closed."""
+    if closed:
+        raise Refusal("Client", "client", "closed", "open (make another one)")

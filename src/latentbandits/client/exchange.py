@@ -128,7 +128,9 @@ class Exchange:
     def tell(self, told: Sequence[tuple[Any, Any]]) -> Steps:
         """Return what became of rewards; those that cannot be sent now are queued."""
         outcomes = [FALLBACK] * len(told)
-        real = [(place, {"id": _id(one), "reward": value}) for place, (one, value) in enumerate(told) if _id(one)]
+        real = [
+            (place, {"id": _id(one), "reward": _reward(value)}) for place, (one, value) in enumerate(told) if _id(one)
+        ]
         if not real:
             return outcomes
         said = [body for _, body in real]
@@ -285,6 +287,14 @@ def _why(reply: Reply | None) -> str:
         return "no answer" if reply is None else "nobody listens there"
     said = reply.said
     return str(said["error"]) if isinstance(said, dict) and "error" in said else f"status {reply.status}"
+
+
+def _reward(value: Any) -> Any:
+    """Return rewards as JSON can hold them: true is 1 and false is 0, as for an agent."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(plain, list | tuple):
+        return [_reward(one) for one in plain]
+    return float(plain) if isinstance(plain, bool) else plain
 
 
 def _plain(value: Any) -> Any:

@@ -78,7 +78,11 @@ class Experiments(Answer):
 
 
 class Best(Answer):
-    """The arm that is best now, how probable that is, the reward that is expected of it, and since when."""
+    """The arm that is best now, how probable that is, the reward that is expected of it, and since when.
+
+    A policy without a belief knows neither how probable it is nor since when; without an expectation it is the arm that is
+    played most often.
+    """
 
     arm: Name
     belief: float | None

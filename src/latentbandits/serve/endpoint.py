@@ -160,7 +160,10 @@ class Endpoint:
         if kind is None:
             return None
         given = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
-        return msgspec.convert(given, kind, strict=False)
+        try:
+            return msgspec.convert(given, kind, strict=False)
+        except msgspec.ValidationError as problem:
+            raise Failure(422, f"request: query is not as it must be ({problem})") from None
 
     def _note(self, status: int, seconds: float, scope: Scope, holder: Holder | None) -> None:
         """Count and, if it says something, log."""

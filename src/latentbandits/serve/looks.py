@@ -5,6 +5,7 @@ import math
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from latentbandits import __version__, specs
 from latentbandits.agent.decision import Name
@@ -13,7 +14,7 @@ from latentbandits.serve.endpoint import Call
 from latentbandits.serve.service import Service
 from latentbandits.settings import Refusal
 from latentbandits.store import ApiKey, Event, Reads, Row, Spec, View
-from latentbandits.store.state import arms_of
+from latentbandits.store.state import State, arms_of
 
 
 async def list_experiments(call: Call) -> answers.Experiments:
@@ -158,13 +159,16 @@ async def now(service: Service, view: View) -> answers.Now:
 
     minutes, rows = await service.read(question)
     visits = history.stays(rows, view.regimes, _present(view))
-    belief = view.belief
+    belief, best = view.belief, _best(view, arms, rows)
+    if best is None and view.counts["rewarded"] + view.counts["expired"]:
+        offers = await service.writer.look(lambda ledger: ledger.state(view.name, State.offers))
+        best = _best_offer(offers, arms)
     return answers.Now(
         name=view.name,
         status=view.status,
         at_us=at_us,
         head=view.head,
-        best=_best(view, arms, rows),
+        best=best,
         regime=_here(view, visits),
         elsewhere=getattr(belief, "elsewhere", None),
         health=_health(service, view, arms, minutes, at_us),
@@ -206,6 +210,18 @@ def _best(view: View, arms: list[Name], rows: list[answers.BeliefMinute]) -> ans
     return answers.Best(
         arm=arms[best], belief=min(1.0, sure), value=means[best], since_us=history.best_since(rows, best)
     )
+
+
+def _best_offer(offers: Any, arms: list[Name]) -> answers.Best | None:
+    """Return the arm of which a policy without a belief expects most, or else the one that it plays most often; None if none stands out."""
+    for field in ("value", "probability"):
+        known = [] if offers is None else np.flatnonzero((offers["available"] == 1) & ~np.isnan(offers[field])).tolist()
+        values = [float(offers[field][arm]) for arm in known]
+        if values and values.count(max(values)) == 1:
+            value = max(values)
+            arm = arms[known[values.index(value)]]
+            return answers.Best(arm=arm, belief=None, value=value if field == "value" else None, since_us=None)
+    return None
 
 
 def _leads(means: tuple[float, ...], best: int, allowed: list[int]) -> bool:

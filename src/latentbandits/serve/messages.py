@@ -12,6 +12,20 @@ Name = Text | Number
 Names = Annotated[list[Name], Meta(min_length=1, max_length=MOST)]
 Id = Annotated[str, Meta(pattern="^[0-9a-f]{25}$", description="the id of a decision")]
 Experiment = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="the name of an experiment")]
+# What settings mean: the table of docs/service.md says the same
+SETTINGS = {
+    "arms": "names of two arms or more, texts or integers",
+    "units": "decisions that are made together: `decide` answers so many arms, and `reward` takes a list of so many numbers",
+    "covariates": "how many numbers the `context` of every decision has",
+    "seed": "names the randomness: the same requests in the same order get the same decisions",
+    "max_open": "decisions that may wait; one more censors the oldest to make room, a lower number censors at once all beyond it",
+    "floor": "share of the decisions that are made by chance, every arm alike, so that each is tried now and then",
+    "holdback": "share of the units that always get the control arm, to compare with; a `unit` that is named stays on its side",
+    "control": "the arm of units that are held back, and of everybody in shadow and when killed; the first one if not given",
+    "window": "seconds that a decision waits for its reward; null for no limit. A later reward is `late`: kept and not learned",
+    "default": "the reward that is learned when the window is over without one; null to censor the decision, of which nothing is learned",
+    "deferred": "whether it counts only once `activate` says that it was shown; if never, it is censored when its window is over",
+}
 Rewards = float | Annotated[list[float], Meta(min_length=1, max_length=MOST)]
 
 
@@ -25,7 +39,7 @@ class Round(Body):
     context: Annotated[list[float], Meta(max_length=MOST)] | None = None
     available: Names | None = None
     unit: Name | None = None
-    deferred: bool = False
+    deferred: Annotated[bool, Meta(description=SETTINGS["deferred"])] = False
 
 
 class Rounds(Body):
@@ -81,20 +95,16 @@ class Changes(Body):
         Annotated[str, Meta(max_length=20_000, description="a file that `latentbandits tune` wrote, as text")]
         | UnsetType
     ) = UNSET
-    arms: Names | UnsetType = UNSET
-    units: Annotated[int, Meta(ge=1, le=MOST)] | UnsetType = UNSET
-    covariates: Annotated[int, Meta(ge=0, le=MOST)] | UnsetType = UNSET
-    seed: Annotated[int, Meta(ge=0, le=2**31 - 1)] | UnsetType = UNSET
-    max_open: Annotated[int, Meta(ge=1)] | UnsetType = UNSET
-    floor: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
-    holdback: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
-    control: Name | UnsetType = UNSET
-    window: (
-        Annotated[float, Meta(gt=0, description="seconds that a decision waits; null for no limit")] | UnsetType | None
-    ) = UNSET
-    default: (
-        Annotated[float, Meta(description="the reward when the window is over; null to censor")] | UnsetType | None
-    ) = UNSET
+    arms: Annotated[Names | UnsetType, Meta(description=SETTINGS["arms"])] = UNSET
+    units: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["units"])] | UnsetType = UNSET
+    covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
+    max_open: Annotated[int, Meta(ge=1, description=SETTINGS["max_open"])] | UnsetType = UNSET
+    floor: Annotated[float, Meta(ge=0, le=1, description=SETTINGS["floor"])] | UnsetType = UNSET
+    holdback: Annotated[float, Meta(ge=0, le=1, description=SETTINGS["holdback"])] | UnsetType = UNSET
+    control: Annotated[Name | UnsetType, Meta(description=SETTINGS["control"])] = UNSET
+    window: Annotated[float, Meta(gt=0, description=SETTINGS["window"])] | UnsetType | None = UNSET
+    default: Annotated[float, Meta(description=SETTINGS["default"])] | UnsetType | None = UNSET
 
 
 class NewExperiment(Changes, kw_only=True):

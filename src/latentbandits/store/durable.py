@@ -85,7 +85,8 @@ class DurableAgent:
         """Learn from the rewards of a decision, given by itself or its id.
 
         Returns ``"accepted"``; ``"duplicate"`` if the same was told before, which changes nothing; ``"late"`` if the decision has expired
-        or was censored: it is noted, and not learned. Another value than before, and a decision of nobody, are refused.
+        or was censored: it is noted, and not learned. While the agent is frozen, killed or archived, what is accepted is noted and not
+        learned either. Another value than before, and a decision of nobody, are refused.
         """
         outcome: str = self._call(requests.Reward(self.experiment, _id(decision), rewards))
         return outcome
@@ -369,6 +370,8 @@ def _postgresql() -> Any:
 
 def path_of(store: str | os.PathLike[str]) -> Path:
     """Return the path of a file by its address, or refuse it."""
+    if str(store).removeprefix(_PREFIX) == ":memory:":
+        raise Refusal("store", "address", store, "one of a file (`Agent` is what keeps nothing on disk)")
     if isinstance(store, str) and store.startswith(_PREFIX) and len(store) > len(_PREFIX):
         return Path(store[len(_PREFIX) :])
     if isinstance(store, os.PathLike) or (isinstance(store, str) and store and "://" not in store):

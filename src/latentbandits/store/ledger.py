@@ -95,7 +95,10 @@ class Ledger:
         self._lock: Any = OneCall()
         self._raw = self._saving = self._lock
         self.failures = 0  # groups that could not be stored
-        refuse_in_children(self)
+        refuse_in_children(
+            self,
+            "a forked process must open the store itself, once this one has closed it, or ask a service by a `Client`",
+        )
 
     def call(self, request: Any) -> Any:
         """Answer one request, or raise why not; together with others that come meanwhile."""

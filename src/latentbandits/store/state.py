@@ -12,7 +12,8 @@ from latentbandits.agent.decision import Decision, Name
 from latentbandits.agent.inputs import observed
 from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.player import Player
-from latentbandits.protocols import Offer
+from latentbandits.memories import copied
+from latentbandits.protocols import Choice, Offer
 from latentbandits.store.events import Event, text
 from latentbandits.store.spec import LEARNING, Spec
 
@@ -109,6 +110,15 @@ class State:
             self.player.overwrite(key, list(played), (1.0,) * units)
             return Played(played, (1.0,) * units, decision.why, CONTROL, arms, content)
         return Played(arms, decision.probabilities, decision.why, decision.by, None, content)
+
+    def offers(self) -> np.ndarray | None:
+        """Return every arm as the policy would see it if it were asked now; None if it would need a context."""
+        if self.covariates:
+            return None
+        player, choice = self.player, Choice.blank(self.player.policy)
+        choice.offers["available"][list(player.retired)] = 0
+        player.choose(player.policy, copied(player.memory), NOTHING, player.random.copy(), choice)
+        return choice.offers
 
     def _fallback(self, offered: list[int] | None) -> int:
         """Return the control arm, or the first arm on offer where it is not."""

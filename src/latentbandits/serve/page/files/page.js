@@ -156,11 +156,11 @@ async function watch(name, signal) {
 }
 
 function beat(now, events) {
-  const first = state.now === null, before = state.now?.health ?? {};
+  const first = state.now === null, before = state.now?.health ?? {}, status = state.now?.status;
   state.now = now;
   if (now.regime) state.names = { ...state.names, ...(now.regime.name ? { [now.regime.number]: now.regime.name } : {}) };
   if (gone !== null) back();
-  if (first || !$("empty").hidden === now.health.decided > 0) shell(now);
+  if (first || !$("empty").hidden === now.health.decided > 0 || (!now.health.decided && status !== now.status)) shell(now);
   heard(events);
   lastReward();
   best();
@@ -175,7 +175,10 @@ function shell(now) {
   $("entrance").hidden = true;
   const none = now.health.decided === 0;
   if (none) {
-    nothing("No decisions yet", `The experiment ${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, `curl -X POST ${location.origin}/v1/experiments/${encodeURIComponent(now.name)}/decide \\\n  -H "Authorization: Bearer $KEY" -d '{"unit": "visitor-1"}'`);
+    const command = (method, path, body) => `curl -X ${method} ${location.origin}/v1/experiments/${encodeURIComponent(now.name)}/${path} \\\n  -H "Authorization: Bearer $KEY" -d '${JSON.stringify(body)}'`;
+    if (now.status === "archived") nothing("No decisions", `The experiment ${now.name} is archived, and none was ever made.`);
+    else if (now.status === "draft") nothing("No decisions yet", `The experiment ${now.name} is a draft. It decides once it is live, or in shadow:`, command("PUT", "status", { status: "live" }));
+    else nothing("No decisions yet", `The experiment ${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, command("POST", "decide", { unit: "visitor-1" }));
     document.title = `${now.name} – latentbandits`;
   } else {
     $("empty").hidden = true;

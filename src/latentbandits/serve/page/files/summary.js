@@ -16,9 +16,9 @@ export function best() {
   const { best: found, regime, elsewhere, health, status } = state.now;
   if (found) {
     const since = found.since_us === null ? "" : `, since ${time(found.since_us)}`;
-    const box = $("best"), text = `Best now: ${found.arm}, belief ${sure(found.belief)}${since}`;
-    const shown = `${text} ${armColour(found.arm)}`; // arms have colours once all of them are known
-    if (box.dataset.text !== shown) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), `, belief ${sure(found.belief)}${since}`);
+    const box = $("best"), how = found.belief === null ? since : `, belief ${sure(found.belief)}${since}`;
+    const shown = `Best now: ${found.arm}${how} ${armColour(found.arm)}`; // arms have colours once all of them are known
+    if (box.dataset.text !== shown) redraw(box, "Best now: ", chip(armColour(found.arm)), h("strong", {}, String(found.arm)), how);
     box.dataset.text = shown;
     box.hidden = false;
   } else {
@@ -27,7 +27,8 @@ export function best() {
   }
   const expected = found ? ` It is expected to earn ${number(found.value)} per decision.` : "";
   if (!regime) {
-    say($("regime"), health.rewarded && !found ? `The policy ${state.spec?.policy ?? ""} keeps no belief over regimes, so that it cannot say what is best now.` : "");
+    const known = !found ? "It cannot say what is best now." : found.value === null ? "This is the arm that it plays most often." : `It expects ${number(found.value)} per decision of this arm.`;
+    say($("regime"), health.rewarded ? `The policy ${state.spec?.policy ?? ""} keeps no belief over regimes. ${known}` : "");
     say($("seen"), "");
   } else {
     const since = regime.since_us === null ? "" : `, since ${time(regime.since_us)}`;
@@ -37,7 +38,7 @@ export function best() {
     const strange = elsewhere > 0.05 ? ` With probability ${share(elsewhere)} this is a regime that is new.` : "";
     say($("seen"), visit + strange);
   }
-  $("name-here").hidden = !regime || status === "archived";
+  say($("name-here"), !regime || status === "archived" ? "" : state.names[regime.number] ? "Rename this regime" : "Name this regime");
   document.title = found ? `${found.arm} – ${state.name}` : `${state.name} – latentbandits`;
 }
 
@@ -57,8 +58,8 @@ export function gain() {
     say(box, `${!sure ? "Not clear yet" : low > 0 ? "Yes" : "No, less"}: ${signed(difference)} per decision`);
     say($("gain-more"), `95 % interval ${between(low, high)}. Since the start ${signed(sum)} in all, from ${times(policy.count, "reward")} against ${count(control.count)} of the holdback (${state.spec?.control ?? "control"}).`);
   }
-  const spent = found.probing_cost === null ? "" : `, which cost about ${number(Math.max(0, found.probing_cost))} of reward in all`;
-  say($("probing"), found.probed ? `Probing: ${times(found.probed, "probe")}${spent}, by what was expected of the arms at the time.` : "Probing: none so far.");
+  const spent = found.probing_cost === null ? "" : `, which cost about ${number(Math.max(0, found.probing_cost))} of reward in all, by what was expected of the arms at the time`;
+  say($("probing"), found.probed ? `Probing: ${times(found.probed, "probe")}${spent}.` : "Probing: none so far.");
   gains(found);
 }
 
@@ -91,8 +92,8 @@ export function pipe() {
     ["decisions", `${number(health.per_second)} /s`, `${count(health.decided)} since the start`],
     ["reward match", percent(matched), "of decisions that ended in the last hour"],
     ["rewards", count(health.rewarded), "since the start"],
-    spec?.default === null || spec === null ? ["ended without", count(health.censored), "censored when the window was over, or by request"] : ["expired", count(health.expired), `took the default reward ${number(spec.default)}`],
-    ["late", count(health.late), "after the window: recorded, not learned"],
+    spec?.default === null || spec === null ? ["ended without", count(health.censored), "censored when the window was over, to make room, or by request"] : ["expired", count(health.expired), `took the default reward ${number(spec.default)}`],
+    ["late", count(health.late), "after the decision had ended: recorded, not learned"],
     ["duplicates", count(health.duplicates), health.conflicts ? `${count(health.conflicts)} with another value` : "told twice, learned once"],
     ["open", count(health.open), spec ? `decisions that wait, of at most ${count(spec.max_open)}` : "decisions that wait"],
     ["p99 latency", health.p99_ms === null ? "–" : `${number(health.p99_ms)} ms`, health.p99_ms === null ? "no decisions over HTTP yet" : "of the last decisions over HTTP"],
@@ -105,6 +106,7 @@ export function pipe() {
 /** What is wrong with the reward pipe, in words. */
 function complaints(health, now, spec) {
   const found = [], ages = Object.entries(health.matched).filter(([, value]) => value !== null);
+  const crowded = spec && (spec.window === null || health.open >= spec.max_open);
   const long = Math.max(QUIET, 5 * (health.delay_us ?? 0), health.rewarded ? 0 : 1e6 * (spec?.window ?? 0));
   if (health.decided && now - health.last_us > 2 * QUIET) found.push(`Nothing has happened for ${lasting(now - health.last_us)}: nobody asks, and no rewards come.`);
   else if (health.rewarded && state.rewarded && now - state.rewarded > long) found.push(`No reward for ${lasting(now - state.rewarded)}, although decisions are made. What is learned grows stale.`);
@@ -112,8 +114,8 @@ function complaints(health, now, spec) {
   const [least, most] = [Math.min(...ages.map(([, value]) => value)), Math.max(...ages.map(([, value]) => value))];
   if (ages.length && least < 0.5) found.push(`Only ${percent(least)} of the decisions for ${ages.find(([, value]) => value === least)[0]} get a reward.`);
   else if (ages.length > 1 && most - least > 0.2) found.push(`Rewards are lost more often for ${ages.find(([, value]) => value === least)[0]} (${percent(least)} arrive) than for ${ages.find(([, value]) => value === most)[0]} (${percent(most)}): comparisons are biased.`);
-  if (health.late > 0.05 * (health.rewarded + health.late)) found.push(`${percent(health.late / (health.rewarded + health.late))} of the rewards come after the window: it is too short.`);
-  if (spec && health.open > 0.8 * spec.max_open) found.push(`${count(health.open)} decisions wait, of at most ${count(spec.max_open)}: soon none can be made.`);
+  if (health.late > 0.05 * (health.rewarded + health.late)) found.push(`${percent(health.late / (health.rewarded + health.late))} of the rewards come after their decision has ended: ${crowded ? `at most ${count(spec.max_open)} may wait (max_open), too few unless they were censored by request` : "the window is too short"}.`);
+  if (spec && health.open > 0.8 * spec.max_open) found.push(`${count(health.open)} decisions wait, of at most ${count(spec.max_open)}: the oldest are censored to make room.`);
   if (health.conflicts) found.push(`${times(health.conflicts, "reward")} came a second time with another value; the first counts.`);
   if (health.diverged) found.push(`${times(health.diverged, "decision")} came out otherwise when the log was repeated; the log counts.`);
   return found;
