@@ -185,7 +185,8 @@ def test_numbers_of_numpy_and_bad_ones() -> None:
         assert one.tell("a" * 25, np.float64(0.5)) == "accepted"
         with pytest.raises(Refusal, match="finite numbers"):
             one.tell("a" * 25, float("nan"))
-        for told in (True, np.True_, [True, False], np.array([0.5, 1.0]), 3):
+        values: tuple[Any, ...] = (True, np.True_, [True, False], np.array([0.5, 1.0]), 3)
+        for told in values:
             one.tell("a" * 25, told)
         rewards = [json.loads(request.content)["reward"] for request in script.seen[2:]]
         assert [repr(one) for one in rewards] == ["1.0", "1.0", "[1.0, 0.0]", "[0.5, 1.0]", "3"]  # no booleans
