@@ -64,7 +64,7 @@ def unpacked(model: Model, numbers: np.ndarray) -> Model:
     if model.family not in (BINARY, SHAPED):
         noise = np.exp(np.clip(numbers[cells + 2 * states :], -7, 7)) * np.ones(states)
     return model._replace(
-        means=np.clip(1 / (1 + np.exp(-means)), 1e-9, 1 - 1e-9) if model.family == BINARY else means,
+        means=1 / (1 + np.exp(-np.clip(means, -20.7, 20.7))) if model.family == BINARY else means,
         leave=np.clip(leave, 1e-9, 0.5),
         enter=enter / enter.sum(),
         noise=noise,
