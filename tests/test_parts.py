@@ -68,6 +68,18 @@ def test_shards_in_any_order_with_duplicates_and_a_torn_file_are_the_same_bytes(
 
 
 @pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("shares", [1, 2])
+def test_a_damaged_file_is_written_again(tmp_path: Path, shares: int) -> None:
+    """Whole cells and parts of them."""
+    reproduce_shard([NAME], tmp_path, Shard(1, shares))
+    before = content(tmp_path)
+    file = sorted((tmp_path / "cells").iterdir())[0]
+    file.write_bytes(file.read_bytes()[:60])
+    assert reproduce_shard([NAME], tmp_path, Shard(1, shares)) > 0
+    assert content(tmp_path) == before
+
+
+@pytest.mark.usefixtures("small")
 def test_status_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["reproduce", NAME, "--out", str(tmp_path)]
     assert cli.main([*arguments, "--status"]) == 1

@@ -239,13 +239,14 @@ class Cells:
         else:
             self._folder.write(f"cells/{part.name}", packed(found), durable=False)
             self._index.setdefault(key, set()).add(part)
+            self._bad.discard(part)  # it had been damaged
 
     def seal(self, key: str) -> None:
         """Write a complete cell as one file, and remove its parts and what is damaged."""
         cell = self._cells[key]
         builds = sorted({part.build for part in cell.parts})
         whole = Part(key, 0, len(cell.have), builds[0] if len(builds) == 1 else self._mixed(builds))
-        if cell.parts == [whole] and whole in self._index.get(key, set()):
+        if cell.parts == [whole] and whole in self._index.get(key, set()) - self._bad:
             return
         if builds != [""]:
             self._folder.write(f"cells/{whole.name}", packed(cell.arrays))
@@ -253,6 +254,7 @@ class Cells:
                 self._folder.remove(f"cells/{part.name}")
             cell.parts = [whole]
             self._index[key] = {whole}
+            self._bad.discard(whole)  # it had been damaged
 
     def _describe(self, build: Build) -> None:
         """Keep the description of a build beside the cells; if a worker has another than ours, its probe has been found to agree."""
