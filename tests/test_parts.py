@@ -80,6 +80,17 @@ def test_a_damaged_file_is_written_again(tmp_path: Path, shares: int) -> None:
 
 
 @pytest.mark.usefixtures("small")
+def test_a_cell_under_the_name_of_another_is_computed_again(tmp_path: Path) -> None:
+    reproduce([NAME], tmp_path)
+    before = content(tmp_path)
+    one, other = sorted((tmp_path / "cells").iterdir())[:2]
+    shutil.copy(other, one)
+    assert status([NAME], tmp_path)[0].done == 3
+    reproduce([NAME], tmp_path)
+    assert content(tmp_path) == before
+
+
+@pytest.mark.usefixtures("small")
 def test_status_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["reproduce", NAME, "--out", str(tmp_path)]
     assert cli.main([*arguments, "--status"]) == 1
@@ -204,7 +215,7 @@ def test_parts_that_differ_where_both_have_a_run_are_refused(tmp_path: Path) -> 
     cell = wrong.cells.cell(part.key, store.shape_of(tiny()))
     at = slice(part.begin, part.end)
     arrays = {name: array[at] + 1 for name, array in cell.arrays.items()}
-    file.with_name(part._replace(begin=part.begin, build="abcdef01").name).write_bytes(cells_module.packed(arrays))
+    file.with_name(part._replace(build="abcdef01").name).write_bytes(cells_module.packed(part, arrays))
     shutil.copy(tmp_path / "builds" / f"{this_build().id}.json", tmp_path / "builds" / "abcdef01.json")
     with pytest.raises(lb.Refusal, match=r"reproduce: part is .* but must be equal to .* where both have a run"):
         Store(tmp_path).missing(tiny())

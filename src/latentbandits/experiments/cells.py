@@ -15,7 +15,7 @@ from latentbandits.simulation.build import Build, probe, this_build
 from latentbandits.simulation.loop import COUNTS
 
 ARRAYS = ("regret", "optimal", "counts")
-_MARK = b"latentbandits cell 1\n"
+_MARK = b"latentbandits cell 2\n"
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -195,7 +195,7 @@ class Cells:
         """Return the arrays of a part, None if it is not there or damaged."""
         content = self._folder.read(f"cells/{part.name}") or b""
         size = Shape(whole.end - whole.begin, shape.bins)
-        found = unpacked(content, size) if part.build else _from_archive(content, size)
+        found = unpacked(content, part, shape.bins) if part.build else _from_archive(content, size)
         return found if found and all(np.isfinite(array).all() for array in found.values()) else None
 
     def _chosen(self, new: set[Part], used: Sequence[Part], shape: Shape) -> list[Part]:
@@ -237,7 +237,7 @@ class Cells:
         if cell.complete:
             self.seal(key)
         else:
-            self._folder.write(f"cells/{part.name}", packed(found), durable=False)
+            self._folder.write(f"cells/{part.name}", packed(part, found), durable=False)
             self._index.setdefault(key, set()).add(part)
             self._bad.discard(part)  # it had been damaged
 
@@ -249,7 +249,7 @@ class Cells:
         if cell.parts == [whole] and whole in self._index.get(key, set()) - self._bad:
             return
         if builds != [""]:
-            self._folder.write(f"cells/{whole.name}", packed(cell.arrays))
+            self._folder.write(f"cells/{whole.name}", packed(whole, cell.arrays))
             for part in {*cell.parts, *(bad for bad in self._bad if bad.key == key)} - {whole}:
                 self._folder.remove(f"cells/{part.name}")
             cell.parts = [whole]
@@ -306,32 +306,43 @@ def _forms(size: Shape) -> dict[str, tuple[str, tuple[int, int]]]:
     return {"regret": ("<f8", size), "optimal": ("<f8", size), "counts": ("<i8", (size.runs, len(COUNTS)))}
 
 
-def packed(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Return arrays as a file, the same bytes whenever and wherever it is made: a mark, a checksum, the numbers.
+def packed(part: Part, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return arrays as a file, the same bytes whenever and wherever it is made: a mark, a checksum, whose runs they are, the numbers.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.experiments.cells import Cell, Shape, packed, unpacked
+    >>> from latentbandits.experiments.cells import Cell, Part, Shape, packed, unpacked
     >>> arrays = {name: np.nan_to_num(array) for name, array in Cell(Shape(2, 1)).arrays.items()}
-    >>> sorted(unpacked(packed(arrays), Shape(2, 1))), unpacked(packed(arrays)[:-1], Shape(2, 1))
+    >>> part = Part("c0ffee", 4, 6, "1b53b839")
+    >>> content = packed(part, arrays)
+    >>> sorted(unpacked(content, part, bins=1)), unpacked(content[:-1], part, bins=1)
     (['counts', 'optimal', 'regret'], None)
+    >>> print(unpacked(content, part._replace(key="decade"), bins=1))
+    None
     """
     forms = _forms(Shape(*arrays["regret"].shape))
     numbers = b"".join(np.ascontiguousarray(arrays[name], kind).tobytes() for name, (kind, _) in forms.items())
-    return _MARK + crc32(numbers).to_bytes(4, "little") + numbers
+    return _head(part, numbers) + numbers
 
 
-def unpacked(content: bytes, size: Shape) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a file, None if it is damaged or of another size."""
-    head, at, found = len(_MARK) + 4, len(_MARK) + 4, {}
-    for name, (kind, shape) in _forms(size).items():
+def _head(part: Part, numbers: bytes) -> bytes:
+    """Return how a file begins; it names its cell and runs, so that a file under another's name is not taken for that."""
+    title = f"{part.key} {part.begin}-{part.end}\n".encode()
+    return _MARK + crc32(title + numbers).to_bytes(4, "little") + title
+
+
+def unpacked(content: bytes, part: Part, bins: int) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a file, None if it is damaged, of another size, or of other runs or another cell than its name says."""
+    head, found = len(_head(part, b"")), {}
+    at = head
+    for name, (kind, shape) in _forms(Shape(part.end - part.begin, bins)).items():
         length = 8 * shape[0] * shape[1]
-        part = content[at : at + length]
-        if len(part) < length:
+        values = content[at : at + length]
+        if len(values) < length:
             return None
-        found[name], at = np.frombuffer(part, kind).reshape(shape), at + length
-    sound = len(content) == at and content[:head] == _MARK + crc32(content[head:]).to_bytes(4, "little")
+        found[name], at = np.frombuffer(values, kind).reshape(shape), at + length
+    sound = len(content) == at and content[:head] == _head(part, content[head:])
     return found if sound else None
 
 
