@@ -1,5 +1,6 @@
 """Many problems in one folder: resumed, shared out, and one table at the end."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,21 @@ def test_shards_merge_and_what_is_there_is_not_computed_again(
     alone = lb.advise(problems[0], ["ucb1", "random"], sweep=False)
     assert again.table["policy"][0] == alone.winner
     assert again.table["regret"][0] == alone.comparison.table.loc[alone.winner, "regret"]
+
+
+def test_a_result_that_was_edited_or_is_of_another_problem_is_computed_again(
+    problems: list[Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    expected = sweep(problems, out, **OPTIONS).table
+    kept = sorted((out / "sweep").iterdir())
+    before = [file.read_bytes() for file in kept]
+    content = json.loads(before[0])
+    content["row"]["regret"] += 1.0
+    kept[0].write_text(json.dumps(content))
+    kept[1].write_bytes(before[2])
+    pd.testing.assert_frame_equal(sweep(problems, out, **OPTIONS).table, expected)
+    assert [file.read_bytes() for file in kept] == before
 
 
 def test_tuning_many_problems(problems: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

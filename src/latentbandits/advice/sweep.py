@@ -106,7 +106,7 @@ def sweep(
                     found = _advised(problem, policies, flips, workers, executor, progress)
             except Refusal as refusal:
                 raise refusal.at(owner=f"{path}: {refusal.owner}") from refusal
-            place.write(f"sweep/{key}.json", (json.dumps(found, indent=1) + "\n").encode())
+            _keep(place, key, found)
             if finished is not None:
                 finished(path, found["headline"])
         if found is None:
@@ -132,13 +132,24 @@ def _key(problem: Any, options: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
+def _keep(place: Folder, key: str, found: Mapping[str, Any]) -> None:
+    """Write what came of a problem, with its own key and a checksum."""
+    content = {"checksum": _checksum(key, found), "key": key, **found}
+    place.write(f"sweep/{key}.json", (json.dumps(content, indent=1) + "\n").encode())
+
+
 def _kept(place: Folder, key: str) -> dict[str, Any] | None:
-    """Return what was kept of a problem, None if it is not there or damaged."""
+    """Return what was kept of a problem, None if it is not there, damaged, edited or of another problem."""
     try:
         found: dict[str, Any] = json.loads(place.read(f"sweep/{key}.json") or b"")
-        return found if isinstance(found["row"], dict) and isinstance(found["headline"], str) else None
-    except (ValueError, LookupError, TypeError):
+        said = found.pop("checksum"), found.pop("key")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None
+    return found if said == (_checksum(key, found), key) else None
+
+
+def _checksum(key: str, found: Mapping[str, Any]) -> str:
+    return hashlib.sha256((key + json.dumps(found)).encode()).hexdigest()[:24]
 
 
 def _study(place: Folder, key: str) -> Path | None:
