@@ -94,6 +94,10 @@ def test_a_cell_under_the_name_of_another_is_computed_again(tmp_path: Path) -> N
 def test_status_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["reproduce", NAME, "--out", str(tmp_path)]
     assert cli.main([*arguments, "--status"]) == 1
+    again = f"latentbandits reproduce {NAME} --out {tmp_path}"
+    assert (
+        capsys.readouterr().out.splitlines()[-1] == f"Next: the missing shards, or `{again}`, which computes the rest."
+    )
     assert not (tmp_path / "results").exists()
     assert cli.main([*arguments, "--shard", "1/2"]) == 0
     assert "Next: the other shards" in capsys.readouterr().out

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.workers is not None:
         whole("reproduce", "workers", options.workers, least=1)
     if options.status:
-        return status(chosen, results, options.quick)
+        return status(options, chosen, results)
     if options.shard is not None:
         return shard(options, chosen, results)
     try:
@@ -123,23 +123,27 @@ def shard(options: argparse.Namespace, chosen: list[str], results: str | Path) -
     return 0
 
 
-def status(chosen: list[str], results: str | Path, quick: bool) -> int:
+def status(options: argparse.Namespace, chosen: list[str], results: str | Path) -> int:
     """Say what is missing; 0 if nothing is, else 1."""
+    import shlex
+
     from latentbandits.experiments.reproduce import status
     from latentbandits.presentation.numbers import aligned
 
-    found = status(chosen, results, quick)
+    found = status(chosen, results, options.quick)
     lines = [
         [one.experiment, f"{one.done} of {one.cells}", f"{one.left / 1e6:.1f} of {one.rounds / 1e6:.1f}"]
         for one in found
     ]
     print(aligned(["experiment", "cells there", "M rounds missing"], lines))
     complete = all(one.complete for one in found)
-    step = "reproduce" + (" --quick" if quick else "")
+    words = ["latentbandits", "reproduce", *options.experiments, *(["--quick"] if options.quick else [])]
+    words += ["--without", *options.without] if options.without else []
+    words += ["--out", options.out] if options.out else []
     print(
         "Nothing is missing."
         if complete
-        else f"Next: the missing shards, or `latentbandits {step}` here, which computes the rest."
+        else f"Next: the missing shards, or `{shlex.join(words)}`, which computes the rest."
     )
     return int(not complete)
 
