@@ -89,3 +89,12 @@ def test_a_problem_that_cannot_be_advised_on_is_named(tmp_path: Path) -> None:
     (tmp_path / "few.toml").write_text("states = 2\nruns = 2\n")
     with pytest.raises(lb.Refusal, match=r"few.toml: advise: runs is 2 but must be"):
         sweep([tmp_path / "few.toml"], tmp_path / "out", **OPTIONS)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--out", "/dev/null/x"), ("--out", "foo://x"), ("--shard", "3/2")])
+def test_what_a_sweep_refuses_names_the_sweep(
+    problems: list[Path], tmp_path: Path, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("fsspec")
+    assert cli.main(["sweep", str(problems[0]), "--out", str(tmp_path / "out"), option, value]) == 2
+    assert capsys.readouterr().err.startswith(f"sweep: {option[2:]} is '{value}' but must be")

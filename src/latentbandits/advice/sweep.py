@@ -92,7 +92,7 @@ def sweep(
     described = {str(path): as_problem(path) for path in problems}  # all are checked before anything is computed
     if not described:
         raise Refusal(OWNER, "problems", [], "at least one TOML file")
-    place = folder_at(folder)
+    place = folder_at(folder, OWNER)
     place.prepare()
     rows, left = [], []
     for position, (path, problem) in enumerate(described.items()):

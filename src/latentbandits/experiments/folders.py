@@ -38,8 +38,8 @@ class Folder(Protocol):
         """Remove a file, if it is there."""
 
 
-def folder_at(where: str | Path) -> Folder:
-    """Return the folder of a path or an address.
+def folder_at(where: str | Path, owner: str = "reproduce") -> Folder:
+    """Return the folder of a path or an address; the owner is the command that refuses one that cannot be used.
 
     Examples
     --------
@@ -49,8 +49,9 @@ def folder_at(where: str | Path) -> Folder:
     """
     parts = urlsplit(str(where)) if isinstance(where, str) else None
     if parts is None or "://" not in str(where):
-        return LocalFolder(Path(where))
-    return LocalFolder(Path(parts.path)) if parts.scheme == "file" else RemoteFolder(str(where))
+        return LocalFolder(Path(where), owner)
+    local = parts.scheme == "file"
+    return LocalFolder(Path(parts.path), owner) if local else RemoteFolder(str(where), owner)
 
 
 def inside(where: str | Path, name: str) -> str | Path:
@@ -61,8 +62,8 @@ def inside(where: str | Path, name: str) -> str | Path:
 class LocalFolder:
     """A folder of a file system, which may be shared between machines."""
 
-    def __init__(self, path: Path) -> None:
-        self.where, self._path = str(path), path
+    def __init__(self, path: Path, owner: str = "reproduce") -> None:
+        self.where, self._path, self._owner = str(path), path, owner
 
     def prepare(self) -> None:
         """Make the folder, and remove what a run that was killed while it wrote has left."""
@@ -76,7 +77,7 @@ class LocalFolder:
             probe.write_bytes(b"")
             probe.unlink()
         except OSError as problem:
-            raise Refusal("reproduce", "out", self.where, "a folder that can be written to") from problem
+            raise Refusal(self._owner, "out", self.where, "a folder that can be written to") from problem
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a file, None if it is not there."""
@@ -109,13 +110,13 @@ class LocalFolder:
 class RemoteFolder:
     """A folder that fsspec opens; writing one file is one request, which these services do whole or not at all."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, owner: str = "reproduce") -> None:
         try:
             import fsspec
         except ModuleNotFoundError:
             raise missing("fsspec") from None
 
-        self.where = where.rstrip("/")
+        self.where, self._owner = where.rstrip("/"), owner
         made: tuple[Any, str] = self._asked(lambda: fsspec.core.url_to_fs(self.where))
         self._system, self._path = made
 
@@ -126,10 +127,10 @@ class RemoteFolder:
             raise
         except ImportError as problem:
             rule = f"one that fsspec opens with what is installed ({problem})"
-            raise Refusal("reproduce", "out", self.where, rule) from problem
+            raise Refusal(self._owner, "out", self.where, rule) from problem
         except Exception as problem:  # each service has errors of its own
             said = " ".join(f"{type(problem).__name__}: {problem}".split())[:300]
-            raise Refusal("reproduce", "out", self.where, f"a folder that answers ({said})") from problem
+            raise Refusal(self._owner, "out", self.where, f"a folder that answers ({said})") from problem
 
     def prepare(self) -> None:
         """Refuse a folder that cannot be written to."""

@@ -76,11 +76,11 @@ class Shard(NamedTuple):
     shares: int
 
     @classmethod
-    def of(cls, text: str) -> "Shard":
+    def of(cls, text: str, owner: str = "reproduce") -> "Shard":
         """Return the shard of a text such as 3/64, or refuse it."""
         number, _, shares = text.partition("/")
         if not (number.isdecimal() and shares.isdecimal() and 1 <= int(number) <= int(shares)):
-            raise Refusal("reproduce", "shard", text, "such as 3/64: a number, and of how many")
+            raise Refusal(owner, "shard", text, "such as 3/64: a number, and of how many")
         return cls(int(number), int(shares))
 
     def holds(self, position: int) -> bool:
