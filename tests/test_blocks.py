@@ -165,10 +165,18 @@ class Raising(Executor):
 
 
 class Failing(Executor):
+    def __init__(self, problem: BaseException | None = None) -> None:
+        self.problem = problem or OSError("the network\nis gone")
+
     def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
         future: Future[Any] = Future()
-        future.set_exception(OSError("the network\nis gone"))
+        future.set_exception(self.problem)
         return future
+
+
+class Answering(Executor):
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return 42
 
 
 class Hanging(Executor):
@@ -179,8 +187,14 @@ class Hanging(Executor):
 @pytest.mark.parametrize(
     ("executor", "sentence"),
     [
-        (Raising(), r"executor is 'Raising' but must be one that plays its blocks \(block of runs .*no more room\)"),
-        (Failing(), r"executor is 'Failing' but must be one .* OSError: the network is gone\)"),
+        (
+            Raising(),
+            r"answer of the executor is 'RuntimeError: no more room' but must be the results of the block of runs",
+        ),
+        (Failing(), r"answer of the executor is 'OSError: the network is gone' but must be the results of the block"),
+        (Failing(SystemExit(3)), r"answer of the executor is 'SystemExit: 3' but must be the results of the block"),
+        (Answering(), r"answer of the executor is 42 but must be a future of the block of runs 0 to"),
+        (Watched(Answering(), Tally()), r"answer of the executor is 42 but must be a future of the block of runs 0 to"),
         (Hanging(), r"block of runs 0 to \d+ is 'not done' but must be done within 0 s"),
         ("processes", r"executor is 'processes' but must be a concurrent.futures.Executor"),
     ],
@@ -229,7 +243,7 @@ def test_a_pool_whose_process_dies_ends_in_one_sentence() -> None:
         pool.submit(time.sleep, 0).result()
         for process in list(pool._processes.values()):
             process.kill()
-        with pytest.raises(lb.Refusal, match=r"plays its blocks .*BrokenProcessPool"):
+        with pytest.raises(lb.Refusal, match=r"answer of the executor is .BrokenProcessPool"):
             play(pool)
 
 

@@ -67,7 +67,8 @@ class Watched(Executor):
         """Submit, and count what comes back."""
         future = self._executor.submit(function, *args, **kwargs)
         rounds = sum(getattr(arg, "rounds", 0) for arg in args)
-        future.add_done_callback(lambda done: self._count(done, rounds))
+        if hasattr(future, "add_done_callback"):  # anything else is refused by who asked
+            future.add_done_callback(lambda done: self._count(done, rounds))
         return future
 
     def _count(self, future: "Future[Any]", rounds: int) -> None:

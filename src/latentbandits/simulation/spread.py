@@ -147,7 +147,7 @@ class _Spread:
             return False
         now, any_sent = time.monotonic(), False
         if now - self._looked > LOOK:
-            with self._explained("the next block"):
+            with _Explained("next block"):
                 self._workers, self._looked = width(self._executor, self._workers), now
         left = sum(task.left * self._rates.run(task) for task in waiting)
         for task in waiting:
@@ -157,8 +157,10 @@ class _Spread:
                 block = task.take(round(wanted / each)).send(f"{id(self)}-{next(self._names)}")
                 took = each * (block.end - block.begin)
                 left, any_sent = left - took, True
-                with self._explained(_named(block)):
+                with _Explained(_named(block)):
                     future = self._executor.submit(play_block, block)
+                if not hasattr(future, "add_done_callback"):
+                    raise Refusal("simulate", "answer of the executor", future, f"a future of the {_named(block)}")
                 self._sent[future] = Sent(task, block, took, time.monotonic() + max(LIMIT, TIMES * took))
                 future.add_done_callback(self._arrived.put)
         return any_sent
@@ -180,31 +182,34 @@ class _Spread:
     def _take(self, future: "Future[Piece]") -> None:
         """Check what came back, and hand it on."""
         sent = self._sent.pop(future)
-        with self._explained(_named(sent.block)):
+        with _Explained(_named(sent.block)):
+            held = future.exception()
+            if held is not None and not isinstance(held, Exception):  # SystemExit, say: it was meant for the worker
+                raise _refusal(_named(sent.block), held) from held
             piece = future.result()
         check(piece, sent.block)
         self._rates.learn(sent.task, piece)
         sent.task.done(piece)
         self._played += sent.block.rounds
 
-    def _explained(self, what: str) -> "_Explained":
-        return _Explained(what, type(self._executor).__name__)
-
 
 class _Explained:
     """Say in one sentence that an executor failed; what a policy, a world or the compiler refuses stays as it is."""
 
-    def __init__(self, what: str, executor: str) -> None:
-        self._what, self._executor = what, executor
+    def __init__(self, what: str) -> None:
+        self._what = what
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
         if isinstance(problem, Exception | CancelledError) and not isinstance(problem, Refusal | CompileError):
-            said = " ".join(f"{type(problem).__name__}: {problem}".split())
-            rule = f"one that plays its blocks ({self._what} ended with {said[:300].rstrip(': ')})"
-            raise Refusal("simulate", "executor", self._executor, rule) from problem
+            raise _refusal(self._what, problem) from problem
+
+
+def _refusal(what: str, problem: BaseException) -> Refusal:
+    said = " ".join(f"{type(problem).__name__}: {problem}".split())
+    return Refusal("simulate", "answer of the executor", said[:300].rstrip(": "), f"the results of the {what}")
 
 
 def _named(block: Block) -> str:
