@@ -116,6 +116,15 @@ def test_a_scheduler_that_is_not_there_is_one_sentence(
     assert "\n" not in said
 
 
+@pytest.mark.parametrize("address", ["localhost", "127.0.0.1:notaport", ":8786", "127.0.0.1:0", "127.0.0.1:99999"])
+def test_what_is_not_an_address_is_refused_before_anybody_looks_for_it(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("latentbandits.executors.dask.Client", lambda *_, **__: pytest.fail("a client was made"))
+    with pytest.raises(lb.Refusal, match=r"executor: dask is '.*' but must be the address of a scheduler, HOST:PORT"):
+        opened(f"dask://{address}").__enter__()
+
+
 def test_a_scheduler_that_is_killed_ends_in_one_sentence_and_what_is_finished_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

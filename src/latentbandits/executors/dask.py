@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from latentbandits.executors.processes import ONE_THREAD
 from latentbandits.extras import missing
@@ -95,6 +96,16 @@ def _settle(future: "Future[Any]", remote: Any) -> None:
         future.set_exception(problem)
 
 
+def _refuse_unless_address(address: str) -> None:
+    try:
+        parts = urlsplit(f"//{address.rpartition('://')[2]}")
+        known = parts.hostname and parts.port
+    except ValueError:  # of the port
+        known = None
+    if not known:
+        raise Refusal("executor", "dask", address, "the address of a scheduler, HOST:PORT, such as 10.0.0.7:8786")
+
+
 @contextlib.contextmanager
 def cluster(address: str) -> Iterator[Executor]:
     """Connect with a scheduler, prepare its workers, and print the address of its dashboard.
@@ -103,6 +114,7 @@ def cluster(address: str) -> Iterator[Executor]:
     """
     import dask
 
+    _refuse_unless_address(address)  # a client that cannot even look for it would complain when it is collected
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.core")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:  # what ends a run is said in one sentence
