@@ -85,10 +85,16 @@ def test_a_bad_problem_is_refused_before_anything_is_computed(problems: list[Pat
         sweep([], tmp_path / "out")
 
 
-def test_a_problem_that_cannot_be_advised_on_is_named(tmp_path: Path) -> None:
-    (tmp_path / "few.toml").write_text("states = 2\nruns = 2\n")
-    with pytest.raises(lb.Refusal, match=r"few.toml: advise: runs is 2 but must be"):
-        sweep([tmp_path / "few.toml"], tmp_path / "out", **OPTIONS)
+@pytest.mark.parametrize(
+    ("options", "sentence"), [(OPTIONS, "advise: runs is 1 but"), ({"tuned": "ucb1"}, "tune: runs is 1 but")]
+)
+def test_a_problem_that_cannot_be_advised_on_is_named_before_anything_is_computed(
+    problems: list[Path], tmp_path: Path, options: dict[str, Any], sentence: str
+) -> None:
+    problems[-1].write_text("states = 2\nruns = 1\n")
+    with pytest.raises(lb.Refusal, match=rf"4.toml: {sentence} must be"):
+        sweep(problems, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("option", "value"), [("--out", "/dev/null/x"), ("--out", "foo://x"), ("--shard", "3/2")])

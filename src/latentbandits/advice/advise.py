@@ -260,20 +260,7 @@ def advise(
         sizes = {"horizon": horizon, "runs": runs, "seed": seed}
         return diagnosed.advise(policies, sweep=sweep, workers=workers, executor=executor, progress=progress, **sizes)  # type: ignore[no-any-return]
     described: Problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not (isinstance(described, Problem) or hasattr(described, "factors")):
-        world: Any = described
-        raise Refusal("advise", "problem", world.world, "a Problem, the path of a TOML file, or words as a mapping")
-    policies = policies if policies is not None else described.policies
-    problem = described.widened()
-    whole("advise", "runs", problem.runs, least=FEWEST)
-    if always_the_same(problem, problem.seed):
-        raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
-    specs = fairly(candidates(problem, policies), problem)
-    made = as_policies(specs, problem, "advise")
-    for label, one in made.items():
-        check_units(label, one, problem.units)
-        if isinstance(one, Oracle) or label in REFERENCES[:2]:
-            raise Refusal("advise", "policies", label, "policies that are not given the truth")
+    problem, policies, specs, made = admitted(described, policies)
     size = problem.runs * problem.horizon
     later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
     challengers = given.informed(specs, made, problem)
@@ -300,6 +287,25 @@ def advise(
         candidate_table(chosen), problem, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
         other_kinds, policies, found, set_aside,
     )  # fmt: skip
+
+
+def admitted(described: Any, policies: Any) -> tuple[Problem, Any, dict[str, Any], dict[str, Any]]:
+    """Return a problem with its ranges and its candidates, as given, as specs and made, or refuse what cannot be advised on."""
+    if not (isinstance(described, Problem) or hasattr(described, "factors")):
+        world: Any = described
+        raise Refusal("advise", "problem", world.world, "a Problem, the path of a TOML file, or words as a mapping")
+    policies = policies if policies is not None else described.policies
+    problem: Problem = described.widened()
+    whole("advise", "runs", problem.runs, least=FEWEST)
+    if always_the_same(problem, problem.seed):
+        raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
+    specs = fairly(candidates(problem, policies), problem)
+    made = as_policies(specs, problem, "advise")
+    for label, one in made.items():
+        check_units(label, one, problem.units)
+        if isinstance(one, Oracle) or label in REFERENCES[:2]:
+            raise Refusal("advise", "policies", label, "policies that are not given the truth")
+    return problem, policies, specs, made
 
 
 def finalists(chosen: Race, made: Mapping[str, Any], found: given.Given | None = None) -> list[str]:

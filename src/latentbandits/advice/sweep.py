@@ -1,21 +1,22 @@
 """Many problems: advice on each, or settings for each, kept one by one in a folder that several machines may share."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from latentbandits.advice.advise import advise
+from latentbandits.advice.advise import admitted, advise
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import problem_values
-from latentbandits.advice.tune import tune
+from latentbandits.advice.tune import prepare, tune
 from latentbandits.experiments.folders import Folder, LocalFolder, folder_at
 from latentbandits.experiments.store import Shard
-from latentbandits.settings import Refusal
+from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.blocks import package_code
 from latentbandits.simulation.build import probe
 
@@ -89,9 +90,16 @@ def sweep(
     ([True, True], [])
     """
     options: dict[str, Any] = {"tuned": tuned, "trials": trials} if tuned else {"policies": policies, "flips": flips}
-    described = {str(path): as_problem(path) for path in problems}  # all are checked before anything is computed
+    described = {str(path): as_problem(path) for path in problems}
     if not described:
         raise Refusal(OWNER, "problems", [], "at least one TOML file")
+    whole(OWNER, "trials", trials, least=1)
+    for path, problem in described.items():  # all are checked before anything is computed
+        with _of(path):
+            if tuned:
+                prepare(problem, tuned, None, None, None, None, None, workers)
+            else:
+                admitted(problem, policies)
     place = folder_at(folder, OWNER)
     place.prepare()
     rows, left = [], []
@@ -99,13 +107,11 @@ def sweep(
         key = _key(problem, options)
         found = _kept(place, key)
         if found is None and (shard is None or shard.holds(position)):
-            try:
+            with _of(path):
                 if tuned:
                     found = _tuned(problem, tuned, trials, _study(place, key), workers, executor)
                 else:
                     found = _advised(problem, policies, flips, workers, executor, progress)
-            except Refusal as refusal:
-                raise refusal.at(owner=f"{path}: {refusal.owner}") from refusal
             _keep(place, key, found)
             if finished is not None:
                 finished(path, found["headline"])
@@ -117,6 +123,15 @@ def sweep(
     if not left:
         place.write("sweep.csv", table.to_csv(index=False, float_format="%.6g").encode())
     return Sweep(table, left)
+
+
+@contextlib.contextmanager
+def _of(path: str) -> Iterator[None]:
+    """Say of which file a refusal is."""
+    try:
+        yield
+    except Refusal as refusal:
+        raise refusal.at(owner=f"{path}: {refusal.owner}") from refusal
 
 
 def _key(problem: Any, options: Mapping[str, Any]) -> str:
