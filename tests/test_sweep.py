@@ -12,6 +12,7 @@ from latentbandits import cli
 from latentbandits.advice import sweep as module
 from latentbandits.advice.sweep import sweep
 from latentbandits.experiments.store import Shard
+from latentbandits.simulation.build import this_build
 
 pytestmark = pytest.mark.usefixtures("hasty_limit")
 OPTIONS: dict[str, Any] = {"policies": ["ucb1", "random"], "flips": False}
@@ -62,6 +63,23 @@ def test_a_result_that_was_edited_or_is_of_another_problem_is_computed_again(
     kept[1].write_bytes(before[2])
     pd.testing.assert_frame_equal(sweep(problems, out, **OPTIONS).table, expected)
     assert [file.read_bytes() for file in kept] == before
+
+
+def test_builds_are_recorded_and_merged_unless_this_is_strict(
+    problems: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, mine = tmp_path / "out", this_build()
+    command = ["sweep", *map(str, problems[:2]), "--out", str(out), "--policies", "ucb1", "random", "--no-flips"]
+    assert cli.main([*command, "--shard", "1/2", "--strict"]) == 0
+    assert "are in one table" not in capsys.readouterr().out
+    monkeypatch.setattr(module, "this_build", lambda: mine._replace(numpy="9.9"))
+    other = module.this_build().id
+    assert cli.main([*command, "--strict"]) == 2
+    assert "sweep: builds of results is" in capsys.readouterr().err
+    assert cli.main(command) == 0
+    names = ", ".join(sorted([mine.id, other]))
+    assert f"Results of builds {names} are in one table: the probes of their engines agree." in capsys.readouterr().out
+    assert {file.stem for file in (out / "builds").iterdir()} == {mine.id, other}
 
 
 def test_tuning_many_problems(problems: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

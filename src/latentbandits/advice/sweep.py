@@ -14,11 +14,12 @@ from latentbandits.advice.advise import admitted, advise
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import problem_values
 from latentbandits.advice.tune import prepare, tune
+from latentbandits.experiments.cells import Cells
 from latentbandits.experiments.folders import Folder, LocalFolder, folder_at
 from latentbandits.experiments.store import Shard
 from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.blocks import package_code
-from latentbandits.simulation.build import probe
+from latentbandits.simulation.build import probe, this_build
 
 OWNER = "sweep"
 
@@ -30,10 +31,12 @@ class Sweep(NamedTuple):
     ----------
     table : a row per problem that is done: its file and what came of it
     left : the files of the problems that are not done
+    builds : the builds that computed it, whose probes agree
     """
 
     table: pd.DataFrame
     left: list[str]
+    builds: list[str]
 
 
 def sweep(
@@ -49,6 +52,7 @@ def sweep(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     finished: Callable[[str, str], None] | None = None,
+    strict: bool = False,
 ) -> Sweep:
     r"""Advise on many problems, or tune a policy for each of them, and keep what is finished.
 
@@ -75,6 +79,8 @@ def sweep(
         As in `latentbandits.advise`; progress is that of the problem under way.
     finished : callable, optional
         Called with the file of a problem and its headline as soon as it is done.
+    strict : bool
+        Refuse results that several builds have computed, even if the probes of their engines agree; if they do not, a result is another.
 
     Examples
     --------
@@ -102,27 +108,34 @@ def sweep(
                 admitted(problem, policies)
     place = folder_at(folder, OWNER)
     place.prepare()
-    rows, left = [], []
-    for position, (path, problem) in enumerate(described.items()):
-        key = _key(problem, options)
-        found = _kept(place, key)
-        if found is None and (shard is None or shard.holds(position)):
+    keys = {path: _key(problem, options) for path, problem in described.items()}
+    kept = {path: found for path, key in keys.items() if (found := _kept(place, key)) is not None}
+    lacking = [(i, path) for i, path in enumerate(described) if path not in kept]
+    mine = [path for i, path in lacking if shard is None or shard.holds(i)]
+    _builds(kept, strict, *([this_build().id] if mine else []))
+    if mine:
+        Cells(place).describe(this_build())
+    for _, path in lacking:
+        problem, key = described[path], keys[path]
+        found = _kept(place, key)  # another file may be the same problem, another machine may have done it
+        if found is None and path in mine:
             with _of(path):
                 if tuned:
                     found = _tuned(problem, tuned, trials, _study(place, key), workers, executor)
                 else:
                     found = _advised(problem, policies, flips, workers, executor, progress)
+            found = {"build": this_build().id, **found}
             _keep(place, key, found)
             if finished is not None:
                 finished(path, found["headline"])
-        if found is None:
-            left.append(path)
-        else:
-            rows.append({"problem": path, **found["row"]})
-    table = pd.DataFrame(rows)
+        if found is not None:
+            kept[path] = found
+    builds = _builds(kept, strict)
+    table = pd.DataFrame([{"problem": path, **kept[path]["row"]} for path in described if path in kept])
+    left = [path for path in described if path not in kept]
     if not left:
         place.write("sweep.csv", table.to_csv(index=False, float_format="%.6g").encode())
-    return Sweep(table, left)
+    return Sweep(table, left, builds)
 
 
 @contextlib.contextmanager
@@ -147,8 +160,16 @@ def _key(problem: Any, options: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
+def _builds(kept: Mapping[str, Mapping[str, Any]], strict: bool, *more: str) -> list[str]:
+    """Return the builds of results, or refuse several if this is strict."""
+    builds = sorted({found["build"] for found in kept.values()} | {*more})
+    if strict and len(builds) > 1:
+        raise Refusal(OWNER, "builds of results", " ".join(builds), "the same: this is strict")
+    return builds
+
+
 def _keep(place: Folder, key: str, found: Mapping[str, Any]) -> None:
-    """Write what came of a problem, with its own key and a checksum."""
+    """Write what came of a problem, with its own key and a checksum over all of it."""
     content = {"checksum": _checksum(key, found), "key": key, **found}
     place.write(f"sweep/{key}.json", (json.dumps(content, indent=1) + "\n").encode())
 

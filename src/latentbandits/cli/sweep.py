@@ -26,6 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shard", metavar="I/N", help="only share I of N of the problems; a call without it merges all shares"
     )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse results that different builds (NumPy, numba, processor, ...) have computed",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,7 +59,10 @@ def run(options: argparse.Namespace) -> int:
             executor=executor,
             progress=progress,
             finished=finished,
+            strict=options.strict,
         )
+    if len(found.builds) > 1:
+        print(f"Results of builds {', '.join(found.builds)} are in one table: the probes of their engines agree.")
     if found.left:
         print(f"{len(found.left)} of {len(options.problems)} problems are left. Next: the other shards.")
         return 0

@@ -230,7 +230,7 @@ class Cells:
     def keep(self, key: str, shape: Shape, begin: int, found: Mapping[str, np.ndarray], build: Build) -> None:
         """Write a part; once a cell is complete, one file replaces its parts."""
         self.refuse_others([build.id])
-        self._describe(build)
+        self.describe(build)
         cell = self._cell(key, shape)
         part = Part(key, begin, begin + len(found["regret"]), build.id)
         cell.add(part, found)
@@ -256,7 +256,7 @@ class Cells:
             self._index[key] = {whole}
             self._bad.discard(whole)  # it had been damaged
 
-    def _describe(self, build: Build) -> None:
+    def describe(self, build: Build) -> None:
         """Keep the description of a build beside the cells; if a worker has another than ours, its probe has been found to agree."""
         if build.id not in self._described:
             self._write_build(build.id, build._asdict() | {"probe": probe()})
