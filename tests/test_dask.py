@@ -125,6 +125,20 @@ def test_what_is_not_an_address_is_refused_before_anybody_looks_for_it(
         opened(f"dask://{address}").__enter__()
 
 
+def test_a_scheduler_without_workers_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(spread, "LIMIT", 0.3)
+    monkeypatch.setattr(spread, "TIMES", 0)
+    here: dict[str, Any] = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with distributed.LocalCluster(n_workers=0, **here) as nobody:
+        where = nobody.scheduler_address.removeprefix("tcp://")
+        sentence = r"block of runs 0 to \d+ is 'not done: the executor has no workers' but must be done within"
+        with pytest.raises(lb.Refusal, match=sentence), opened(f"dask://{where}") as executor:
+            play(executor)
+    assert f"Waiting for workers: the scheduler at {where} has none yet." in capsys.readouterr().err
+
+
 def test_a_scheduler_that_is_killed_ends_in_one_sentence_and_what_is_finished_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

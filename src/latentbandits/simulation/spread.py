@@ -94,9 +94,14 @@ def width(executor: Executor, otherwise: int) -> int:
     ...     width(pool, otherwise=8)
     3
     """
-    client = getattr(executor, "_client", None)  # of Dask
-    found = sum(client.ncores().values()) if client is not None else getattr(executor, "_max_workers", None)
+    found = _said(executor)
     return found if isinstance(found, int) and found > 0 else otherwise
+
+
+def _said(executor: Executor) -> Any:
+    """Return what an executor says of its width, if anything; a Dask cluster may have no workers yet."""
+    client = getattr(executor, "_client", None)  # of Dask
+    return sum(client.ncores().values()) if client is not None else getattr(executor, "_max_workers", None)
 
 
 def spread(tasks: Sequence[Task], executor: Executor, workers: int, progress: Report | None = None) -> None:
@@ -171,8 +176,10 @@ class _Spread:
         try:
             return self._arrived.get(timeout=max(0.0, first.deadline - time.monotonic()))
         except Empty:
-            limit = f"done within {max(LIMIT, TIMES * first.seconds):.0f} s"
-            raise Refusal("simulate", _named(first.block), "not done", limit) from None
+            limit, state = f"done within {max(LIMIT, TIMES * first.seconds):.0f} s", "not done"
+            with suppress(Exception):  # of a scheduler that is gone
+                state += ": the executor has no workers" if _said(self._executor) == 0 else ""
+            raise Refusal("simulate", _named(first.block), state, limit) from None
 
     def _finished(self) -> "Iterator[Future[Piece]]":
         with suppress(Empty):
