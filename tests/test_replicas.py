@@ -215,6 +215,9 @@ def kills(pair: Pair, number: int) -> None:
             assert load.stdout is not None
             said = [load.stdout.readline() for _ in range(60)]
             pair.servers[dead].kill()
+            while pair.owner("e") == dead:  # what was answered before waits in the pipe
+                said.append(load.stdout.readline())
+                assert said[-1], "nobody has taken over"
             said += [load.stdout.readline() for _ in range(60)]  # the other one goes on, for the same clients
             load.kill()
             said += load.stdout.readlines()
