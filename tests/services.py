@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -115,17 +117,28 @@ class Process:
     def __init__(self, folder: Path, *options: str, key: str = ADMIN) -> None:
         command = [sys.executable, "-W", "error", "-m", "latentbandits", "serve", "--no-compile", *options]
         environment = {**os.environ, "LATENTBANDITS_ADMIN_KEY": key}
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, cwd=folder, env=environment, stdout=pipe, stderr=pipe, text=True)
-        assert self.process.stdout is not None
-        assert self.process.stderr is not None
-        self.first, self.url = "", ""
-        for line in self.process.stderr:
-            said = json.loads(line)
-            if said["event"] == "started":
-                self.url = said["address"]
-            if said["event"] == "ready":
-                break
+        handle, name = tempfile.mkstemp(
+            ".log", "serve", folder
+        )  # not a pipe: a full one that nobody reads stops the server
+        self._log, self._read, self.url = Path(name), 0, ""
+        with os.fdopen(handle, "w") as log:
+            self.process = subprocess.Popen(
+                command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        with self._log.open() as lines:
+            while True:
+                line = lines.readline()
+                if not line.endswith("\n"):
+                    assert self.process.poll() is None, f"it has ended: {self._log.read_text()}"
+                    lines.seek(self._read)
+                    time.sleep(0.02)
+                    continue
+                self._read = lines.tell()
+                said = json.loads(line)
+                if said["event"] == "started":
+                    self.url = said["address"]
+                if said["event"] == "ready":
+                    break
 
     def kill(self) -> None:
         self.process.kill()
@@ -134,5 +147,7 @@ class Process:
     def stop(self) -> tuple[int, str, str]:
         """Stop it gracefully; return its code, and what it has said."""
         self.process.send_signal(signal.SIGTERM)
-        out, err = self.process.communicate(timeout=60)
-        return self.process.returncode, out, err
+        out, _ = self.process.communicate(timeout=60)
+        with self._log.open() as lines:
+            lines.seek(self._read)
+            return self.process.returncode, out, lines.read()

@@ -80,14 +80,15 @@ class Pair:
 def pair(tmp_path_factory: pytest.TempPathFactory, postgres: None) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("replicas")
     found = Pair(folder, address(folder))
+    found.make("e")  # here, since pytest's workers may share out the tests
+    assert found.clients[0].post(f"{E}/decide", json={}).is_success
     yield found
     found.close()
 
 
 def test_any_replica_answers_any_request(pair: Pair) -> None:
     """Mutation: leave out `Replicas.answer` in the endpoint, and one of the two refuses everything."""
-    pair.make("e")
-    holder = pair.owner("e") if pair.clients[0].post(f"{E}/decide", json={}).is_success else -1
+    holder = pair.owner("e")
     here, other = pair.clients[holder], pair.clients[1 - holder]
     keyed = {"idempotency-key": "visit-1"}
     made = other.post(f"{E}/decide", json={"unit": "u"}, headers=keyed).json()
