@@ -6,12 +6,13 @@ It ends when the server does; a patient one sends the same request again until i
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 
 
-def work(url: str, secret: str, run: str, number: int, patient: bool) -> None:
+def work(url: str, secret: str, run: str, number: int, say: Callable[[str], object], patient: bool = False) -> None:
     headers, path = {"authorization": f"Bearer {secret}"}, f"{url}/v1/experiments/e"
 
     def post(client: httpx.Client, what: str, body: Any, more: Any) -> Any:
@@ -41,7 +42,9 @@ def say(line: str) -> None:
 
 
 def main(url: str, secret: str, run: str, threads: int, patient: bool) -> None:
-    workers = [threading.Thread(target=work, args=(url, secret, run, number, patient)) for number in range(threads)]
+    workers = [
+        threading.Thread(target=work, args=(url, secret, run, number, say, patient)) for number in range(threads)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +197,10 @@ class Hanging(Executor):
         (Watched(Answering(), Tally()), r"answer of the executor is 42 but must be a future of the block of runs 0 to"),
         (Hanging(), r"block of runs 0 to \d+ is 'not done' but must be done within 0 s"),
         ("processes", r"executor is 'processes' but must be a concurrent.futures.Executor"),
+        (
+            ThreadPoolExecutor,
+            r"executor is .*ThreadPoolExecutor.* but must be a concurrent.futures.Executor, made and open",
+        ),
     ],
 )
 def test_an_executor_that_fails_ends_in_one_sentence(

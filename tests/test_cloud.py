@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
+from latentbandits import cli
 from latentbandits.experiments.cells import Part
 from latentbandits.experiments.folders import RemoteFolder, folder_at
 from latentbandits.experiments.reproduce import reproduce, reproduce_shard, status
@@ -76,6 +77,15 @@ def test_shards_at_an_address_are_the_same_bytes(kind: str, tmp_path: Path, requ
 def test_an_address_that_nothing_opens_is_refused() -> None:
     with pytest.raises(lb.Refusal, match="reproduce: out is 'nowhere://x' but must be a folder that answers"):
         RemoteFolder("nowhere://x")
+
+
+@pytest.mark.parametrize("command", [["reproduce"], ["sweep", "problem.toml"]])
+def test_an_address_that_ends_with_the_command_is_refused(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([*command, "--out", "memory://x"]) == 2
+    said = capsys.readouterr().err
+    assert f"{command[0]}: out is 'memory://x' but must be an address that outlives this program" in said
 
 
 def test_a_file_address_is_a_folder(tmp_path: Path) -> None:

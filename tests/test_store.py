@@ -265,6 +265,35 @@ def test_statuses_follow_each_other(make: Make) -> None:
             case.ledger.call(request)
 
 
+def test_a_change_of_a_draft_leaves_its_arms(make: Make) -> None:
+    case = make()
+    case.ledger.call(Create("draft", Spec.of("ucb1", arms=["a", "b"])))
+    for request in (AddArm("draft", "c"), AddArm("draft", "d"), RetireArm("draft", "b")):
+        case.ledger.call(request)
+    case.ledger.call(Configure("draft", {"seed": 3}))  # mutation: a draft that begins anew with its first arms
+    case.ledger.call(Configure("draft", {"control": "c"}))
+    case.ledger.call(Configure("draft", {"policy": "ts"}))
+    view = case.ledger.view("draft")
+    assert (view.arms, view.retired, view.spec.control) == (("a", "c", "d"), ("b",), "c")
+    case.ledger.call(SetStatus("draft", "live"))
+    assert case.ledger.call(Decide("draft")).decisions[0].arm in ("a", "c", "d")
+    live = case.ledger.digest("draft")
+    case.again()
+    assert case.ledger.digest("draft") == live
+
+
+def test_a_draft_with_other_arms_begins_with_just_these(make: Make) -> None:
+    case = make()
+    case.ledger.call(Create("draft", Spec.of("ucb1", arms=["a", "b"])))
+    case.ledger.call(AddArm("draft", "c"))
+    with pytest.raises(Refusal, match="cannot change"):
+        case.ledger.call(Configure("draft", {"policy": "rp-ucb"}))
+    case.ledger.call(RetireArm("draft", "b"))
+    case.ledger.call(Configure("draft", {"policy": "ucb1", "arms": ["a", "b"], "control": "b"}))
+    view = case.ledger.view("draft")
+    assert (view.arms, view.retired, view.spec.control) == (("a", "b"), (), "b")
+
+
 def test_bad_input_changes_nothing(case: Case) -> None:
     decision = case.decide()
     before, head = case.ledger.digest("e"), case.ledger.view("e").head

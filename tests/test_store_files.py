@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import latentbandits as lb
+from latentbandits.agent.steps import compiled_jobs
+from latentbandits.compiled import machine_code
 from latentbandits.settings import Refusal
 from latentbandits.store import Decide, Ledger, Reader, Round, SQLite, verify
 from latentbandits.store.schema import FOLDER
@@ -183,3 +185,26 @@ def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:
         with pytest.raises(Refusal, match=f"must be {rule} [(]this is "):
             lb.open(place, "offers", policy="ucb1", arms=2)
     assert junk.read_text() == "hello"
+
+
+def test_a_store_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.db.lock").mkdir()
+    with pytest.raises(Refusal, match=r"file is '.*s\.db' but must be in a folder that can be written"):
+        SQLite(tmp_path / "s.db")
+
+
+@pytest.mark.compiled
+def test_a_long_log_is_repeated_by_machine_code_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = Case(tmp_path / "s.db", durable=False)
+    played(case, 40)
+    live = case.ledger.digest("e")
+    case.ledger.storage.close()
+    for step, args in compiled_jobs(lb.policy("ucb1", arms=3)):
+        machine_code(step, *args)
+    monkeypatch.setattr("latentbandits.compiled.compiler._loaded", {})  # as in another process
+    monkeypatch.setattr("latentbandits.store.ledger.LONG", 10)
+    ledger = Ledger(SQLite(case.path), case.clock)
+    ledger.open("e")
+    assert ledger.view("e").compiled  # mutation: a bind that never waits
+    assert ledger.digest("e") == live
+    ledger.close()

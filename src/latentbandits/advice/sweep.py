@@ -14,7 +14,7 @@ from latentbandits.advice.advise import admitted, advise
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import problem_values
 from latentbandits.advice.tune import prepare, tune
-from latentbandits.experiments.cells import Cells
+from latentbandits.experiments.cells import Cells, differing
 from latentbandits.experiments.folders import Folder, LocalFolder, folder_at
 from latentbandits.experiments.store import Shard
 from latentbandits.settings import Refusal, whole
@@ -112,7 +112,7 @@ def sweep(
     kept = {path: found for path, key in keys.items() if (found := _kept(place, key)) is not None}
     lacking = [(i, path) for i, path in enumerate(described) if path not in kept]
     mine = [path for i, path in lacking if shard is None or shard.holds(i)]
-    _builds(kept, strict, *([this_build().id] if mine else []))
+    _builds(place, kept, strict, *([this_build().id] if mine else []))
     if mine:
         Cells(place).describe(this_build())
     for _, path in lacking:
@@ -130,7 +130,7 @@ def sweep(
                 finished(path, found["headline"])
         if found is not None:
             kept[path] = found
-    builds = _builds(kept, strict)
+    builds = _builds(place, kept, strict)
     table = pd.DataFrame([{"problem": path, **kept[path]["row"]} for path in described if path in kept])
     left = [path for path in described if path not in kept]
     if not left:
@@ -160,11 +160,11 @@ def _key(problem: Any, options: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 
 
-def _builds(kept: Mapping[str, Mapping[str, Any]], strict: bool, *more: str) -> list[str]:
+def _builds(place: Folder, kept: Mapping[str, Mapping[str, Any]], strict: bool, *more: str) -> list[str]:
     """Return the builds of results, or refuse several if this is strict."""
     builds = sorted({found["build"] for found in kept.values()} | {*more})
     if strict and len(builds) > 1:
-        raise Refusal(OWNER, "builds of results", " ".join(builds), "the same: this is strict")
+        raise Refusal(OWNER, "builds of results", builds, f"one, since this is strict ({differing(place, builds)})")
     return builds
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from latentbandits.agent.slots import Slots
-from latentbandits.compiled import in_background, loaded, machine_code, quick
+from latentbandits.compiled import in_background, loaded, machine_code, on_disk, quick
 from latentbandits.protocols import Choice, Policy
 from latentbandits.random import stream
 
@@ -33,12 +33,18 @@ def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, .
     ]
 
 
-def bind(policy: Policy, compiled: bool | None, switch: Callable[[list[Callable[..., Any]]], None]) -> None:
-    """Hand the compiled steps to a method: now, when they are there, or, if `compiled` is False, never."""
+def bind(
+    policy: Policy, compiled: bool | None, switch: Callable[[list[Callable[..., Any]]], None], wait: bool = False
+) -> None:
+    """Hand the compiled steps to a method: now, when they are there, or, if `compiled` is False, never.
+
+    Whoever has much to do may `wait` a second for what is on disk; nobody waits for a compilation.
+    """
     if compiled is False:
         return None
     jobs = compiled_jobs(policy)
-    made: Any = [machine_code(step, *args) if compiled else loaded(step, *args) for step, args in jobs]
+    now = compiled or (wait and all(on_disk(step, *args) for step, args in jobs))
+    made: Any = [machine_code(step, *args) if now else loaded(step, *args) for step, args in jobs]
     if None not in made:
         return switch(made)
     # an agent that nobody uses any more must not wait for its machine code

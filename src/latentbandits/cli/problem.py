@@ -29,6 +29,14 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
             group.add_argument(*names, metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
 
 
+def refuse_passing(owner: str, out: str) -> None:
+    """Refuse an address whose content ends with this program."""
+    from latentbandits.settings import Refusal
+
+    if out.startswith("memory:"):
+        raise Refusal(owner, "out", out, "an address that outlives this program")
+
+
 def workers(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say who plays."""
     parser.add_argument("--workers", type=int, metavar="N", help="threads or processes (default: one per core)")

@@ -102,6 +102,7 @@ def run(options: argparse.Namespace) -> int:
 
 def places(out: str) -> tuple[str | Path, Path]:
     """Return where results are kept, and where the page is written, which is here if the results are at an address."""
+    problem.refuse_passing("reproduce", out)
     if "://" in out:
         return f"{out.rstrip('/')}/results", Path("report")
     return Path(out) / "results", Path(out) / "report"
@@ -119,7 +120,7 @@ def shard(options: argparse.Namespace, chosen: list[str], results: str | Path) -
             chosen, results, mine, options.quick, options.workers, progress, executor, options.strict
         )
     step = "Next: the other shards, then the same without --shard."
-    print(f"shard {options.shard}: {rounds / 1e6:.1f} M rounds computed, the rest was there. {step}")
+    print(f"shard {options.shard}: {millions(rounds)} M rounds computed into {results}, the rest was there. {step}")
     return 0
 
 
@@ -132,7 +133,7 @@ def status(options: argparse.Namespace, chosen: list[str], results: str | Path) 
 
     found = status(chosen, results, options.quick)
     lines = [
-        [one.experiment, f"{one.done} of {one.cells}", f"{one.left / 1e6:.1f} of {one.rounds / 1e6:.1f}"]
+        [one.experiment, f"{one.done} of {one.cells}", f"{millions(one.left)} of {millions(one.rounds)}"]
         for one in found
     ]
     print(aligned(["experiment", "cells there", "M rounds missing"], lines))
@@ -146,6 +147,11 @@ def status(options: argparse.Namespace, chosen: list[str], results: str | Path) 
         else f"Next: the missing shards, or `{shlex.join(words)}`, which computes the rest."
     )
     return int(not complete)
+
+
+def millions(rounds: int) -> str:
+    """Return rounds in millions, never as none if there are some."""
+    return "<0.1" if 0 < rounds < 50_000 else f"{rounds / 1e6:.1f}"
 
 
 def marks() -> dict[str, str]:

@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.numbers import aligned
     from latentbandits.presentation.progress import Progress
 
+    problem.refuse_passing("sweep", options.out)
     share = None if options.shard is None else Shard.of(options.shard, "sweep")
     with problem.playing(options) as (executor, workers), Progress("sweeping;", more=workers) as progress:
 

@@ -257,6 +257,18 @@ def loaded(function: Callable[..., Any], *args: object) -> Callable[..., Any] | 
     return _loaded.get(Code(function, args).key)
 
 
+def on_disk(function: Callable[..., Any], *args: object) -> bool:
+    """Return whether machine code for arguments of these types is kept, so that it is loaded and not compiled.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import on_disk
+    >>> on_disk(max, 1, 2)
+    False
+    """
+    return Code(function, args).ready
+
+
 def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
     """Return the machine code of a function for arguments of just these types; compile it if need be.
 

@@ -128,7 +128,8 @@ def cluster(address: str) -> Iterator[Executor]:
             except Exception as problem:
                 said = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
                 raise Refusal("executor", "dask", address, f"the address of a scheduler ({said})") from problem
-            print(f"Dask dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
+            if "dashboard" in client.scheduler_info()["services"]:
+                print(f"Dask dashboard: {client.dashboard_link}", file=sys.stderr, flush=True)
             if not client.ncores():  # some clusters start them when work is sent
                 print(f"Waiting for workers: the scheduler at {address} has none yet.", file=sys.stderr, flush=True)
             yield Cluster(client)

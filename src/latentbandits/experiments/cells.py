@@ -1,5 +1,6 @@
 """Cells in parts: ranges of runs that any number of processes write, each whole, without locks, the same bytes from all of them."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -215,7 +216,13 @@ class Cells:
         for build in builds if self._strict else ():
             self._first = self._first or build or "unknown"
             if (build or "unknown") != self._first:
-                raise Refusal("reproduce", "builds of results", f"{self._first} {build}", "the same: this is strict")
+                both = [self._first, build or "unknown"]
+                raise Refusal(
+                    "reproduce",
+                    "builds of results",
+                    both,
+                    f"one, since this is strict ({differing(self._folder, both)})",
+                )
 
     def _probe(self, build: str) -> str:
         """Return the probe of a build; one that is not described agrees with itself alone."""
@@ -291,6 +298,19 @@ class Cells:
             names = ", ".join(one or "unknown" for one in sorted(aside))
             found.append(f"Parts of builds {names} are left aside: their engine computes otherwise, or is not known.")
         return found
+
+
+def differing(folder: Folder, builds: Sequence[str]) -> str:
+    """Return in what builds differ, by their descriptions beside the cells."""
+    known = {this_build().id: {**this_build()._asdict()}}
+    for build in builds:
+        with contextlib.suppress(ValueError):
+            known.setdefault(build, json.loads(folder.read(f"builds/{build}.json") or b""))
+    if any(not isinstance(known.get(build), dict) or "builds" in known[build] for build in builds):
+        return "one of them is not described"
+    values = {name: [str(known[build].get(name)) for build in builds] for name in Build._fields}
+    said = {name: values[name] if name != "features" else ["differ"] for name in values if len({*values[name]}) > 1}
+    return "; ".join(f"{name} {' and '.join(dict.fromkeys(found))}" for name, found in said.items())
 
 
 def _covers(parts: Sequence[Part], runs: int) -> bool:

@@ -26,8 +26,9 @@ SECONDS = 5.0
 LEAST = 0.25
 # Blocks that each worker has been sent: one to play, one that waits for it
 AHEAD = 2
-# Seconds per round that are assumed of a policy before one of its kind has been measured
-ASSUMED = 2e-6
+# Seconds per round that are assumed of a policy before one of its kind has been measured, and how long its first blocks are by that:
+# some policies take ten times as long
+ASSUMED, FIRST = 2e-6, 0.5
 # Seconds after which a block is given up, or this many times as long as it should take
 LIMIT, TIMES = 900.0, 20
 # Seconds between two looks at how many workers there are: some join late
@@ -57,6 +58,10 @@ class Rates:
 
     def __init__(self) -> None:
         self._known: dict[type, tuple[float, int]] = {}
+
+    def knows(self, task: Task) -> bool:
+        """Return whether every policy of a task has been measured, or one of its kind."""
+        return task.played > 0 or all(type(one) in self._known for one in task.block.contestants.values())
 
     def run(self, task: Task) -> float:
         """Return the seconds that a run of a task takes."""
@@ -118,8 +123,8 @@ def spread(tasks: Sequence[Task], executor: Executor, workers: int, progress: Re
     progress : callable, optional
         Called with the rounds played so far and the total.
     """
-    if not hasattr(executor, "submit"):
-        raise Refusal("simulate", "executor", executor, "a concurrent.futures.Executor")
+    if not hasattr(executor, "submit") or isinstance(executor, type):
+        raise Refusal("simulate", "executor", executor, "a concurrent.futures.Executor, made and open")
     _Spread(tasks, executor, workers, progress).run()
 
 
@@ -158,7 +163,8 @@ class _Spread:
         for task in waiting:
             while task.left and len(self._sent) < AHEAD * self._workers:
                 each = self._rates.run(task)
-                wanted = min(SECONDS, max(LEAST, left / (AHEAD * self._workers)))
+                most = SECONDS if self._rates.knows(task) else min(SECONDS, FIRST)
+                wanted = min(most, max(LEAST, left / (AHEAD * self._workers)))
                 block = task.take(round(wanted / each)).send(f"{id(self)}-{next(self._names)}")
                 took = each * (block.end - block.begin)
                 left, any_sent = left - took, True

@@ -332,13 +332,16 @@ class Experiment:
         if later and state.status != "draft":
             rule = f"one of {', '.join(ANY_TIME)}, since the experiment is {state.status}"
             raise Closed("experiment", "setting", later[0], rule)
-        spec = state.spec.changed(request.changes, () if state.status == "draft" else state.player.names)
-        if spec.control in state.retired:
+        arms = "arms" in request.changes
+        spec = state.spec.changed(request.changes, () if arms else state.player.names)
+        if spec.control in state.retired and not arms:
             raise Refusal("experiment", "control", spec.control, "an arm that is not retired")
         said, before = spec.plain(), state.spec.plain()
-        changes = {name: value for name, value in said.items() if value != before[name]}
+        changes = {name: value for name, value in said.items() if value != before[name] or (arms and name == "arms")}
         if not changes:
             return state.head
+        if state.status == "draft":
+            _refused_here(state.begun, spec, arms)
         if "policy" in changes:
             Spec.read(said)  # the log must not choose which code runs
         for key, waiting in list(state.open.items())[: max(0, len(state.open) - spec.max_open)]:

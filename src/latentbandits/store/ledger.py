@@ -19,7 +19,7 @@ from latentbandits.store.errors import Fenced, Unavailable, Unknown
 from latentbandits.store.events import Event, text
 from latentbandits.store.experiment import Experiment
 from latentbandits.store.protocol import Row, Storage
-from latentbandits.store.replay import begun, explanation, holding, replay
+from latentbandits.store.replay import begun, explanation, replay
 from latentbandits.store.spec import AFTER, as_experiment, is_experiment
 from latentbandits.store.state import State
 from latentbandits.store.view import View
@@ -28,6 +28,9 @@ SNAPSHOT_EVENTS, SNAPSHOT_WORK = (
     50_000,
     2.0,
 )  # a start repeats at most so many events (or twice as many as wait), or so many seconds of work
+
+STILL = 256  # events of a replay between two looks at whether the experiment is still held
+LONG = 2_000  # events that take longer to repeat without machine code than it takes to load that
 
 
 class _Held:
@@ -253,13 +256,28 @@ class Ledger:
         state = begun(self.storage, held.row, held.expected)
         held.snapshot = state.head
         if held.steps is None and not held.bound:
-            bind(state.spec.policy, self._compiled, held.switch)
+            bind(state.spec.policy, self._compiled, held.switch, wait=held.row.head - state.head > LONG)
         state.use(held.steps)
         held.bound = held.steps is not None
         began = time.perf_counter()
-        replay(self.storage, held.row.id, state, each=holding(self.storage, held.row))
+        replay(self.storage, held.row.id, state, each=self._holding(held, state))
         held.work = time.perf_counter() - began
         held.experiment, held.claimed = Experiment(held.row, state, self.storage), True
+
+    def _holding(self, held: _Held, state: State) -> Callable[[Event], None]:
+        """Return what to call with each event that is repeated: it stops if others claim the experiment, and takes machine code when it comes."""
+
+        def each(event: Event) -> None:
+            if event.seq % STILL == 0:
+                if not self.storage.hold(held.row):
+                    raise Fenced(
+                        f"store: another process has claimed {held.row.name} while its log was repeated; try again"
+                    )
+                if not held.bound and held.steps is not None:
+                    state.use(held.steps)
+                    held.bound = True
+
+        return each
 
     def renew(self) -> None:
         """Go on holding what is open, though nothing happens to it: for a service, which keeps what it has."""

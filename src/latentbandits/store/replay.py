@@ -1,20 +1,18 @@
 """From events to states: a start, an explanation, a check."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from latentbandits.agent.explain import Explanation, explained
 from latentbandits.settings import Refusal
 from latentbandits.store import snapshots
-from latentbandits.store.errors import Fenced, Unavailable, Unknown
+from latentbandits.store.errors import Unavailable, Unknown
 from latentbandits.store.events import Event
-from latentbandits.store.protocol import Reads, Row, Storage
+from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.spec import Spec
 from latentbandits.store.state import State, arms_of, scores
 
 CHUNK = 5_000  # events that are read at once: readers must be short
-STILL = 256  # events between two looks at whether the experiment is still held
 
 
 def named(reads: Reads, name: str) -> Row:
@@ -61,16 +59,6 @@ def replay(reads: Reads, experiment: int, state: State, until: float = math.inf,
             state.apply(event)
         if len(events) < CHUNK:
             return
-
-
-def holding(storage: Storage, row: Row) -> Callable[[Event], None]:
-    """Return what to call with each event of a log that is repeated to go on from it: it stops if somebody else claims the experiment."""
-
-    def each(event: Event) -> None:
-        if event.seq % STILL == 0 and not storage.hold(row):
-            raise Fenced(f"store: another process has claimed {row.name} while its log was repeated; try again")
-
-    return each
 
 
 def explanation(event: Event, state: State) -> Explanation:

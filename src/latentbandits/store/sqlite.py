@@ -60,7 +60,12 @@ class SQLite(queries.Queries):
             raise Refusal("store", "file", self.place, "a file (this is a folder, or something else)")
         for own in (self.path, self.path.with_name(f"{self.path.name}.lock")):
             _make_private(own)
-        lock = Held(self.path.with_name(f"{self.path.name}.lock"))
+        try:
+            lock = Held(self.path.with_name(f"{self.path.name}.lock"))
+        except OSError as problem:
+            raise Refusal(
+                "store", "file", self.place, f"in a folder that can be written ({problem.strerror})"
+            ) from None
         if not lock.taken:
             raise Refusal(
                 "store",

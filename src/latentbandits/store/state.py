@@ -180,13 +180,26 @@ class State:
         elif event.kind == "name":
             player.regimes[said["regime"]] = said["name"]
         elif event.kind == "configure":
-            self.configure(Spec.read({**self.spec.plain(), **said}, self.spec.policy if "policy" not in said else None))
+            spec = Spec.read({**self.spec.plain(), **said}, self.spec.policy if "policy" not in said else None)
+            self.configure(spec, "arms" in said)
 
-    def configure(self, spec: Spec) -> None:
+    def begun(self, spec: Spec, arms: bool) -> Player:
+        """Return a draft's beginning with other settings, or refuse: arms that were added or retired stay so, unless new `arms` are set."""
+        if arms:
+            return Player(spec.contents())
+        player = Player(spec._replace(control=spec.arms[0]).contents())
+        for name in self.player.names[len(spec.arms) :]:
+            player.add(name, player.addition(name))
+        for name in self.retired:
+            player.retire(player.retirable(name))
+        player.mix(spec.mixing(player.names))
+        return player
+
+    def configure(self, spec: Spec, arms: bool) -> None:
         """Go on with other settings; a draft begins anew."""
         if self.status == "draft":
             steps = [self.player.choose, self.player.learn]
-            self.player = Player(spec.contents())
+            self.player = self.begun(spec, arms)
             self.use(steps if type(spec.policy) is type(self.spec.policy) else None)
         else:
             self.player.mix(spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
