@@ -22,7 +22,7 @@ def write_whole(path: Path, content: bytes, durable: bool = True) -> None:
 @contextlib.contextmanager
 def whole(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file to be written piece by piece that is there when all is written, as `write_whole` does."""
-    path = Path(os.path.realpath(path))  # a link stays a link
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path  # a link stays a link
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with open(temporary, "wb") as file:

@@ -119,7 +119,8 @@ class Cells:
 
     def __init__(self, folder: Folder, strict: bool = False) -> None:
         self._folder, self._strict = folder, strict
-        self._looked: dict[str, set[Part]] | None = None
+        self._names: dict[str, list[str]] | None = None
+        self._parts: dict[str, set[Part]] = {}
         self._cells: dict[str, Cell] = {}
         self._probes: dict[str, str] = {}
         self._described: set[str] = set()
@@ -129,18 +130,17 @@ class Cells:
 
     def look(self) -> None:
         """Forget which parts there are: others may have written some since."""
-        self._looked = None
+        self._names = None
 
-    @property
-    def _index(self) -> dict[str, set[Part]]:
-        """The parts of each cell, as they were when somebody last looked."""
-        if self._looked is None:
-            self._looked = {}
+    def _there(self, key: str) -> set[Part]:
+        """Return the parts of a cell, as they were when somebody last looked; names are many, and understood when they are needed."""
+        if self._names is None:
+            self._names, self._parts = {}, {}
             for name in self._folder.names("cells"):
-                part = Part.of(name)
-                if part is not None:
-                    self._looked.setdefault(part.key, set()).add(part)
-        return self._looked
+                self._names.setdefault(name.partition(".")[0], []).append(name)
+        if key not in self._parts:
+            self._parts[key] = {part for part in map(Part.of, self._names.get(key, ())) if part is not None}
+        return self._parts[key]
 
     def cell(self, key: str, shape: Shape, begin: int = 0, end: int | None = None) -> Cell:
         """Return what is there of a cell, or of a range of its runs.
@@ -149,7 +149,7 @@ class Cells:
         """
         cell, end = self._cell(key, shape), shape.runs if end is None else end
         while not cell.have[begin:end].all():
-            new = self._index.get(key, set()) - set(cell.parts) - self._bad - self._aside
+            new = self._there(key) - set(cell.parts) - self._bad - self._aside
             wanted = [
                 one
                 for one in self._chosen(new, cell.parts, shape)
@@ -169,7 +169,7 @@ class Cells:
 
     def seal_complete(self, key: str, shape: Shape) -> None:
         """Make one file of a cell whose parts are all there; their names say so before any is read."""
-        parts = self._index.get(key, set()) - self._bad - self._aside
+        parts = self._there(key) - self._bad - self._aside
         if len(parts) > 1 and _covers([*parts], shape.runs) and self.cell(key, shape).complete:
             self.seal(key)
 
@@ -245,7 +245,7 @@ class Cells:
             self.seal(key)
         else:
             self._folder.write(f"cells/{part.name}", packed(part, found), durable=False)
-            self._index.setdefault(key, set()).add(part)
+            self._there(key).add(part)
             self._bad.discard(part)  # it had been damaged
 
     def seal(self, key: str) -> None:
@@ -253,14 +253,14 @@ class Cells:
         cell = self._cells[key]
         builds = sorted({part.build for part in cell.parts})
         whole = Part(key, 0, len(cell.have), builds[0] if len(builds) == 1 else self._mixed(builds))
-        if cell.parts == [whole] and whole in self._index.get(key, set()) - self._bad:
+        if cell.parts == [whole] and whole in self._there(key) - self._bad:
             return
         if builds != [""]:
             self._folder.write(f"cells/{whole.name}", packed(whole, cell.arrays))
             for part in {*cell.parts, *(bad for bad in self._bad if bad.key == key)} - {whole}:
                 self._folder.remove(f"cells/{part.name}")
             cell.parts = [whole]
-            self._index[key] = {whole}
+            self._parts[key] = {whole}
             self._bad.discard(whole)  # it had been damaged
 
     def describe(self, build: Build) -> None:

@@ -70,8 +70,9 @@ class LocalFolder:
         try:
             for part in ("cells", "builds"):
                 (self._path / part).mkdir(parents=True, exist_ok=True)
-            for left in (self._path / "cells").glob(".*.tmp"):
-                if time.time() - left.stat().st_mtime > 3600:
+            for name in os.listdir(self._path / "cells"):
+                left = self._path / "cells" / name if name[0] == "." and name.endswith(".tmp") else None
+                if left is not None and time.time() - left.stat().st_mtime > 3600:
                     left.unlink(missing_ok=True)
             probe = self._path / "cells" / f".probe-{time.time_ns()}.tmp"
             probe.write_bytes(b"")

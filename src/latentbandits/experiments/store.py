@@ -176,6 +176,8 @@ class Store:
         """Return the runs of each label of a case that are not there, of a shard if one is given."""
         shape = shape_of(case)
         begin, end = (0, shape.runs) if shard is None else shard.runs(case)
+        if begin == end:
+            return {}
         cells = {label: self.cells.cell(case.keys[label], shape, begin, end) for label in case.policies}
         found = {label: cell.missing(begin, end) for label, cell in cells.items()}
         return {label: ranges for label, ranges in found.items() if ranges}
@@ -221,9 +223,10 @@ class Store:
                 keeper.flush()
         if shard is not None and tasks:
             self.cells.look()  # the last of all shards finds the parts of the others
-        for case in cases:  # one file of each cell whose parts are all there, whoever has computed them
+        for case in cases:  # one file of each cell whose parts are all there; who wrote the last of them sees all
             for key in case.keys.values():
-                self.cells.seal_complete(key, shape_of(case))
+                if shard is None or key in seen:
+                    self.cells.seal_complete(key, shape_of(case))
         return computed
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
