@@ -170,7 +170,7 @@ def test_a_scheduler_that_is_killed_ends_in_one_sentence_and_what_is_finished_is
             process.kill()
             process.wait()
     assert "\n" not in str(caught.value)
-    left = Store(tmp_path / "out").left(case)
+    (left,) = Store(tmp_path / "out").left([case])
     assert 0 < sum(end - begin for begin, end in left["ucb1"]) < 400  # some runs were kept
 
 

@@ -151,7 +151,7 @@ def status(options: argparse.Namespace, chosen: list[str], results: str | Path) 
 
 def millions(rounds: int) -> str:
     """Return rounds in millions, never as none if there are some."""
-    return "<0.1" if 0 < rounds < 50_000 else f"{rounds / 1e6:.1f}"
+    return f"{rounds / 1e6:.1g}" if 0 < rounds < 50_000 else f"{rounds / 1e6:.1f}"
 
 
 def marks() -> dict[str, str]:

@@ -167,11 +167,14 @@ class Cells:
                 break
         return cell
 
-    def seal_complete(self, key: str, shape: Shape) -> None:
-        """Make one file of a cell whose parts are all there; their names say so before any is read."""
-        parts = self._there(key) - self._bad - self._aside
-        if len(parts) > 1 and _covers([*parts], shape.runs) and self.cell(key, shape).complete:
-            self.seal(key)
+    def seal_complete(self, cells: Mapping[str, Shape]) -> None:
+        """Make one file of each cell whose parts are all there; their names say so before any is read."""
+        keys = []
+        for key, shape in cells.items():
+            parts = self._there(key) - self._bad - self._aside
+            if len(parts) > 1 and _covers([*parts], shape.runs) and self.cell(key, shape).complete:
+                keys.append(key)
+        self.seal(*keys)
 
     def _ours(self, build: str) -> bool:
         """Return whether a build computes what this one does."""
@@ -248,19 +251,23 @@ class Cells:
             self._there(key).add(part)
             self._bad.discard(part)  # it had been damaged
 
-    def seal(self, key: str) -> None:
-        """Write a complete cell as one file, and remove its parts and what is damaged."""
-        cell = self._cells[key]
-        builds = sorted({part.build for part in cell.parts})
-        whole = Part(key, 0, len(cell.have), builds[0] if len(builds) == 1 else self._mixed(builds))
-        if cell.parts == [whole] and whole in self._there(key) - self._bad:
-            return
-        if builds != [""]:
-            self._folder.write(f"cells/{whole.name}", packed(whole, cell.arrays))
-            for part in {*cell.parts, *(bad for bad in self._bad if bad.key == key)} - {whole}:
+    def seal(self, *keys: str) -> None:
+        """Write complete cells as one file each, and remove their parts and what is damaged, once all of them are on disk."""
+        written: dict[Part, set[Part]] = {}
+        for key in keys:
+            cell = self._cells[key]
+            builds = sorted({part.build for part in cell.parts})
+            whole = Part(key, 0, len(cell.have), builds[0] if len(builds) == 1 else self._mixed(builds))
+            known = cell.parts == [whole] and whole in self._there(key) - self._bad
+            if not known and builds != [""]:
+                self._folder.write(f"cells/{whole.name}", packed(whole, cell.arrays), durable=False)
+                written[whole] = {*cell.parts, *(bad for bad in self._bad if bad.key == key)} - {whole}
+        self._folder.settle([f"cells/{whole.name}" for whole in written])
+        for whole, parts in written.items():
+            for part in parts:
                 self._folder.remove(f"cells/{part.name}")
-            cell.parts = [whole]
-            self._parts[key] = {whole}
+            self._cells[whole.key].parts = [whole]
+            self._parts[whole.key] = {whole}
             self._bad.discard(whole)  # it had been damaged
 
     def describe(self, build: Build) -> None:

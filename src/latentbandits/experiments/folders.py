@@ -1,8 +1,9 @@
 """Where results are kept: a folder of this machine or a shared one, or anything that fsspec opens (`s3://`, `gs://`, `memory://`)."""
 
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -30,6 +31,9 @@ class Folder(Protocol):
 
     def write(self, name: str, content: bytes, durable: bool = True) -> None:
         """Write a file whole or not at all."""
+
+    def settle(self, names: Sequence[str]) -> None:
+        """Return once files that were written are durable: sooner for many at once than for each by itself."""
 
     def names(self, part: str = "") -> list[str]:
         """Return the names of the files in the folder, or in a folder within it."""
@@ -96,6 +100,15 @@ class LocalFolder:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, content, durable)
 
+    def settle(self, names: Sequence[str]) -> None:
+        """Return once files that were written are durable."""
+        for name in names:
+            with (
+                contextlib.suppress(FileNotFoundError),
+                open(self._path / name, "rb+") as file,
+            ):  # another may have replaced it
+                os.fsync(file.fileno())
+
     def names(self, part: str = "") -> list[str]:
         """Return the names of the files in the folder, or in a folder within it."""
         try:
@@ -149,6 +162,9 @@ class RemoteFolder:
     def write(self, name: str, content: bytes, durable: bool = True) -> None:  # noqa: ARG002
         """Write a file whole or not at all."""
         self._asked(lambda: self._system.pipe_file(f"{self._path}/{name}", content))
+
+    def settle(self, names: Sequence[str]) -> None:
+        """Do nothing: a file that was written is there to stay."""
 
     def names(self, part: str = "") -> list[str]:
         """Return the names of the files in the folder, or in a folder within it."""

@@ -161,14 +161,8 @@ def _planned(
 
 def _left(store: Store, planned: Mapping[Experiment, Sequence[Case]], shard: Shard | None = None) -> list[int]:
     """Return how many rounds of each experiment remain; what two cases share is simulated for the first of them."""
-    seen: set[str] = set()
-    found = []
-    for cases in planned.values():
-        rounds = 0
-        for case in cases:
-            left = {case.keys[label]: ranges for label, ranges in store.left(case, shard).items()}
-            new = {key: ranges for key, ranges in left.items() if key not in seen}
-            seen |= new.keys()
-            rounds += case.horizon * sum(end - begin for ranges in new.values() for begin, end in ranges)
-        found.append(rounds)
-    return found
+    left = iter(store.left([case for cases in planned.values() for case in cases], shard))
+    return [
+        sum(case.horizon * (end - begin) for case in cases for ranges in next(left).values() for begin, end in ranges)
+        for cases in planned.values()
+    ]

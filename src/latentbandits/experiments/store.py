@@ -87,11 +87,23 @@ class Shard(NamedTuple):
         """Return whether something at a position of a list belongs to it."""
         return position % self.shares == self.number - 1
 
-    def runs(self, case: Case) -> tuple[int, int]:
-        """Return its range of a case's runs; where there are fewer runs than shards, other shards are empty in every case."""
-        turn = int(hashlib.sha256(case.name.encode() + next(iter(case.keys.values())).encode()).hexdigest(), 16)
-        at, runs = (self.number - 1 + turn) % self.shares, shape_of(case).runs
-        return runs * at // self.shares, runs * (at + 1) // self.shares
+    def ranges(self, cases: Sequence[Case]) -> list[tuple[int, int]]:
+        """Return its range of runs of each case: neighbours in one row of all runs, cut where shares have equal numbers of rounds."""
+        seen: set[str] = set()
+        each = []  # rounds of a run of each case, of all policies whose cells no case before it has
+        for case in cases:
+            each.append(case.horizon * len({*case.keys.values()} - seen))
+            seen.update(case.keys.values())
+        runs = [shape_of(case).runs for case in cases]
+        total, before, found = sum(one * number for one, number in zip(each, runs, strict=True)), 0, []
+        for one, number in zip(each, runs, strict=True):
+            cuts = [
+                -((before * self.shares - at * total) // (one * self.shares)) if one else 0
+                for at in (self.number - 1, self.number)
+            ]
+            found.append((min(max(cuts[0], 0), number), min(max(cuts[1], 0), number)))
+            before += one * number
+        return found
 
 
 class Keeper:
@@ -172,15 +184,22 @@ class Store:
         """Return the labels of a case whose results are not all there."""
         return [label for label in case.policies if not self._cell(case, label).complete]
 
-    def left(self, case: Case, shard: Shard | None = None) -> dict[str, Ranges]:
-        """Return the runs of each label of a case that are not there, of a shard if one is given."""
-        shape = shape_of(case)
-        begin, end = (0, shape.runs) if shard is None else shard.runs(case)
-        if begin == end:
-            return {}
-        cells = {label: self.cells.cell(case.keys[label], shape, begin, end) for label in case.policies}
-        found = {label: cell.missing(begin, end) for label, cell in cells.items()}
-        return {label: ranges for label, ranges in found.items() if ranges}
+    def left(self, cases: Sequence[Case], shard: Shard | None = None) -> list[dict[str, Ranges]]:
+        """Return the runs of each label that are not there, for every case, of a shard if one is given.
+
+        Two labels, or two cases, may share a cell: it belongs to the first.
+        """
+        held = [(0, shape_of(case).runs) for case in cases] if shard is None else shard.ranges(cases)
+        seen, found = set[str](), list[dict[str, Ranges]]()
+        for case, (begin, end) in zip(cases, held, strict=True):
+            found.append({})
+            for label, key in case.keys.items() if begin < end else ():
+                missing = () if key in seen else self.cells.cell(key, shape_of(case), begin, end).missing(begin, end)
+                seen.add(key)
+                if missing:
+                    found[-1][label] = missing
+            seen.update(case.keys.values())
+        return found
 
     def compute(
         self,
@@ -193,15 +212,11 @@ class Store:
         """Simulate what is missing of some cases, keep it part by part, and return the labels computed."""
         self.cells.look()
         cases = [cases] if isinstance(cases, Case) else cases
-        tasks, computed, seen = list[Task](), list[str](), set[str]()
+        tasks, computed, written = list[Task](), list[str](), set[str]()
         keepers = []
-        for case in cases:
-            left = {}
-            for label, ranges in self.left(case, shard).items():
-                if case.keys[label] not in seen:  # two labels, or two cases, may share a cell
-                    left[label] = ranges
-                    seen.add(case.keys[label])
+        for case, left in zip(cases, self.left(cases, shard), strict=True):
             computed += left
+            written.update(case.keys[label] for label in left)
             for ranges in dict.fromkeys(left.values()):
                 labels = [label for label in left if left[label] == ranges]
                 keepers.append(Keeper(self.cells, case, labels))
@@ -223,10 +238,9 @@ class Store:
                 keeper.flush()
         if shard is not None and tasks:
             self.cells.look()  # the last of all shards finds the parts of the others
-        for case in cases:  # one file of each cell whose parts are all there; who wrote the last of them sees all
-            for key in case.keys.values():
-                if shard is None or key in seen:
-                    self.cells.seal_complete(key, shape_of(case))
+        sizes = {key: shape_of(case) for case in cases for key in case.keys.values()}
+        # one file of each cell whose parts are all there: whoever writes the last of them sees the others
+        self.cells.seal_complete(sizes if shard is None else {key: sizes[key] for key in written})
         return computed
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:

@@ -265,7 +265,7 @@ class Ledger:
         held.experiment, held.claimed = Experiment(held.row, state, self.storage), True
 
     def _holding(self, held: _Held, state: State) -> Callable[[Event], None]:
-        """Return what to call with each event that is repeated: it stops if others claim the experiment, and takes machine code when it comes."""
+        """Return what to call with each repeated event: it stops if others claim the experiment, and takes machine code when there."""
 
         def each(event: Event) -> None:
             if event.seq % STILL == 0:

@@ -69,7 +69,7 @@ function gains({ all, regimes }) {
   const reach = [Math.min(0, ...ends), Math.max(0, ...ends)];
   const side = ({ mean, count: n }) => [number(mean), h("small", {}, ` n = ${count(n)}`)];
   redraw($("gains"), table(["regime", "policy", "holdback", "difference", "in all"], rows.map(([name, regime, one], place) => [
-    place ? [chip(regimeColour(regime)), name, remembered(regime) ? null : h("small", {}, " merged since")] : h("strong", {}, "all regimes"),
+    place ? [chip(regimeColour(regime)), name, remembered(regime) ? null : h("small", {}, " no longer remembered")] : h("strong", {}, "all regimes"),
     side(one.policy), side(one.control),
     one.difference === null ? "–" : [`${signed(one.difference)} `, h("small", {}, between(one.low, one.high)), interval({ ...one, mean: one.difference }, reach, "plain", "interval of the difference")],
     one.total === null ? "–" : signed(one.total)]), { numbers: [1, 2, 4], classes: [, , , , "spare"] }));
