@@ -105,7 +105,7 @@ def test_status_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert cli.main([*arguments, "--status"]) == 1
     said = capsys.readouterr().out
     assert f"{NAME}  " in said
-    assert re.search(rf"{NAME} +2 of 4 +0\.0\d of 0\.\d+", said)
+    assert re.search(rf"{NAME} +2 of 4 +0\.0+\d of 0\.0+\d", said)
     assert cli.main([*arguments, "--shard", "2/2"]) == 0
     assert cli.main([*arguments, "--status"]) == 0
     assert "Nothing is missing." in capsys.readouterr().out
