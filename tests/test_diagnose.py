@@ -350,7 +350,9 @@ def test_an_interrupted_comparison_goes_on(
     with monkeypatch.context() as patched:
         patched.setattr(lb.Diagnosis, "compare", interrupted)
         assert cli.main(args) == 130
-    assert f"latentbandits {' '.join(args)}" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert f"latentbandits {' '.join(args)}" in said.err
+    assert said.out == f"{diagnosed().text()}\n"  # the verdict does not wait for policies
     assert "What policies would earn" not in page.read_text()
     assert cli.main([*args, "--json"]) == 0
     assert "What policies would earn" in page.read_text()

@@ -86,6 +86,9 @@ def run(options: argparse.Namespace) -> int:
     beside = options.out.with_suffix(".npz")
     found.save(options.out)  # before policies are compared: an interrupt then loses nothing
     found.save(beside)
+    known = found.text()
+    if not options.json:
+        print(known, flush=True)  # the verdict at once: policies take longer, and at first a minute to compile
     if found.regimes and found.useful and not options.no_compare:
         try:
             comparison = found.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
@@ -97,7 +100,12 @@ def run(options: argparse.Namespace) -> int:
             return 130
         found = dataclasses.replace(found, comparison=comparison)
         found.save(options.out)
-    print(found.json() if options.json else terminal_text(found, options.out, beside))
+    if options.json:
+        print(found.json())
+        return 0
+    more = found.text().removeprefix(known).removeprefix("\n")
+    print(f"{more}\n" if more else "")
+    print(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
     return 0
 
 
@@ -105,8 +113,3 @@ def again(options: argparse.Namespace, fit: Path) -> str:
     """Return the command that goes on from a fit."""
     policies = f" --policies {' '.join(options.policies)}" if options.policies else ""
     return f"latentbandits diagnose {fit} --out {options.out}{policies}"
-
-
-def terminal_text(found: Any, page: Path, fit: Path) -> str:
-    """Return what the terminal shows."""
-    return "\n".join([found.text(), "", f"Next: open {page}; `latentbandits advise {fit}` says what to do."])

@@ -75,7 +75,8 @@ def flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
         found.append(f"The log lasts less than {WEEKS} days, so that weekdays could not be told from regimes.")
     paused = int((log.gaps > 1).sum())
     if paused:
-        found.append(f"{paused:,} pauses: over each of them the state may have changed unseen.")
+        many = f"{paused:,} pauses: over each of them" if paused > 1 else "A pause: over it"
+        found.append(f"{many} the state may have changed unseen.")
     found.append(
         "Did whoever chose the arms see something that is not in the log? Then the means of its states are off."
     )

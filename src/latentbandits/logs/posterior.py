@@ -16,7 +16,7 @@ from latentbandits.logs.series import Series
 STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
 LEVEL = 0.95
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
-WIDER, FROM, UNSURE = 0.025, 3, 10.0
+WIDER, FROM, UNSURE = 0.025, 3, 8.0
 
 
 class Samples(NamedTuple):
