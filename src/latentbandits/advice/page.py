@@ -45,7 +45,7 @@ def page(advice: "Advice") -> str:
         tag("p", definitions(advice.comparison), classes="note"),
         html.figure(
             figures.over_time(advice.comparison, advice.winner),
-            f"Regret over time on {advice.problem.runs:,} worlds that were not used to choose.",
+            f"Regret over time on {advice.comparison.results.draws:,} worlds that were not used to choose.",
         ),
         tag("h2", "What it costs to be wrong"),
         costs(advice),

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
 
+from latentbandits.advice.budget import START, Budget
 from latentbandits.protocols import World
 from latentbandits.simulation.batch import simulate
 
@@ -25,10 +27,12 @@ class Race:
     ----------
     regret : label -> regret per world, in the order of the worlds, for as long as the candidate ran
     left : the candidates that never dropped out, lowest mean regret first
+    hurried : whether it ended for lack of time
     """
 
     regret: dict[str, np.ndarray] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
+    hurried: bool = False
 
     @property
     def winner(self) -> str:
@@ -64,8 +68,9 @@ def race(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
 ) -> Race:
-    """Run candidates until each has lost or all worlds are used.
+    """Run candidates until each has lost, all worlds are used or there is no time left.
 
     At every look a candidate drops out if its regret is above the leader's on the same worlds by a one-sided t-test. Regret is skewed, and
     what is bad in one world of ten does not show in eight: until `MANY` worlds only a candidate with several times the leader's regret
@@ -91,6 +96,8 @@ def race(
         Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
         Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
+    budget : Budget, optional
+        Where it runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
 
     Examples
     --------
@@ -103,16 +110,25 @@ def race(
     """
     found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
-    report = progress or (lambda _done, _most: None)
+    report, budget = progress or (lambda _done, _most: None), budget or Budget()
     used = played = 0
+    waiting: list[str] = []  # who cannot be played any more for lack of time, the best first
     for look in looks:
+        if used and (count := max(2, budget.afforded(horizon * (look - used)))) < len(found.left):
+            found.left, waiting = found.left[:count], found.left[count:] + waiting
         most = played + len(found.left) * (looks[-1] - used) * horizon
-        results = simulate(
-            world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - used, repeats=1,
-            seed=seed, first=first + used, bins=1, workers=workers, executor=executor,
-            progress=lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
+        running = partial(
+            simulate, world, {label: candidates[label] for label in found.left}, horizon=horizon, repeats=1, seed=seed, bins=1,
+            workers=workers, executor=executor,
         )  # fmt: skip
-        used, played = look, played + results.regret.size * horizon
+        results = budget.play(
+            running, first + used, look - used, len(found.left) * horizon,
+            lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
+            needed=0 if used else START,
+        )  # fmt: skip
+        if results is None:
+            break
+        used, played = used + results.regret.shape[1], played + results.regret.size * horizon
         for label, new in zip(results.labels, results.regret, strict=True):
             found.regret[label] = np.append(found.regret[label], new)
         found.left.sort(key=lambda label: float(found.regret[label].mean()))
@@ -123,9 +139,11 @@ def race(
             for label in found.left
             if p_value(found.regret[label] - leader) > level or found.regret[label].mean() < least
         ]
-        if len(found.left) == 1:
+        if len(found.left) == 1 or used < look:
             break
     report(played, played)
+    found.hurried = bool(waiting) or (len(found.left) > 1 and used < looks[-1])
+    found.left += waiting
     return found
 
 

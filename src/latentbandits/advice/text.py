@@ -161,6 +161,7 @@ def verdict(advice: "Advice") -> list[str]:
         first,
         *([" ".join(instead)] if instead else []),
         confidence(advice),
+        *(advice.spent.sentences() if advice.spent is not None else []),
         *given.sentences(advice.given),
         f"{regret}{counted(advice.problem.horizon, 'round')}{share}{limit}, and the best arm in {percent(row['optimal'])} of rounds.",
     ]
@@ -170,7 +171,7 @@ def confidence(advice: "Advice") -> str:
     """Return how sure the choice is, and who comes next."""
     if advice.runner_up is None:
         return "It was the only candidate."
-    others, worlds = len(advice.rivals), counted(advice.problem.runs, "world")
+    others, worlds = len(advice.rivals), counted(advice.comparison.results.draws, "world")
     if advice.sure >= 0.9:
         alone = (
             f" without being given {advice.given.what}"

@@ -87,7 +87,6 @@ def announced(codes: list[Code], finished: Finished | None = None) -> Iterator[C
         finally:
             stop.set()
             thread.join()
-            Progress.waited += progress.seconds()
 
 
 def sentence(codes: list[Code]) -> str:

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer matrices and shorter sweeps: all experiments in a few minutes, with wider intervals",
+        help="fewer matrices and shorter sweeps: all experiments in two to three minutes, with wider intervals",
     )
     problem.workers(parser)
     parser.add_argument(
@@ -93,7 +93,10 @@ def run(options: argparse.Namespace) -> int:
         )
     print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
     if options.quick:
-        print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
+        print(
+            "A quick run is too small to confirm or to refute: these verdicts are what it points to. "
+            "In full, in tens of minutes: `latentbandits reproduce`."
+        )
     with Progress("plotting", unit="experiments") as progress:
         page = write_report(results, report, progress)
     print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")

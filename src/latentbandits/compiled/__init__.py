@@ -18,6 +18,7 @@ from latentbandits.compiled.compiler import (
     plain,
     quick,
     units_of,
+    waited,
 )
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "plain",
     "quick",
     "units_of",
+    "waited",
 ]

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
 
+from latentbandits.experiments.ahead import compile_ahead
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import Claim, tempered
 from latentbandits.experiments.registry import Experiment, experiments
@@ -62,6 +63,8 @@ def reproduce(
     """
     planned, store = _planned(names, folder, quick, workers, strict)
     stages = Stages(progress, *_left(store, planned))
+    if executor is None:
+        compile_ahead([case for cases in planned.values() for case in cases if store.missing(case)])
     outcomes = []
     for one, cases in planned.items():
         begin = time.perf_counter()

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Self
 
+from latentbandits.compiled import waited
+
 Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 30.0  # seconds between two lines off a terminal
 OFTEN = 0.1  # where one line changes
@@ -45,11 +47,9 @@ class Progress:
     ...     progress(done=1_000_000, total=4_000_000)
     """
 
-    waited = 0.0  # seconds of this program that went into compiling, while no rounds were played
-
     def __init__(self, title: str, unit: str = "rounds", more: Callable[[], str] | None = None) -> None:
         self._more = more
-        self._title, self._unit, self._begin = title, unit, time.perf_counter() - Progress.waited
+        self._title, self._unit, self._begin = title, unit, time.perf_counter() - waited()
         self._notebook = in_notebook()
         self._watched = self._notebook or sys.stderr.isatty()
         self._shown = 1 - OFTEN if self._notebook else -EVERY if self._watched else 0.0
@@ -77,7 +77,7 @@ class Progress:
 
     def seconds(self) -> float:
         """Return the seconds since the beginning, without those of compiling."""
-        return time.perf_counter() - Progress.waited - self._begin
+        return time.perf_counter() - waited() - self._begin
 
     def _line(self, done: int, total: int | None, spent: float) -> str:
         count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)

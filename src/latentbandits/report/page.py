@@ -1,6 +1,6 @@
 """The report: one page that reads offline, on a phone and in print; it walks the registry of experiments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import pandas as pd
@@ -134,6 +134,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
                 " is given the same and never tests.",
             ),
             _warning([name for name, hasty in quick.items() if hasty], len(quick)),
+            _left_out(quick),
             tag("p", where),
             html.table(["experiment", "size", "million rounds", "seconds"], lines),
         ]
@@ -145,5 +146,15 @@ def _warning(hasty: list[str], among: int) -> str:
     if not hasty:
         return ""
     which = "all experiments" if len(hasty) == among else ", ".join(hasty)
-    words = "fewer matrices, shorter sweeps and wider intervals than the paper. Not for citing."
-    return tag("p", f"Quick run of {which}: {words}", classes="quick")
+    words = "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
+    full = tag("code", "latentbandits reproduce" + ("" if len(hasty) == among else f" {' '.join(hasty)}"))
+    return tag("p", f"Quick run of {which}: {words}In full, in tens of minutes: ", full, ".", classes="quick")
+
+
+def _left_out(shown: Container[str]) -> str:
+    """Return which experiments are not on the page, and the command that runs them."""
+    absent = [name for name in IDS if name not in shown]
+    if not absent:
+        return ""
+    command = tag("code", f"latentbandits reproduce {' '.join(absent)}")
+    return tag("p", f"Not run, and so not on this page: {', '.join(absent)}. ", command, " adds them.", classes="quick")
