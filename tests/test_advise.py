@@ -11,10 +11,10 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli, theory
-from latentbandits.advice.measure import HELD_OUT, looks
 from latentbandits.advice.candidates import candidates
 from latentbandits.advice.explain import quantities
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
+from latentbandits.advice.measure import HELD_OUT, looks
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed

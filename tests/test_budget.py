@@ -93,7 +93,7 @@ def test_more_seconds_measure_more_and_then_look_for_flips(monkeypatch: pytest.M
 def test_a_short_race_goes_on_with_those_in_front(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, ROUND)
     policies = {name: lb.policy(name) for name in ("sw-ucb", "d-ucb", "ts", "epsilon-greedy", "ucb1")}
-    whole = len(policies) * 64 * PROBLEM.horizon * ROUND
+    whole = len(policies) * 40 * PROBLEM.horizon * ROUND
     budget = Budget(whole)
     budget.stage(RACE)
     found = race(PROBLEM, policies, looks(64), horizon=PROBLEM.horizon, seed=0, budget=budget)

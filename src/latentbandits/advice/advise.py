@@ -291,7 +291,7 @@ def advise(
     except OutOfTime:
         undone.append("whether it helps to be given " + " or ".join(dict.fromkeys(challengers.values())))
     set_aside = tuple(label for label in challengers if label != chosen.winner)
-    budget.stage(MEASURE)
+    budget.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
     comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor, budget)
     undone += cut(comparison.results.draws, problem.runs, "the measurement")
     sure = sureness(chosen, comparison, set_aside)
@@ -301,10 +301,11 @@ def advise(
         budget.stage(FLIPS)
         swept = {label: specs[label] for label in worth_sweeping(chosen, made) if label not in set_aside}
         search = flips.FlipSearch(
-            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor, budget
-        )
+            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor, budget,
+            chosen.costs,
+        )  # fmt: skip
         sweeps, other_kinds = search.run()
-        undone += [f"whether it flips with {', '.join(search.undone)}"] if search.undone else []
+        undone += search.left_out()
     elif later and undone:
         undone.append("when it would flip")
     stages.close()

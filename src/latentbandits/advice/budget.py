@@ -1,7 +1,7 @@
 """How long advice may take: seconds that its stages share, in the order in which they decide most, without those of compiling."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.compiled import waited
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from latentbandits.simulation.results import Results
 
 # The share of the seconds that may be spent by the end of each stage; what one leaves is the next one's
-RACE, GIVEN, MEASURE, FLIPS = 0.4, 0.5, 0.75, 1.0
+RACE, GIVEN, MEASURE, FLIPS = 0.5, 0.6, 0.8, 1.0
 START = 2  # worlds that tell how long one takes; choice and measurement play these in any case
 
 
@@ -67,6 +67,11 @@ class Budget:
         self.seconds = None if seconds is None else between("advise", "seconds", seconds, Above(0))
         self._begin, self._compiled = time.perf_counter(), waited()
         self._share, self._pace = 1.0, 0.0  # seconds per round of this stage, as last measured
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.seconds is not None
 
     @property
     def compiling(self) -> float:
@@ -127,13 +132,30 @@ class Budget:
 
     def _step(self, worlds: int, rounds: int, needed: int) -> int:
         """Return how many worlds to play next: those that there is time for, at first a few to find out how long they take."""
-        if self.seconds is None:
+        if not self.limited:
             return worlds
-        return min(worlds, max(self.afforded(rounds) if self._pace else START * (self.left > 0), needed))
+        pace = self._pace * rounds
+        afforded = int(min(max(0.0, self.left) / pace, worlds)) if pace else START * (self.left > 0)
+        return min(worlds, max(afforded, needed))
 
-    def afforded(self, rounds: int) -> int:
-        """Return how many times there is time for so many rounds, by the pace of this stage."""
-        return int(max(0.0, min(self.left / (self._pace * rounds), 1e9))) if self._pace else 10**9
+    def afforded(self, costs: Sequence[float], worlds: int) -> tuple[int, int]:
+        """Return how many of some candidates there is time for, by the seconds that a world takes each, and for how many worlds.
+
+        Examples
+        --------
+        >>> from latentbandits.advice.budget import Budget
+        >>> Budget(1000.0).afforded([1.0, 2.0, 500.0], worlds=4)
+        (2, 4)
+        >>> Budget(None).afforded([1.0, 2.0, 500.0], worlds=4)
+        (3, 4)
+        """
+        if not self.limited:
+            return len(costs), worlds
+        left, count = max(0.0, self.left), 0
+        while count < len(costs) and worlds * sum(costs[: count + 1]) <= left:
+            count += 1
+        count = max(count, min(2, len(costs)))
+        return count, int(min(worlds, left / max(sum(costs[:count]), 1e-9)))
 
     def report(self, progress: Report | None) -> Report | None:
         """Return a progress whose total falls to what there is time for."""

@@ -101,6 +101,8 @@ class FlipSearch:
         Plays the runs instead of threads.
     budget : Budget, optional
         The time there is.
+    costs : mapping, optional
+        Label -> seconds that a world takes, where the time is limited.
 
     Attributes
     ----------
@@ -116,9 +118,10 @@ class FlipSearch:
         progress: Report | None = None,
         executor: Executor | None = None,
         budget: Budget | None = None,
+        costs: Mapping[str, float] | None = None,
     ) -> None:
         self.problem, self.winner, self.candidates = problem, winner, candidates
-        self.workers, self.executor, self.budget = workers, executor, budget or Budget()
+        self.workers, self.executor, self.budget, self.costs = workers, executor, budget or Budget(), costs
         self.undone: list[str] = []
         self._plan = plan(problem, len(candidates(problem)))
         self._sections = Stages(progress, *map(sum, self._plan.values()))
@@ -138,6 +141,13 @@ class FlipSearch:
         except OutOfTime:
             self.undone.append(section)
             return None
+
+    def left_out(self) -> list[str]:
+        """Return in words what there was no time for; nothing if there was time for all."""
+        kinds = [words for words in self.undone if words in OTHER_KINDS]
+        quantities = [quantity for quantity in self.undone if quantity not in kinds]
+        found = [f"whether it flips with {', '.join(quantities)}"] if quantities else []
+        return found + ([f"whether it flips if {' or '.join(kinds)}"] if kinds else [])
 
     def _begin(self, section: str) -> None:
         self._steps = Stages(self._sections.next(), *self._plan[section])
@@ -195,11 +205,10 @@ class FlipSearch:
 
     def race(self, there: Problem) -> Race:
         """Return a race of all candidates on a moved problem."""
-        if self.budget.left <= 0:
-            raise OutOfTime
         found = race(
             there, self.candidates(there), LOOKS, horizon=there.horizon, seed=there.seed, first=FIRST, level=LEVEL_RACE,
             factor=FACTOR, workers=self.workers, executor=self.executor, progress=self._steps.next(), budget=self.budget,
+            costs=self.costs,
         )  # fmt: skip
         if found.hurried:
             raise OutOfTime

@@ -159,7 +159,7 @@ def challenge(
             break
     stages.close()
     passed = [one.label for one in found if one.recommended]
-    everyone = Race(chosen.regret | {learns: ours} | regret, [*passed, *chosen.left])
+    everyone = Race(chosen.regret | {learns: ours} | regret, [*passed, *chosen.left], chosen.hurried, chosen.costs)
     found.sort(key=lambda one: not one.recommended)
     return everyone, found[0] if found else None
 

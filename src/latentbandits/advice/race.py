@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scipy.special import stdtr
 from latentbandits.advice.budget import START, Budget
 from latentbandits.protocols import World
 from latentbandits.simulation.batch import simulate
+from latentbandits.simulation.results import Results
 
 # The chance that a race drops its best candidate, all looks and candidates together
 RISK = 0.01
@@ -28,11 +28,22 @@ class Race:
     regret : label -> regret per world, in the order of the worlds, for as long as the candidate ran
     left : the candidates that never dropped out, lowest mean regret first
     hurried : whether it ended for lack of time
+    costs : label -> seconds that a world takes; empty if there was no limit
     """
 
     regret: dict[str, np.ndarray] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     hurried: bool = False
+    costs: dict[str, float] = field(default_factory=dict)
+
+    def add(self, results: Results) -> None:
+        """Take the results of further worlds."""
+        for label, new in zip(results.labels, results.regret, strict=True):
+            self.regret[label] = np.append(self.regret[label], new)
+
+    def sort(self) -> None:
+        """Put those that never dropped out in the order of their regret."""
+        self.left.sort(key=lambda label: float(self.regret[label].mean()))
 
     @property
     def winner(self) -> str:
@@ -69,6 +80,7 @@ def race(
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
     budget: Budget | None = None,
+    costs: Mapping[str, float] | None = None,
 ) -> Race:
     """Run candidates until each has lost, all worlds are used or there is no time left.
 
@@ -98,6 +110,8 @@ def race(
         Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
     budget : Budget, optional
         Where it runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
+    costs : mapping, optional
+        Label -> seconds that a world takes, if that is known; else a limited race begins by finding out.
 
     Examples
     --------
@@ -111,27 +125,43 @@ def race(
     found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
     report, budget = progress or (lambda _done, _most: None), budget or Budget()
-    used = played = 0
-    waiting: list[str] = []  # who cannot be played any more for lack of time, the best first
+    played = 0
+
+    def play(labels: Sequence[str], used: int, worlds: int, most: int) -> Results:
+        nonlocal played
+        before = played
+        results = simulate(
+            world, {label: candidates[label] for label in labels}, horizon=horizon, draws=worlds, repeats=1, seed=seed,
+            first=first + used, bins=1, workers=workers, executor=executor,
+            progress=lambda done, _: report(before + done, most),
+        )  # fmt: skip
+        played += results.regret.size * horizon
+        return results
+
+    used, waiting = 0, list[str]()  # who cannot be played any more for lack of time, the best first
+    if budget.limited and costs is None:
+        costs, used = {}, min(START, looks[0])
+        for label in candidates:
+            begin = budget.spent
+            found.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
+            costs[label] = (budget.spent - begin) / used
+        found.sort()
+    found.costs = dict(costs or {})
     for look in looks:
-        if used and (count := max(2, budget.afforded(horizon * (look - used)))) < len(found.left):
+        while used < look:
+            step = min(look - used, max(START, used)) if budget.limited else look - used
+            count, step = budget.afforded([found.costs.get(label, 0.0) for label in found.left], step)
             found.left, waiting = found.left[:count], found.left[count:] + waiting
-        most = played + len(found.left) * (looks[-1] - used) * horizon
-        running = partial(
-            simulate, world, {label: candidates[label] for label in found.left}, horizon=horizon, repeats=1, seed=seed, bins=1,
-            workers=workers, executor=executor,
-        )  # fmt: skip
-        results = budget.play(
-            running, first + used, look - used, len(found.left) * horizon,
-            lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
-            needed=0 if used else START,
-        )  # fmt: skip
-        if results is None:
+            if not step:
+                break
+            begin, expected = budget.spent, step * sum(found.costs.get(label, 0.0) for label in found.left)
+            found.add(play(found.left, used, step, played + len(found.left) * (looks[-1] - used) * horizon))
+            found.sort()
+            used += step
+            if expected > 0:
+                found.costs = {label: cost * (budget.spent - begin) / expected for label, cost in found.costs.items()}
+        if not used:
             break
-        used, played = used + results.regret.shape[1], played + results.regret.size * horizon
-        for label, new in zip(results.labels, results.regret, strict=True):
-            found.regret[label] = np.append(found.regret[label], new)
-        found.left.sort(key=lambda label: float(found.regret[label].mean()))
         leader = found.regret[found.winner]
         least = factor * leader.mean() if used < MANY else 0.0
         found.left = [

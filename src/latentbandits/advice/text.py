@@ -215,7 +215,7 @@ def flip_lines(advice: "Advice") -> list[str]:
         nearest = advice.flips.iloc[0]
         where = "inside" if nearest["inside"] else "outside"
         found.insert(
-            0, f"What matters most is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
+            0, f"{foremost(advice)} is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
         )
     found += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     searched = [f"{sweep.quantity} {span(sweep.points[0].value, sweep.points[-1].value, short)}" for sweep in quiet]
@@ -224,6 +224,12 @@ def flip_lines(advice: "Advice") -> list[str]:
     if len(quiet) == len(advice.sweeps):
         found.append(smallest_lead(advice))
     return found
+
+
+def foremost(advice: "Advice") -> str:
+    """Return how the sentence on the foremost quantity begins; there may have been no time for all of them."""
+    whole = len(advice.sweeps) == len(flips.movable(advice.problem))
+    return "What matters most" if whole else "Of these, what matters most"
 
 
 def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
@@ -255,7 +261,7 @@ def smallest_lead(advice: "Advice") -> str:
         for point in sweep.points
     )
     lead = f"the lead is smallest, {percent(least - 1)}" if least > 1 else "there is no lead"
-    return f"What matters most is {quantity}: near {short(value)} {lead}."
+    return f"{foremost(advice)} is {quantity}: near {short(value)} {lead}."
 
 
 def advice_text(advice: "Advice") -> str:

@@ -26,7 +26,7 @@ class Outcome(NamedTuple):
 
 
 def reproduce(
-    names: Sequence[str],
+    names: Sequence[str | Experiment],
     folder: str | Path,
     quick: bool = False,
     workers: int | None = None,
@@ -42,8 +42,8 @@ def reproduce(
 
     Parameters
     ----------
-    names : sequence of str
-        Ids, as listed by ``latentbandits experiments``.
+    names : sequence of str or Experiment
+        Ids, as listed by ``latentbandits experiments``, or experiments themselves.
     folder : path or str
         Where results are kept, a path or an address such as ``s3://bucket/results``; what is there already is used.
     quick : bool
@@ -74,7 +74,7 @@ def reproduce(
         if one.table is not None:
             store.folder.write(f"{one.id}.csv", one.table(rows).to_csv(index=False, float_format="%.6g").encode())
         seconds = time.perf_counter() - begin
-        store.note(one.id, cases, quick, seconds if computed else 0.0)
+        store.note(one.id, cases, quick, seconds if computed else 0.0, one.sizes)
         cells = sum(len(case.policies) for case in cases)
         outcomes.append(Outcome(one, tempered(one.score(rows), quick), seconds, computed, cells - computed))
         if finished is not None:
@@ -86,7 +86,7 @@ def reproduce(
 
 
 def reproduce_shard(
-    names: Sequence[str],
+    names: Sequence[str | Experiment],
     folder: str | Path,
     shard: Shard,
     quick: bool = False,
@@ -138,7 +138,7 @@ class Status(NamedTuple):
         return self.left == 0
 
 
-def status(names: Sequence[str], folder: str | Path, quick: bool = False) -> list[Status]:
+def status(names: Sequence[str | Experiment], folder: str | Path, quick: bool = False) -> list[Status]:
     """Return how much of the named experiments (all if none) is in a folder; nothing is computed or written."""
     store, found = Store(folder, read_only=True), []
     for one in experiments(names):
@@ -151,7 +151,7 @@ def status(names: Sequence[str], folder: str | Path, quick: bool = False) -> lis
 
 
 def _planned(
-    names: Sequence[str], folder: str | Path, quick: bool, workers: int | None, strict: bool
+    names: Sequence[str | Experiment], folder: str | Path, quick: bool, workers: int | None, strict: bool
 ) -> tuple[dict[Experiment, list[Case]], Store]:
     chosen = experiments(names)
     if workers is not None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from latentbandits.experiments import registry
+from latentbandits.experiments.case import resized
 from latentbandits.experiments.claims import TARGET, Claim, tempered
 from latentbandits.experiments.registry import IDS, Experiment, experiment
 from latentbandits.experiments.store import Store, code_of
@@ -73,8 +74,9 @@ def _other(name: str) -> str:
 
 def _stale(store: Store, name: str, quick: bool) -> str:
     """Return a warning if the rows of an experiment were not computed by this code."""
-    known = store.manifest["experiments"].get(name, {}).get("code")
-    return "" if known in (None, code_of(experiment(name).cases(quick))) else _other(name)
+    about = store.manifest["experiments"].get(name, {})
+    cases = resized(experiment(name).cases(quick), about.get("sizes"))
+    return "" if about.get("code") in (None, code_of(cases)) else _other(name)
 
 
 def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
@@ -146,7 +148,9 @@ def _warning(hasty: list[str], among: int) -> str:
     if not hasty:
         return ""
     which = "all experiments" if len(hasty) == among else ", ".join(hasty)
-    words = "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
+    words = (
+        "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
+    )
     full = tag("code", "latentbandits reproduce" + ("" if len(hasty) == among else f" {' '.join(hasty)}"))
     return tag("p", f"Quick run of {which}: {words}In full, in tens of minutes: ", full, ".", classes="quick")
 
