@@ -145,7 +145,27 @@ def test_progress_ends_at_its_total(monkeypatch: pytest.MonkeyPatch) -> None:
     advised(30, progress=lambda done, total: seen.append((done, total)))
     assert all(done <= total for done, total in seen)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
-    assert seen[-1][0] == seen[-1][1] == round(clock.now / ROUND)
+    assert (
+        seen[-1][0] == seen[-1][1] == round(clock.now / ROUND) - START * PROBLEM.horizon
+    )  # what the limit takes is found out unseen
+
+
+def test_a_limit_that_takes_long_is_left_out_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 1e-9)
+    play = clock.simulate(1e-9)
+
+    def slow(world: Any, made: dict[str, Any], **options: Any) -> lb.Results:
+        clock.now += options["draws"] * ("bayes-planner" in made)
+        return play(world, made, **options)
+
+    monkeypatch.setattr("latentbandits.advice.measure.simulate", slow)
+    found = advised(20, sweep=False)
+    assert found.spent is not None
+    assert found.spent.undone == ("the limit, which takes long",)
+    assert "bayes-planner" not in found.comparison.table.index
+    assert found.comparison.results.draws == PROBLEM.runs
+    for shown in (found.text(), found.page()):
+        assert "the limit was left out for lack of time" in shown
 
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])

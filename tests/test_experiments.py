@@ -16,6 +16,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
+from latentbandits.compiled.cache import Code
 from latentbandits.experiments import ahead, table2, winning_rates
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
@@ -303,7 +304,7 @@ def test_later_cases_are_compiled_ahead_by_another_process(monkeypatch: pytest.M
     """Only what the first case does not need, each code once, no oracles and nothing that is not kept on disk."""
     asked: list[Any] = []
     monkeypatch.setattr(ahead, "in_background", lambda jobs, done: asked.extend(jobs))
-    monkeypatch.setattr(ahead.Code, "ready", False)
+    monkeypatch.setattr(Code, "ready", False)
     world = lb.HiddenMarkov()
     first = Case("a", world, {"ucb1": lb.policy("ucb1")}, 100, 2)
     named = ("ucb1", "sw-ucb", "sw-ucb:window=9", "scaled:ucb1", "bayes-planner", "examples.skeleton:WinStayLoseShift")
@@ -311,5 +312,5 @@ def test_later_cases_are_compiled_ahead_by_another_process(monkeypatch: pytest.M
     assert ahead.compile_ahead([first, later]) == ["SlidingWindowUCB", "Scaled"]
     assert len(asked) == 2
     assert ahead.compile_ahead([first]) == []
-    monkeypatch.setattr(ahead.Code, "ready", True)
+    monkeypatch.setattr(Code, "ready", True)
     assert ahead.compile_ahead([first, later]) == []

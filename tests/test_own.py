@@ -1,4 +1,4 @@
-"""Policies of one's own in the paper's main table: beside the published cells and our rows, on matrices of one's choice, never in a score."""
+"""Policies of one's own in the paper's main table: beside published cells and our rows, on matrices of one's choice, in no score."""
 
 import shlex
 from pathlib import Path

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import pandas as pd
 
 from latentbandits.advice import explain, flips, given
-from latentbandits.advice.budget import FLIPS, GIVEN, MEASURE, RACE, Budget, OutOfTime, Spent, cut
+from latentbandits.advice.budget import FLIPS, GIVEN, MEASURE, NO_LIMIT, RACE, Budget, OutOfTime, Spent, cut
 from latentbandits.advice.candidates import candidates
 from latentbandits.advice.compare import (
     REFERENCES,
     Comparison,
     always_the_same,
     check_units,
+    has_limit,
     policies_source,
     problem_source,
     wins,
@@ -35,6 +36,7 @@ from latentbandits.advice.race import Race, race
 from latentbandits.advice.result import Result, plain, problem_values, records
 from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.nesting import all_settings
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
 from latentbandits.protocols import Oracle
 from latentbandits.settings import Refusal, whole
@@ -294,6 +296,7 @@ def advise(
     budget.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
     comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor, budget)
     undone += cut(comparison.results.draws, problem.runs, "the measurement")
+    undone += [NO_LIMIT] if budget.limited and has_limit(problem) and LIMIT not in comparison.results.labels else []
     sure = sureness(chosen, comparison, set_aside)
     sweeps: list[flips.Sweep] = []
     other_kinds: list[flips.Flip] = []

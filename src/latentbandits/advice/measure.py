@@ -14,7 +14,7 @@ from latentbandits.advice.candidates import ab_test
 from latentbandits.advice.compare import BINS, REFERENCES, Comparison, rank, references
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, p_value
-from latentbandits.policies.groups import AB_TEST, CLASSIC
+from latentbandits.policies.groups import AB_TEST, CLASSIC, LIMIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.specs import fairly
@@ -24,6 +24,7 @@ HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose 
 CLOSE, FINALISTS = 2.0, 6
 # At most: with the first two, the best of another class, one that is given the noise, two plain policies and the references
 MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
+LIMIT_SHARE = 0.5  # of the time there is for measuring: a limit that takes more is left out
 
 
 def finalists(chosen: Race, made: Mapping[str, Any], found: given.Given | None = None) -> list[str]:
@@ -78,17 +79,26 @@ def measure(
     executor: Executor | None = None,
     budget: Budget | None = None,
 ) -> Comparison:
-    """Return the comparison of finalists and plain policies on worlds that were not used to choose, as many as there is time for."""
+    """Return the comparison of finalists and plain policies on worlds that were not used to choose, as many as there is time for.
+
+    Where there is no time for the limit it is left out: it says how much better a policy could be, not which one is better.
+    """
     shown = {label: specs[label] for label in chosen}
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
     shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
     shown = fairly(shown, problem)
     made = as_policies(shown, problem)
     made |= references(problem, made)
-    running = partial(
-        simulate, problem, made, horizon=problem.horizon, repeats=1, seed=problem.seed, bins=BINS, workers=workers, executor=executor
-    )  # fmt: skip
     clock = budget or Budget()
+    running = partial(
+        simulate, problem, horizon=problem.horizon, repeats=1, seed=problem.seed, bins=BINS, workers=workers, executor=executor
+    )  # fmt: skip
+    if clock.limited and LIMIT in made:
+        begin = clock.spent
+        running({LIMIT: made[LIMIT]}, draws=START, first=HELD_OUT)
+        if (clock.spent - begin) / START * problem.runs > LIMIT_SHARE * clock.left:
+            del made[LIMIT]
+    running = partial(running, made)
     results = clock.play(running, HELD_OUT, problem.runs, len(made) * problem.horizon, progress, needed=START)
     return rank(problem, shown, made, results)
 
@@ -117,4 +127,5 @@ def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = (
 def paired(chosen: Race, label: str) -> np.ndarray:
     """Return how much more regret a candidate has than the winner of a race, on the worlds that both used."""
     count = min(chosen.worlds(label), chosen.worlds(chosen.winner))
-    return chosen.regret[label][:count] - chosen.regret[chosen.winner][:count]
+    more: np.ndarray = chosen.regret[label][:count] - chosen.regret[chosen.winner][:count]
+    return more

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from latentbandits.advice import explain, flips, given, worth
+from latentbandits.advice.budget import NO_LIMIT
 from latentbandits.advice.compare import REFERENCES
 from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import LIMIT, SCALED
@@ -53,10 +54,11 @@ def first_line(comparison: "Comparison") -> list[str]:
     return [" ".join(worth.sentences(comparison.worth, comparison.record))] if comparison.worth is not None else []
 
 
-def definitions(comparison: "Comparison") -> str:
-    """Return what the columns are."""
+def definitions(comparison: "Comparison", left_out: bool = False) -> str:
+    """Return what the columns are; there may have been no time for the limit."""
     known = LIMIT in comparison.table.index
-    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if known else "; no limit is known for this world"
+    without = "; the limit was left out for lack of time" if left_out else "; no limit is known for this world"
+    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if known else without
     seeds = (
         " A record is one run: random policies are played with several policy seeds, which say nothing about another record, "
         f"and regret is against the best reward of every round, noise included; {SEEDS}: what contains their regrets."
@@ -67,6 +69,11 @@ def definitions(comparison: "Comparison") -> str:
         "Regret per unit, against an oracle that plays the best arm of every round; share: of the attainable reward, which is what that "
         f"oracle earns more than random play{limit}.{seeds}"
     )
+
+
+def columns(advice: "Advice") -> str:
+    """Return what the columns of an advice are."""
+    return definitions(advice.comparison, advice.spent is not None and NO_LIMIT in advice.spent.undone)
 
 
 def head(comparison: "Comparison") -> list[str]:
@@ -282,7 +289,7 @@ def advice_text(advice: "Advice") -> str:
         f"Settings: {settings_line(advice)}.",
         *remarks(advice.comparison),
         *section("Side by side (on worlds that were not used to choose):", [aligned(names, rows)]),
-        definitions(advice.comparison),
+        columns(advice),
         *section("What it costs to be wrong (on the same worlds):", [costs] if len(advice.costs) else []),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
         *section("Why:", [f"  {line}" for line in why]),

@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
             progress=Progress(title, more=workers),
         )  # fmt: skip
     advice.save(options.out)
-    print(advice.json() if options.json else terminal_text(advice, options.out))
+    problem.answer(advice, options.json, terminal_text(advice, options.out))
     return 0
 
 
@@ -73,7 +73,7 @@ def fitted(options: argparse.Namespace, played: dict[str, Any]) -> int:
     found = Diagnosis.load(options.problem)
     advice = found.advise(options.policies, sweep=not options.no_flips, workers=options.workers, **played, **parsed)
     advice.save(options.out)
-    print(advice.json() if options.json else f"{advice.text()}\n\nNext: open {options.out}.")
+    problem.answer(advice, options.json, f"{advice.text()}\n\nNext: open {options.out}.")
     return 0
 
 

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
             return 130
         found = dataclasses.replace(found, comparison=comparison)
         found.save(options.out)
-    print(found.json() if options.json else terminal_text(found, options.out, beside))
+    problem.answer(found, options.json, terminal_text(found, options.out, beside))
     return 0
 
 

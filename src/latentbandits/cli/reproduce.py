@@ -78,6 +78,7 @@ def run(options: argparse.Namespace) -> int:
 
     from latentbandits.experiments.reproduce import reproduce
     from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.terminal import show
     from latentbandits.report.page import write_report
     from latentbandits.settings import whole
 
@@ -101,22 +102,22 @@ def run(options: argparse.Namespace) -> int:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
-            print(line(outcome, results), flush=True)
+            show(line(outcome, results))
 
         outcomes = reproduce(
             chosen, results, quick, options.workers, progress, finished, executor, options.strict, print
         )
     if options.policies:
-        print("\n" + own_text(chosen[0], results, quick))
-    print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
+        show("\n" + own_text(chosen[0], results, quick))
+    show("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
     if quick:
-        print(
+        show(
             "A quick run is too small to confirm or to refute: these verdicts are what it points to. "
             "In full, in tens of minutes: `latentbandits reproduce`."
         )
     with Progress("plotting", unit="experiments") as progress:
         page = write_report(results, report, progress)
-    print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
+    show(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0
 
 
