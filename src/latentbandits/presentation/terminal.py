@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 HEADLINE, TITLE, BEST, COMMAND = "bold", "bold", "bold green", "cyan"
 # How many claims have which verdict: `3 +, 1 -, 2 =, 1 ?`
@@ -54,7 +55,12 @@ def show(text: str, best: Container[str] = (), headline: bool = False) -> None:
     screen = console(sys.stdout)
     if screen is None:
         print(text, flush=True)
-        return
+    else:
+        screen.print(styled(text, best, headline))
+
+
+def styled(text: str, best: Container[str] = (), headline: bool = False) -> "Text":
+    """Return a text as `show` prints it on a terminal."""
     from rich.text import Text
 
     shown, at = Text(text), 0
@@ -71,7 +77,7 @@ def show(text: str, best: Container[str] = (), headline: bool = False) -> None:
     for mark, style in VERDICTS.items():
         shown.highlight_regex(rf"(?m)(?<=\d ){re.escape(mark)}(?=,|$)|(?<=\(){re.escape(mark)}(?=\))", style)
     shown.highlight_regex(r"(?m)^  - .*$", VERDICTS["-"])
-    screen.print(shown)
+    return shown
 
 
 def with_bar(line: str, share: float | None, stream: TextIO) -> str:
