@@ -89,5 +89,5 @@ def test_it_does_not_replace_a_full_run(tmp_path: Path) -> None:
 
     (tmp_path / "results").mkdir()
     pd.DataFrame({"quick": [False]}).to_parquet(tmp_path / "results/table2.parquet")
-    with pytest.raises(Refusal, match="is of a full run"):
+    with pytest.raises(Refusal, match=r"draws is 4 but must be left out, or in another folder: .* is of a full run"):
         reproduce([with_own(experiment("table2"), [], draws=4)], tmp_path / "results", quick=True)

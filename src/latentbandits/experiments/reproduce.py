@@ -158,7 +158,8 @@ def _planned(
         whole("reproduce", "workers", workers, least=1)
     store = Store(folder, strict=strict)
     if quick:
-        store.refuse_quick(one.id for one in chosen)
+        for one in chosen:
+            store.refuse_quick([one.id], None if one.sizes is None else one.sizes[0])
     return {one: one.cases(quick) for one in chosen}, store
 
 

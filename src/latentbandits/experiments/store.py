@@ -236,8 +236,8 @@ class Store:
                 table[column.name] = np.concatenate([part.astype(column.dtype) for part in parts])
         return pd.DataFrame(table)
 
-    def refuse_quick(self, experiments: Iterable[str]) -> None:
-        """Refuse if a quick run of some experiments would replace results of a full one."""
+    def refuse_quick(self, experiments: Iterable[str], draws: int | None = None) -> None:
+        """Refuse if a quick run of some experiments, or one with other draws, would replace results of a full one."""
         for name in (f"{name}.parquet" for name in experiments):
             try:
                 content = BytesIO(self.folder.read(name) or b"")
@@ -246,7 +246,8 @@ class Store:
                 continue
             if full:
                 path = inside(self.folder.where, name)
-                raise Refusal("reproduce", "quick", True, f"False, or in another folder: {path} is of a full run")
+                field, value, rule = ("quick", True, "False") if draws is None else ("draws", draws, "left out")
+                raise Refusal("reproduce", field, value, f"{rule}, or in another folder: {path} is of a full run")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as parquet."""
