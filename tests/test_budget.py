@@ -189,5 +189,5 @@ def test_the_command_spends_a_minute_unless_told_otherwise(monkeypatch: pytest.M
 
 def test_sentences_say_how_much_was_spent() -> None:
     assert Spent(60.0, 59.6, 31.2, ("a", "b")).sentences() == [
-        "60 s of 60 s were spent, besides 31 s of compiling. Left undone: a; b. More seconds make it surer."
+        "60 s of 60 s were spent, besides 31 s of compiling. Left undone: a; b. More seconds leave less undone."
     ]

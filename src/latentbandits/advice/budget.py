@@ -44,7 +44,9 @@ class Spent(NamedTuple):
         spent = f"{self.seconds:.0f} s of {self.budget:g} s were spent{besides}"
         if not self.undone:
             return [f"Nothing was left undone: {spent}."]
-        return [f"{spent[0].upper()}{spent[1:]}. Left undone: {'; '.join(self.undone)}. More seconds make it surer."]
+        return [
+            f"{spent[0].upper()}{spent[1:]}. Left undone: {'; '.join(self.undone)}. More seconds leave less undone."
+        ]
 
 
 class Budget:

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
 
     problem.ending(options.out, Advice.owner, *Advice.suffixes)
     seconds = options.seconds or None
-    title = "choosing, measuring, looking for flips;"
+    title = "advising;"
     if str(options.problem or "").endswith(".npz"):
         with problem.playing(options) as (executor, workers):
             played = {"executor": executor, "progress": Progress(title, more=workers), "seconds": seconds}

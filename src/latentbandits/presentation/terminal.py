@@ -98,5 +98,5 @@ def with_bar(line: str, share: float | None, stream: TextIO) -> str:
     from rich.progress_bar import ProgressBar
 
     with screen.capture() as captured:
-        screen.print(ProgressBar(total=1.0, completed=share or 0.0, width=width, pulse=share is None), end=" ")
-    return captured.get() + line
+        screen.print(ProgressBar(total=1.0, completed=share or 0.0, width=width, pulse=share is None), end="")
+    return f"{captured.get()} {line}"
