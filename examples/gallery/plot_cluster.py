@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.patches import Rectangle
 
 from latentbandits.advice.sweep import sweep
 from latentbandits.experiments.store import Shard
@@ -41,9 +42,7 @@ with plotting():
     figure, axes = plt.subplots(figsize=(7.2, 3.6))
     for place, row in enumerate(found.table.itertuples()):
         y, x = divmod(place, len(noises))
-        axes.add_patch(
-            plt.Rectangle((x, y), 1, 1, color=style(row.policy).color, alpha=0.2, lw=0)
-        )
+        axes.add_patch(Rectangle((x, y), 1, 1, color=style(row.policy).color, alpha=0.2, lw=0))
         words = f"{label(row.policy)}\n{row.sure:.0%} sure\n{row.worth}"
         axes.text(x + 0.5, y + 0.5, words, ha="center", va="center")
     axes.set(
