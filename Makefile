@@ -3,9 +3,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: reproduce demo serve docs test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check audit clean help
+.PHONY: reproduce reproduce-full demo serve docs test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check audit clean help
 
-reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours: results/ and report/index.html
+reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours, from short runs, in three minutes: quick/report/index.html
+	@$(BIN)/latentbandits reproduce --quick --out quick
+
+reproduce-full: $(VENV)/report  ## the same in full, in tens of minutes: results/ and report/index.html
 	@$(BIN)/latentbandits reproduce
 
 demo: $(VENV)/sim  ## compare all policies on the paper's default world (under a minute)
@@ -92,4 +95,4 @@ clean:  ## remove the environment and the caches inside this folder
 	rm -rf $(VENV) $(OLDEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist benchmarks/latest.json
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16

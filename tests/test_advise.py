@@ -11,10 +11,10 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli, theory
-from latentbandits.advice.advise import HELD_OUT, looks
 from latentbandits.advice.candidates import candidates
 from latentbandits.advice.explain import quantities
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
+from latentbandits.advice.measure import HELD_OUT, looks
 from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed
@@ -319,7 +319,7 @@ def test_progress_counts_rounds_up_to_a_total_that_falls(sweep: bool, monkeypatc
         played.append(results.regret.size * results.horizon)
         return results
 
-    for module in ("advise", "race", "flips"):
+    for module in ("measure", "race", "flips"):
         monkeypatch.setattr(f"latentbandits.advice.{module}.simulate", counted)
     lb.advise(SMALL, ["sw-ucb", "lc-ucb", "random"], sweep=sweep, progress=lambda done, most: seen.append((done, most)))
     done, most = zip(*seen, strict=True)

@@ -16,7 +16,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.experiments import table2, winning_rates
+from latentbandits.compiled.cache import Code
+from latentbandits.experiments import ahead, table2, winning_rates
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
 from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
@@ -297,3 +298,19 @@ def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["experiments"]) == 0
     said = capsys.readouterr().out
     assert all(name in said for name in IDS)
+
+
+def test_later_cases_are_compiled_ahead_by_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what the first case does not need, each code once, no oracles and nothing that is not kept on disk."""
+    asked: list[Any] = []
+    monkeypatch.setattr(ahead, "in_background", lambda jobs, done: asked.extend(jobs))
+    monkeypatch.setattr(Code, "ready", False)
+    world = lb.HiddenMarkov()
+    first = Case("a", world, {"ucb1": lb.policy("ucb1")}, 100, 2)
+    named = ("ucb1", "sw-ucb", "sw-ucb:window=9", "scaled:ucb1", "bayes-planner", "examples.skeleton:WinStayLoseShift")
+    later = Case("b", lb.HiddenMarkov(), {name: lb.policy(name) for name in named}, 100, 2)
+    assert ahead.compile_ahead([first, later]) == ["SlidingWindowUCB", "Scaled"]
+    assert len(asked) == 2
+    assert ahead.compile_ahead([first]) == []
+    monkeypatch.setattr(Code, "ready", True)
+    assert ahead.compile_ahead([first, later]) == []

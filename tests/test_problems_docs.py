@@ -19,7 +19,7 @@ import pytest
 
 from latentbandits import cli
 from latentbandits.advice import explain, flips
-from latentbandits.advice.advise import CLOSE, FINALISTS
+from latentbandits.advice.measure import CLOSE, FINALISTS
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import HOPELESS, MANY, RISK
 from latentbandits.advice.study import FEWEST_WORLDS

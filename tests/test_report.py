@@ -90,6 +90,7 @@ def test_the_page_has_everything_and_needs_nothing(site: Path) -> None:
     assert "script" not in reader.tags
     assert not re.findall(r"(?:src|href)=[\"'](?!data:|#|https://doi\.org)", content)
     assert "Quick run" in content
+    assert "Not run, and so not on this page" not in content
     assert "Choices that the paper leaves open" in content
     for word in ("holds", "cannot be judged"):
         assert word in content
@@ -118,6 +119,8 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
     rows.assign(quick=False).to_parquet(tmp_path / "ablation.parquet")
     content = write_report(tmp_path, tmp_path / "report").read_text()
     assert "Quick run of many-arms:" in content
+    assert "In full, in tens of minutes: <code>latentbandits reproduce many-arms</code>" in content
+    assert "Not run, and so not on this page: table2, winning-rates" in content
     assert "manifest of these results is missing" in content
     assert "None" not in re.sub(r"base64,[^\"]*", "", content)
 

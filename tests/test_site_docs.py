@@ -18,7 +18,7 @@ import pytest
 from tests.test_problems_docs import PROMPT, ROOT, Step, check, folder, run, split
 
 pytest.importorskip("numpydoc", reason="needs the extra docs")
-from website import links, reference, sources
+from website import citation, links, reference, sources
 
 DOCS = ROOT / "docs"
 KINDS = ("tutorials", "how-to", "explanations", "reference", "project")
@@ -84,7 +84,7 @@ def _possible(line: str) -> bool:
     return program == "uvicorn"
 
 
-@pytest.mark.parametrize("module", [links, reference, sources], ids=lambda module: str(module.__name__))
+@pytest.mark.parametrize("module", [citation, links, reference, sources], ids=lambda module: str(module.__name__))
 def test_examples_of_the_builder(module: Any) -> None:
     found = doctest.testmod(module)
     assert (found.failed, found.attempted > 0) == (0, True)
@@ -139,8 +139,12 @@ def test_notebooks_are_stored_without_outputs(notebook: Path) -> None:
     assert not any(line[0] == "%" for cell in code for line in cell["source"])  # no magic
 
 
+def test_the_readme_cites_as_the_citation_file_does() -> None:
+    assert f"\n{citation.fenced()}\n" in (ROOT / "README.md").read_text()
+
+
 def test_every_script_of_the_gallery_has_a_title_a_text_and_a_figure() -> None:
-    assert len(GALLERY) >= 11
+    assert len(GALLERY) >= 12
     for script in GALLERY:
         title, line, empty, text = script.read_text().removeprefix('"""').lstrip().split("\n", 3)
         assert line == "=" * len(title), script.name

@@ -12,7 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.cli import compiling, warm
-from latentbandits.compiled import cache, compile_first, listening
+from latentbandits.compiled import cache, compile_first, listening, machine_code, waited
 from latentbandits.experiments.representation import Representation
 from latentbandits.presentation import progress as screen
 from latentbandits.settings import Refusal
@@ -75,6 +75,10 @@ def test_warm_is_for_every_policy_that_an_agent_can_run() -> None:
         lb.Agent(policy, compiled=False).ask()
 
 
+def third(x: Any) -> Any:
+    return x
+
+
 def first(x: Any) -> Any:
     return x
 
@@ -125,11 +129,23 @@ def test_usual_seconds_are_those_of_the_class() -> None:
 
 
 def test_progress_does_not_count_the_seconds_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen.Progress, "waited", 0.0)
     progress = screen.Progress("table2")
-    begun = progress.seconds()
-    screen.Progress.waited += 1000.0
+    begun, before = progress.seconds(), waited()
+    monkeypatch.setattr(screen, "waited", lambda: before + 1000.0)
     assert progress.seconds() < begun - 900
+
+
+@pytest.mark.compiled
+def test_seconds_of_compiling_are_counted_whether_or_not_somebody_listens() -> None:
+    before = waited()
+    machine_code(third, 1)
+    once = waited()
+    assert once > before
+    machine_code(third, 1)
+    assert waited() == once
+    with listening(compiling.announced):
+        compile_first(iter([("b", third, (1.0,))]))
+    assert waited() > once
 
 
 @pytest.mark.compiled

@@ -38,6 +38,7 @@ class Order:
         "limit",
         "diagnosis",
         "service",
+        "cluster",
     )
 
     def __init__(self, folder: str) -> None:

@@ -13,6 +13,7 @@ import latentbandits as lb
 from latentbandits.cli import COMMANDS
 from latentbandits.nesting import all_settings, owner_of
 from latentbandits.policies.registry import REGISTRY
+from website.citation import fenced
 
 # First part of a name's home -> the heading that it stands under, in the order of the page
 GROUPS: Mapping[str, str] = {
@@ -224,6 +225,7 @@ def pages() -> str:
 
 GENERATORS: Mapping[str, Callable[[], str]] = {
     "api": api,
+    "citation": fenced,
     "commands": commands,
     "settings": settings,
     "http": http,

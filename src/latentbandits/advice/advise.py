@@ -1,6 +1,6 @@
 """Which policy for this problem, how sure that is, what another choice costs, and when the advice would change."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,41 +10,43 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import pandas as pd
 
 from latentbandits.advice import explain, flips, given
-from latentbandits.advice.candidates import ab_test, candidates
+from latentbandits.advice.budget import FLIPS, GIVEN, MEASURE, NO_LIMIT, RACE, Budget, OutOfTime, Spent, cut
+from latentbandits.advice.candidates import candidates
 from latentbandits.advice.compare import (
-    BINS,
     REFERENCES,
     Comparison,
     always_the_same,
     check_units,
+    has_limit,
     policies_source,
     problem_source,
-    rank,
-    references,
     wins,
 )
+from latentbandits.advice.measure import (
+    MEASURED,
+    candidate_table,
+    finalists,
+    looks,
+    measure,
+    sureness,
+    worth_sweeping,
+)
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.race import RISK, Race, p_value, race
+from latentbandits.advice.race import Race, race
 from latentbandits.advice.result import Result, plain, problem_values, records
 from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.nesting import all_settings
-from latentbandits.policies.groups import AB_TEST, CLASSIC
-from latentbandits.policies.registry import REGISTRY
+from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
 from latentbandits.protocols import Oracle
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import as_policies, labelled, simulate
+from latentbandits.simulation.batch import as_policies, labelled
 from latentbandits.simulation.results import interval
 from latentbandits.specs import fairly
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
-# Which candidates are measured: those that never dropped out, and those with less than CLOSE times the winner's regret
-CLOSE, FINALISTS = 2.0, 6
-# At most: with the first two, the best of another class, one that is given the noise, two plain policies and the references
-MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
 FEWEST = 8  # worlds
 LEAST_SURE = 0.5  # below this there is no advice that could flip
 
@@ -77,6 +79,7 @@ class Advice(Result):
     policies : the candidates as given; None for all
     given : a candidate that is given noise or range and has less regret than all that learn them, see `latentbandits.advice.given`
     set_aside : candidates that are given noise or range and are not recommended
+    spent : what became of the seconds, and what there was no time for; None if there was no limit
     """
 
     problem: Problem
@@ -90,6 +93,7 @@ class Advice(Result):
     policies: Any
     given: given.Given | None
     set_aside: tuple[str, ...]
+    spent: Spent | None = None
     owner: ClassVar[str] = "advise"
     suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
 
@@ -178,7 +182,9 @@ class Advice(Result):
         if self.policies is not None:
             named = self.policies
             given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named)))
-        if not self.sweeps and self.sure >= LEAST_SURE:
+        if self.spent is not None:
+            given.append(f"seconds={self.spent.budget:g}")
+        elif not self.sweeps and self.sure >= LEAST_SURE:
             given.append("sweep=False")
         return (
             "import latentbandits as lb\n\n"
@@ -202,6 +208,7 @@ class Advice(Result):
             "flips": records(self.flips),
             "theory": records(self.theory.rename_axis("quantity")),
             "python": self.python(),
+            **({} if self.spent is None else {"spent": self.spent._asdict()}),
         }
 
 
@@ -214,6 +221,7 @@ def advise(
     units: int | None = None,
     seed: int | None = None,
     sweep: bool = True,
+    seconds: float | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -234,6 +242,10 @@ def advise(
         Instead of the problem's own; `runs` is the number of worlds that measure, and at most as many again choose.
     sweep : bool
         Look for the values of every quantity beyond which another policy is better.
+    seconds : float, optional
+        Time to spend, without compiling; as long as it takes if not given. It goes to the choice first, where it runs short to the first
+        candidates, then to the measurement, then to flips; `.spent` says what was left undone. What is found then depends on the clock;
+        with enough seconds it is the same as without a limit.
     workers : int, optional
         Threads; as many as there are cores if not given.
     executor : concurrent.futures.Executor, optional
@@ -258,34 +270,51 @@ def advise(
     diagnosed: Any = problem
     if hasattr(diagnosed, "advise"):  # by each explanation of a log that is still in the race
         sizes = {"horizon": horizon, "runs": runs, "seed": seed}
-        return diagnosed.advise(policies, sweep=sweep, workers=workers, executor=executor, progress=progress, **sizes)  # type: ignore[no-any-return]
+        played = {"workers": workers, "executor": executor, "progress": progress}
+        return diagnosed.advise(policies, sweep=sweep, seconds=seconds, **played, **sizes)  # type: ignore[no-any-return]
+    budget = Budget(seconds)
     described: Problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
     problem, policies, specs, made = admitted(described, policies)
     size = problem.runs * problem.horizon
     later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
     challengers = given.informed(specs, made, problem)
-    progress = progress or usual("advising")
+    progress = budget.report(progress or usual("advising"))
     stages = Stages(progress, len(made) * size, given.rounds(problem, len(challengers)), MEASURED * size, later)
+    budget.stage(RACE)
     chosen = race(
-        problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs),
-        horizon=problem.horizon, seed=problem.seed, workers=workers, executor=executor, progress=stages.next(),
+        problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs), horizon=problem.horizon,
+        seed=problem.seed, workers=workers, executor=executor, progress=stages.next(), budget=budget,
     )  # fmt: skip
-    chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next(), executor)
+    undone = cut(chosen.worlds(chosen.winner), problem.runs, "the choice") if chosen.hurried else []
+    budget.stage(GIVEN)
+    found = None
+    try:
+        chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next(), executor, budget)
+    except OutOfTime:
+        undone.append("whether it helps to be given " + " or ".join(dict.fromkeys(challengers.values())))
     set_aside = tuple(label for label in challengers if label != chosen.winner)
-    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor)
+    budget.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
+    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor, budget)
+    undone += cut(comparison.results.draws, problem.runs, "the measurement")
+    undone += [NO_LIMIT] if budget.limited and has_limit(problem) and LIMIT not in comparison.results.labels else []
     sure = sureness(chosen, comparison, set_aside)
     sweeps: list[flips.Sweep] = []
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
+        budget.stage(FLIPS)
         swept = {label: specs[label] for label in worth_sweeping(chosen, made) if label not in set_aside}
         search = flips.FlipSearch(
-            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor
-        )
+            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor, budget,
+            chosen.costs,
+        )  # fmt: skip
         sweeps, other_kinds = search.run()
+        undone += search.left_out()
+    elif later and undone:
+        undone.append("when it would flip")
     stages.close()
     return Advice(
         candidate_table(chosen), problem, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
-        other_kinds, policies, found, set_aside,
+        other_kinds, policies, found, set_aside, budget.account(undone),
     )  # fmt: skip
 
 
@@ -306,85 +335,3 @@ def admitted(described: Any, policies: Any) -> tuple[Problem, Any, dict[str, Any
         if isinstance(one, Oracle) or label in REFERENCES[:2]:
             raise Refusal("advise", "policies", label, "policies that are not given the truth")
     return problem, policies, specs, made
-
-
-def finalists(chosen: Race, made: Mapping[str, Any], found: given.Given | None = None) -> list[str]:
-    """Return the candidates to measure: the first two, those close to the winner, the best of another class, one given the noise."""
-    order = chosen.order
-    close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
-    others = [label for label in order if type(made[label]) is not type(made[chosen.winner])]
-    informed = [found.label] if found is not None else []
-    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1], *informed])]
-
-
-def worth_sweeping(chosen: Race, made: Mapping[str, Any]) -> list[str]:
-    """Return the candidates that could flip the advice: of many variants of the winner only the best one, and presets."""
-    variants = [label for label in chosen.order[1:] if type(made[label]) is type(made[chosen.winner])]
-    spared = [label for label in variants[1:] if label not in REGISTRY]
-    return [label for label in made if label not in spared]
-
-
-def candidate_table(chosen: Race) -> pd.DataFrame:
-    """Return a row per candidate, best first."""
-    rows = [
-        {
-            "policy": label,
-            "over_winner": chosen.over(label, chosen.winner),
-            "worlds": chosen.worlds(label),
-            "dropped": label not in chosen.left,
-        }
-        for label in chosen.order
-    ]
-    return pd.DataFrame(rows).set_index("policy")
-
-
-def looks(runs: int) -> list[int]:
-    """Return after how many worlds candidates are compared: twice as many every time.
-
-    Examples
-    --------
-    >>> from latentbandits.advice.advise import looks
-    >>> looks(200), looks(5)
-    ([8, 16, 32, 64, 128, 200], [5])
-    """
-    found = [8 * 2**i for i in range(20) if 8 * 2**i < runs * 0.8]
-    return [*found, runs]
-
-
-def measure(
-    problem: Problem,
-    specs: Mapping[str, Any],
-    chosen: list[str],
-    workers: int | None,
-    progress: Callable[[int, int], None],
-    executor: Executor | None = None,
-) -> Comparison:
-    """Return the comparison of finalists and plain policies on worlds that were not used to choose."""
-    shown = {label: specs[label] for label in chosen}
-    tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
-    shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
-    shown = fairly(shown, problem)
-    made = as_policies(shown, problem)
-    made |= references(problem, made)
-    results = simulate(
-        problem, made, horizon=problem.horizon, draws=problem.runs, repeats=1, seed=problem.seed, first=HELD_OUT, bins=BINS,
-        workers=workers, executor=executor, progress=progress,
-    )  # fmt: skip
-    return rank(problem, shown, made, results)
-
-
-def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = ()) -> float:
-    """Return how sure it is that the winner has the least regret on average: 1 less the probabilities of all errors.
-
-    They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. In addition, what
-    happens in one world of n may not show in n worlds, so that n worlds support no more than n / (n + 1).
-    """
-    rivals = [label for label in chosen.regret if label != chosen.winner and label not in set_aside]
-    if not rivals:
-        return 1.0
-    regret = comparison.regret
-    ours = regret[chosen.winner]
-    errors = [p_value(regret[label] - ours) for label in rivals if label in regret]
-    unmeasured = [label for label in chosen.left if label not in regret]
-    sure = 0.0 if unmeasured else 1 - sum(errors) - RISK
-    return max(0.0, min(sure, len(ours) / (len(ours) + 1)))

@@ -194,7 +194,7 @@ def advice_summary(advice: "Advice") -> Figure:
         figure = Figure(figsize=(9.6, 4.2))
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
         _curves(left, advice.comparison, advice.winner)
-        left.set_title(f"{advice.problem.runs:,} worlds not used to choose, bands: 95 %", fontsize=9)
+        left.set_title(f"{advice.comparison.results.draws:,} worlds not used to choose, bands: 95 %", fontsize=9)
         left.legend(fontsize=7.5, loc="upper left")
         _leads(right, advice, list(advice.table.index)[:8])
         right.set_xlabel(f"regret / regret of {label(advice.winner)}")

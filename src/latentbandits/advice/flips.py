@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentbandits.advice.budget import Budget, OutOfTime
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import Race, p_value, race
 from latentbandits.advice.ranges import Range
@@ -97,6 +99,14 @@ class FlipSearch:
         Called with the rounds played so far and at most in all.
     executor : concurrent.futures.Executor, optional
         Plays the runs instead of threads.
+    budget : Budget, optional
+        The time there is.
+    costs : mapping, optional
+        Label -> seconds that a world takes, where the time is limited.
+
+    Attributes
+    ----------
+    undone : quantities, and other kinds of world, that there was no time for
     """
 
     def __init__(
@@ -107,19 +117,37 @@ class FlipSearch:
         workers: int | None = None,
         progress: Report | None = None,
         executor: Executor | None = None,
+        budget: Budget | None = None,
+        costs: Mapping[str, float] | None = None,
     ) -> None:
         self.problem, self.winner, self.candidates = problem, winner, candidates
-        self.workers, self.executor = workers, executor
+        self.workers, self.executor, self.budget, self.costs = workers, executor, budget or Budget(), costs
+        self.undone: list[str] = []
         self._plan = plan(problem, len(candidates(problem)))
         self._sections = Stages(progress, *map(sum, self._plan.values()))
         self._steps = Stages(None)  # of the section that is being played
 
     def run(self) -> tuple[list[Sweep], list[Flip]]:
         """Return a sweep for every quantity that can be moved, and the other kinds of world in which another policy is better."""
-        sweeps = [self.sweep(quantity) for quantity in movable(self.problem)]
-        kinds = [self.other_kind(words, there) for words, there in other_kinds(self.problem)]
+        sweeps = [self.in_time(quantity, self.sweep, quantity) for quantity in movable(self.problem)]
+        kinds = [self.in_time(words, self.other_kind, words, there) for words, there in other_kinds(self.problem)]
         self._sections.close()
-        return sweeps, [flip for flip in kinds if flip is not None]
+        return [sweep for sweep in sweeps if sweep is not None], [flip for flip in kinds if flip is not None]
+
+    def in_time(self, section: str, search: Callable[..., Any], *given: Any) -> Any:
+        """Return what a search finds; None if it does not end in time."""
+        try:
+            return search(*given)
+        except OutOfTime:
+            self.undone.append(section)
+            return None
+
+    def left_out(self) -> list[str]:
+        """Return in words what there was no time for; nothing if there was time for all."""
+        kinds = [words for words in self.undone if words in OTHER_KINDS]
+        quantities = [quantity for quantity in self.undone if quantity not in kinds]
+        found = [f"whether it flips with {', '.join(quantities)}"] if quantities else []
+        return found + ([f"whether it flips if {' or '.join(kinds)}"] if kinds else [])
 
     def _begin(self, section: str) -> None:
         self._steps = Stages(self._sections.next(), *self._plan[section])
@@ -177,10 +205,14 @@ class FlipSearch:
 
     def race(self, there: Problem) -> Race:
         """Return a race of all candidates on a moved problem."""
-        return race(
+        found = race(
             there, self.candidates(there), LOOKS, horizon=there.horizon, seed=there.seed, first=FIRST, level=LEVEL_RACE,
-            factor=FACTOR, workers=self.workers, executor=self.executor, progress=self._steps.next(),
+            factor=FACTOR, workers=self.workers, executor=self.executor, progress=self._steps.next(), budget=self.budget,
+            costs=self.costs,
         )  # fmt: skip
+        if found.hurried:
+            raise OutOfTime
+        return found
 
     def confirmed(self, there: Problem, ran: Race) -> float:
         """Return the share of regret that a race's winner saves, 0 unless fresh worlds confirm that it is worth a change."""
@@ -194,11 +226,11 @@ class FlipSearch:
     def saves(self, there: Problem, better: str, worlds: int) -> tuple[float, float]:
         """Return the share of regret that another policy saves on fresh worlds, and the p-value that it saves any."""
         made = self.candidates(there)
-        results = simulate(
-            there, {name: made[name] for name in (self.winner, better)}, horizon=there.horizon, draws=worlds, repeats=1,
-            seed=there.seed, first=CHECK, bins=1, workers=self.workers, executor=self.executor, progress=self._steps.next(),
+        running = partial(
+            simulate, there, {name: made[name] for name in (self.winner, better)}, horizon=there.horizon, repeats=1,
+            seed=there.seed, bins=1, workers=self.workers, executor=self.executor,
         )  # fmt: skip
-        ours, theirs = results.regret
+        ours, theirs = self.budget.whole(running, CHECK, worlds, 2 * there.horizon, self._steps.next()).regret
         return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, p_value(ours - theirs)
 
 

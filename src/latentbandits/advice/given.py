@@ -3,9 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, NamedTuple
 
 from latentbandits import specs
+from latentbandits.advice.budget import Budget
 from latentbandits.advice.flips import CHECKED, FIRST, LEVEL, movable, move, span
 from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import Race, p_value
@@ -95,8 +97,11 @@ def challenge(
     workers: int | None,
     progress: Report,
     executor: Executor | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Race, Given | None]:
     """Play the candidates that are given noise or range against the winner of the others, on the same worlds.
+
+    Without the time for all of it `OutOfTime` is raised: fewer worlds would not show that there is no harm.
 
     Parameters
     ----------
@@ -114,6 +119,8 @@ def challenge(
         Called with the rounds played so far and at most.
     executor : concurrent.futures.Executor, optional
         Plays the runs instead of threads.
+    budget : Budget, optional
+        The time there is.
 
     Returns
     -------
@@ -125,14 +132,14 @@ def challenge(
         return chosen, None
     tests = [2 * CHECKED * problem.horizon] * (2 * len(challengers))
     stages = Stages(progress, rounds(problem, len(challengers)) - sum(tests), *tests)
+    clock = budget or Budget()
 
     def play(there: Problem, labels: Sequence[str], worlds: int, first: int) -> list[Any]:
         made = as_policies({label: candidates[label] for label in labels}, there)
-        results = simulate(
-            there, made, horizon=there.horizon, draws=worlds, repeats=1, seed=there.seed, first=first, bins=1,
-            workers=workers, executor=executor, progress=stages.next(),
+        running = partial(
+            simulate, there, made, horizon=there.horizon, repeats=1, seed=there.seed, bins=1, workers=workers, executor=executor
         )  # fmt: skip
-        return list(results.regret)
+        return list(clock.whole(running, first, worlds, len(made) * there.horizon, stages.next()).regret)
 
     learns = chosen.winner
     ours, *theirs = play(problem, [learns, *challengers], problem.runs, 0)
@@ -152,7 +159,7 @@ def challenge(
             break
     stages.close()
     passed = [one.label for one in found if one.recommended]
-    everyone = Race(chosen.regret | {learns: ours} | regret, [*passed, *chosen.left])
+    everyone = Race(chosen.regret | {learns: ours} | regret, [*passed, *chosen.left], chosen.hurried, chosen.costs)
     found.sort(key=lambda one: not one.recommended)
     return everyone, found[0] if found else None
 

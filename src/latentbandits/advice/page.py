@@ -7,6 +7,7 @@ import pandas as pd
 from latentbandits.advice import explain, figures, worth
 from latentbandits.advice.text import (
     capital,
+    columns,
     comparison_rows,
     definitions,
     first_two,
@@ -42,10 +43,10 @@ def page(advice: "Advice") -> str:
         tag("p", "Problem: ", tag("code", str(advice.problem)), classes="note"),
         tag("h2", "Side by side"),
         html.table(names, [Row(row, classes="best" if row[0] == advice.winner else "") for row in rows]),
-        tag("p", definitions(advice.comparison), classes="note"),
+        tag("p", columns(advice), classes="note"),
         html.figure(
             figures.over_time(advice.comparison, advice.winner),
-            f"Regret over time on {advice.problem.runs:,} worlds that were not used to choose.",
+            f"Regret over time on {advice.comparison.results.draws:,} worlds that were not used to choose.",
         ),
         tag("h2", "What it costs to be wrong"),
         costs(advice),

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
+from latentbandits.advice.budget import START, Budget
 from latentbandits.protocols import World
 from latentbandits.simulation.batch import simulate
+from latentbandits.simulation.results import Results
 
 # The chance that a race drops its best candidate, all looks and candidates together
 RISK = 0.01
@@ -25,10 +27,23 @@ class Race:
     ----------
     regret : label -> regret per world, in the order of the worlds, for as long as the candidate ran
     left : the candidates that never dropped out, lowest mean regret first
+    hurried : whether it ended for lack of time
+    costs : label -> seconds that a world takes; empty if there was no limit
     """
 
     regret: dict[str, np.ndarray] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
+    hurried: bool = False
+    costs: dict[str, float] = field(default_factory=dict)
+
+    def add(self, results: Results) -> None:
+        """Take the results of further worlds."""
+        for label, new in zip(results.labels, results.regret, strict=True):
+            self.regret[label] = np.append(self.regret[label], new)
+
+    def sort(self) -> None:
+        """Put those that never dropped out in the order of their regret."""
+        self.left.sort(key=lambda label: float(self.regret[label].mean()))
 
     @property
     def winner(self) -> str:
@@ -64,8 +79,10 @@ def race(
     workers: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[int, int], None] | None = None,
+    budget: Budget | None = None,
+    costs: Mapping[str, float] | None = None,
 ) -> Race:
-    """Run candidates until each has lost or all worlds are used.
+    """Run candidates until each has lost, all worlds are used or there is no time left.
 
     At every look a candidate drops out if its regret is above the leader's on the same worlds by a one-sided t-test. Regret is skewed, and
     what is bad in one world of ten does not show in eight: until `MANY` worlds only a candidate with several times the leader's regret
@@ -91,6 +108,10 @@ def race(
         Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
         Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
+    budget : Budget, optional
+        Where it runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
+    costs : mapping, optional
+        Label -> seconds that a world takes, if that is known; else a limited race begins by finding out.
 
     Examples
     --------
@@ -103,19 +124,44 @@ def race(
     """
     found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
-    report = progress or (lambda _done, _most: None)
-    used = played = 0
-    for look in looks:
-        most = played + len(found.left) * (looks[-1] - used) * horizon
+    report, budget = progress or (lambda _done, _most: None), budget or Budget()
+    played = 0
+
+    def play(labels: Sequence[str], used: int, worlds: int, most: int) -> Results:
+        nonlocal played
+        before = played
         results = simulate(
-            world, {label: candidates[label] for label in found.left}, horizon=horizon, draws=look - used, repeats=1,
-            seed=seed, first=first + used, bins=1, workers=workers, executor=executor,
-            progress=lambda done, _, played=played, most=most: report(played + done, most),  # type: ignore[misc]
+            world, {label: candidates[label] for label in labels}, horizon=horizon, draws=worlds, repeats=1, seed=seed,
+            first=first + used, bins=1, workers=workers, executor=executor,
+            progress=lambda done, _: report(before + done, most),
         )  # fmt: skip
-        used, played = look, played + results.regret.size * horizon
-        for label, new in zip(results.labels, results.regret, strict=True):
-            found.regret[label] = np.append(found.regret[label], new)
-        found.left.sort(key=lambda label: float(found.regret[label].mean()))
+        played += results.regret.size * horizon
+        return results
+
+    used, waiting = 0, list[str]()  # who cannot be played any more for lack of time, the best first
+    if budget.limited and costs is None:
+        costs, used = {}, min(START, looks[0])
+        for label in candidates:
+            begin = budget.spent
+            found.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
+            costs[label] = (budget.spent - begin) / used
+        found.sort()
+    found.costs = dict(costs or {})
+    for look in looks:
+        while used < look:
+            step = min(look - used, max(START, used)) if budget.limited else look - used
+            count, step = budget.afforded([found.costs.get(label, 0.0) for label in found.left], step)
+            found.left, waiting = found.left[:count], found.left[count:] + waiting
+            if not step:
+                break
+            begin, expected = budget.spent, step * sum(found.costs.get(label, 0.0) for label in found.left)
+            found.add(play(found.left, used, step, played + len(found.left) * (looks[-1] - used) * horizon))
+            found.sort()
+            used += step
+            if expected > 0:
+                found.costs = {label: cost * (budget.spent - begin) / expected for label, cost in found.costs.items()}
+        if not used:
+            break
         leader = found.regret[found.winner]
         least = factor * leader.mean() if used < MANY else 0.0
         found.left = [
@@ -123,9 +169,11 @@ def race(
             for label in found.left
             if p_value(found.regret[label] - leader) > level or found.regret[label].mean() < least
         ]
-        if len(found.left) == 1:
+        if len(found.left) == 1 or used < look:
             break
     report(played, played)
+    found.hurried = bool(waiting) or (len(found.left) > 1 and used < looks[-1])
+    found.left += waiting
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from latentbandits.advice import explain, flips, given, worth
+from latentbandits.advice.budget import NO_LIMIT
 from latentbandits.advice.compare import REFERENCES
 from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import LIMIT, SCALED
@@ -53,10 +54,11 @@ def first_line(comparison: "Comparison") -> list[str]:
     return [" ".join(worth.sentences(comparison.worth, comparison.record))] if comparison.worth is not None else []
 
 
-def definitions(comparison: "Comparison") -> str:
-    """Return what the columns are."""
+def definitions(comparison: "Comparison", left_out: bool = False) -> str:
+    """Return what the columns are; there may have been no time for the limit."""
     known = LIMIT in comparison.table.index
-    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if known else "; no limit is known for this world"
+    without = "; the limit was left out for lack of time" if left_out else "; no limit is known for this world"
+    limit = f"; x limit: divided by the regret of {worth.PLANNER}" if known else without
     seeds = (
         " A record is one run: random policies are played with several policy seeds, which say nothing about another record, "
         f"and regret is against the best reward of every round, noise included; {SEEDS}: what contains their regrets."
@@ -67,6 +69,11 @@ def definitions(comparison: "Comparison") -> str:
         "Regret per unit, against an oracle that plays the best arm of every round; share: of the attainable reward, which is what that "
         f"oracle earns more than random play{limit}.{seeds}"
     )
+
+
+def columns(advice: "Advice") -> str:
+    """Return what the columns of an advice are."""
+    return definitions(advice.comparison, advice.spent is not None and NO_LIMIT in advice.spent.undone)
 
 
 def head(comparison: "Comparison") -> list[str]:
@@ -161,6 +168,7 @@ def verdict(advice: "Advice") -> list[str]:
         first,
         *([" ".join(instead)] if instead else []),
         confidence(advice),
+        *(advice.spent.sentences() if advice.spent is not None else []),
         *given.sentences(advice.given),
         f"{regret}{counted(advice.problem.horizon, 'round')}{share}{limit}, and the best arm in {percent(row['optimal'])} of rounds.",
     ]
@@ -170,7 +178,7 @@ def confidence(advice: "Advice") -> str:
     """Return how sure the choice is, and who comes next."""
     if advice.runner_up is None:
         return "It was the only candidate."
-    others, worlds = len(advice.rivals), counted(advice.problem.runs, "world")
+    others, worlds = len(advice.rivals), counted(advice.comparison.results.draws, "world")
     if advice.sure >= 0.9:
         alone = (
             f" without being given {advice.given.what}"
@@ -214,7 +222,7 @@ def flip_lines(advice: "Advice") -> list[str]:
         nearest = advice.flips.iloc[0]
         where = "inside" if nearest["inside"] else "outside"
         found.insert(
-            0, f"What matters most is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
+            0, f"{foremost(advice)} is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
         )
     found += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     searched = [f"{sweep.quantity} {span(sweep.points[0].value, sweep.points[-1].value, short)}" for sweep in quiet]
@@ -223,6 +231,12 @@ def flip_lines(advice: "Advice") -> list[str]:
     if len(quiet) == len(advice.sweeps):
         found.append(smallest_lead(advice))
     return found
+
+
+def foremost(advice: "Advice") -> str:
+    """Return how the sentence on the foremost quantity begins; there may have been no time for all of them."""
+    whole = len(advice.sweeps) == len(flips.movable(advice.problem))
+    return "What matters most" if whole else "Of these, what matters most"
 
 
 def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
@@ -254,7 +268,7 @@ def smallest_lead(advice: "Advice") -> str:
         for point in sweep.points
     )
     lead = f"the lead is smallest, {percent(least - 1)}" if least > 1 else "there is no lead"
-    return f"What matters most is {quantity}: near {short(value)} {lead}."
+    return f"{foremost(advice)} is {quantity}: near {short(value)} {lead}."
 
 
 def advice_text(advice: "Advice") -> str:
@@ -275,7 +289,7 @@ def advice_text(advice: "Advice") -> str:
         f"Settings: {settings_line(advice)}.",
         *remarks(advice.comparison),
         *section("Side by side (on worlds that were not used to choose):", [aligned(names, rows)]),
-        definitions(advice.comparison),
+        columns(advice),
         *section("What it costs to be wrong (on the same worlds):", [costs] if len(advice.costs) else []),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
         *section("Why:", [f"  {line}" for line in why]),

@@ -13,6 +13,7 @@ from latentbandits.cli.compiling import announced, shown
 from latentbandits.compiled import CompileError, listening
 from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
+from latentbandits.presentation.terminal import show
 
 COMMANDS = {
     "advise": "recommend a policy for a problem, with its confidence and when another would win",
@@ -87,7 +88,7 @@ def parser(configured: Container[str] = COMMANDS) -> argparse.ArgumentParser:
 
 def welcome() -> int:
     """Say what the command can do, and what to type next."""
-    print(overview())
+    show(overview(), headline=True)
     return 0
 
 

@@ -22,6 +22,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not look for when the advice would flip, which takes most of the time",
     )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        help="time to spend, without compiling: first on the choice, then on measuring it, then on flips; what is left undone is said, "
+        "and depends on the clock (default: %(default)g; 0: as long as it takes, always with the same result)",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of text")
     parser.add_argument(
         "--out",
@@ -40,17 +47,20 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
 
     problem.ending(options.out, Advice.owner, *Advice.suffixes)
-    title = "choosing, measuring, looking for flips;"
+    seconds = options.seconds or None
+    title = "advising;"
     if str(options.problem or "").endswith(".npz"):
         with problem.playing(options) as (executor, workers):
-            return fitted(options, {"executor": executor, "progress": Progress(title, more=workers)})
+            played = {"executor": executor, "progress": Progress(title, more=workers), "seconds": seconds}
+            return fitted(options, played)
     described = problem.described(options)
     with problem.playing(options) as (executor, workers):
         advice = advise(
-            described, sweep=not options.no_flips, workers=options.workers, executor=executor, progress=Progress(title, more=workers)
+            described, sweep=not options.no_flips, seconds=seconds, workers=options.workers, executor=executor,
+            progress=Progress(title, more=workers),
         )  # fmt: skip
     advice.save(options.out)
-    print(advice.json() if options.json else terminal_text(advice, options.out))
+    problem.answer(advice, options.json, terminal_text(advice, options.out))
     return 0
 
 
@@ -63,7 +73,7 @@ def fitted(options: argparse.Namespace, played: dict[str, Any]) -> int:
     found = Diagnosis.load(options.problem)
     advice = found.advise(options.policies, sweep=not options.no_flips, workers=options.workers, **played, **parsed)
     advice.save(options.out)
-    print(advice.json() if options.json else f"{advice.text()}\n\nNext: open {options.out}.")
+    problem.answer(advice, options.json, f"{advice.text()}\n\nNext: open {options.out}.")
     return 0
 
 

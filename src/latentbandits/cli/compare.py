@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         progress = Progress("comparing;", more=workers)
         comparison = compare(described, workers=options.workers, executor=executor, progress=progress)
     comparison.save(options.out)
-    print(comparison.json() if options.json else terminal_text(comparison, options.out))
+    problem.answer(comparison, options.json, terminal_text(comparison, options.out))
     return 0
 
 

@@ -71,6 +71,9 @@ class Compiling(Progress):
         turn = "" if total == 1 else f" ({done + 1} of {total})"
         return f"{self._title} {self._codes[done].label}{turn}  {spent:.0f} s of about {max(1, round(usual(self._codes)))} s"
 
+    def _share(self, done: int, total: int | None, spent: float) -> float:  # noqa: ARG002
+        return min(1.0, spent / usual(self._codes))
+
 
 @contextlib.contextmanager
 def announced(codes: list[Code], finished: Finished | None = None) -> Iterator[Callable[[Code], None]]:
@@ -87,7 +90,6 @@ def announced(codes: list[Code], finished: Finished | None = None) -> Iterator[C
         finally:
             stop.set()
             thread.join()
-            Progress.waited += progress.seconds()
 
 
 def sentence(codes: list[Code]) -> str:

@@ -19,10 +19,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate and print the table."""
-    from latentbandits.policies.groups import LIMIT
+    from latentbandits.policies.groups import LIMIT, ORACLES
     from latentbandits.policies.registry import REGISTRY, policy
     from latentbandits.presentation.numbers import aligned, figure, multiple, percent, span
     from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.terminal import show
     from latentbandits.simulation.batch import simulate
     from latentbandits.worlds.hidden_markov import HiddenMarkov
 
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     )
     rows = results.summary()
     limit = next(row.regret for row in rows if row.label == LIMIT)
-    print(
+    show(
         aligned(
             ["policy", "regret", "95 % interval", "x limit", "best arm", "probes/1000", "units"],
             [
@@ -56,12 +57,13 @@ def run(options: argparse.Namespace) -> int:
                 ]
                 for row in rows
             ],
-        )
+        ),
+        best=[row.label for row in rows if row.label not in ORACLES][:1],
     )
     print(
         "Regret per unit against an oracle that sees the state; the limit is a Bayes filter that is given all but the state, and plans."
     )
-    print(
+    show(
         "Next: `latentbandits policies state-library` shows the settings of a policy; the README shows one in your own program."
     )
     return 0

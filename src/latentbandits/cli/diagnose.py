@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.logs.diagnosis import Diagnosis
     from latentbandits.logs.log import Log
     from latentbandits.presentation.progress import Progress, wipe
+    from latentbandits.presentation.terminal import show
 
     problem.ending(options.out, Diagnosis.owner, ".html")
     if options.log.endswith(".npz"):
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     found.save(beside)
     known = found.text()
     if not options.json:
-        print(known, flush=True)  # the verdict at once: policies take longer, and at first a minute to compile
+        show(known, headline=True)  # the verdict at once: policies take longer, and at first a minute to compile
     if found.regimes and found.useful and not options.no_compare:
         try:
             comparison = found.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
@@ -104,8 +105,9 @@ def run(options: argparse.Namespace) -> int:
         print(found.json())
         return 0
     more = found.text().removeprefix(known).removeprefix("\n")
-    print(f"{more}\n" if more else "")
-    print(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
+    best = [found.comparison.best] if found.comparison is not None and found.comparison.best else []
+    show(f"{more}\n" if more else "", best)
+    show(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
     return 0
 
 

@@ -20,6 +20,8 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     width = max(len(one.id) for one in listed)
     for one in listed:
         print(f"{one.id.ljust(width)}  {one.summary}")
-    print("\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick in about a minute.")
+    print(
+        "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in two to three minutes."
+    )
     print("`latentbandits reproduce fit` reruns the search for the settings that the paper does not state.")
     return 0

@@ -133,6 +133,16 @@ def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     return path.suffix.lower()[1:]
 
 
+def answer(found: Any, as_json: bool, text: str) -> None:
+    """Print a result as JSON, or as a text whose first line, and whose row of the best policy, stand out on a terminal."""
+    from latentbandits.presentation.terminal import show
+
+    if as_json:
+        print(found.json())
+    else:
+        show(text, best=[found.best] if getattr(found, "best", "") else [], headline=True)
+
+
 def python_lines(code: str) -> list[str]:
     """Return the Python that does the same as a command, as the lines that follow its text."""
     return ["", "The same in Python:", *(f"    {line}".rstrip() for line in code.splitlines()), ""]

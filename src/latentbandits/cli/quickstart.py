@@ -118,6 +118,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.advise import advise
     from latentbandits.advice.text import verdict
     from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.terminal import show
     from latentbandits.settings import Refusal
 
     if options.out.exists():
@@ -131,7 +132,8 @@ def run(options: argparse.Namespace) -> int:
     with Progress("choosing, measuring;") as progress:
         advice = advise(words | {"runs": options.runs}, options.policies or CANDIDATES, sweep=False, progress=progress)
     write(options.out, arms, words, advice)
-    print("", *verdict(advice), "", sep="\n")
+    print()
+    show("\n".join([*verdict(advice), ""]), headline=True)
     print(
         f"Next: `cd {options.out} && python decide.py` makes decisions; advice.html has everything that was measured;"
     )

@@ -8,11 +8,13 @@ from latentbandits.cli import problem
 
 if TYPE_CHECKING:
     from latentbandits.experiments.claims import Claim
+    from latentbandits.experiments.registry import Experiment
     from latentbandits.experiments.reproduce import Outcome
 
 EXAMPLES = (
     "latentbandits reproduce --quick",
     "latentbandits reproduce table2 ablation --out paper",
+    "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --draws 8 --out mine",
 )
 
 
@@ -34,9 +36,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer matrices and shorter sweeps: all experiments in a few minutes, with wider intervals",
+        help="fewer matrices and shorter sweeps: all experiments in two to three minutes, with wider intervals",
     )
     problem.workers(parser)
+    problem.policies(parser, "with table2 alone: policies of your own, beside the published cells and our rows")
+    parser.add_argument(
+        "--draws",
+        type=int,
+        metavar="N",
+        help="with table2 alone: reward matrices per environment, each played once by every policy; like a quick run it judges nothing",
+    )
+    parser.add_argument(
+        "--first",
+        type=int,
+        metavar="K",
+        help="with table2 alone: number of the first reward matrix, for matrices that nobody has seen (default: 0)",
+    )
     parser.add_argument(
         "--shard",
         metavar="I/N",
@@ -61,21 +76,22 @@ def run(options: argparse.Namespace) -> int:
         return fit(options)
     import time
 
-    from latentbandits.experiments.registry import experiments
     from latentbandits.experiments.reproduce import reproduce
     from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.terminal import show
     from latentbandits.report.page import write_report
     from latentbandits.settings import whole
 
     begin = time.perf_counter()
     results, report = places(options.out)
-    chosen = [one.id for one in experiments(options.experiments, options.without)]  # refused before any folder is made
+    chosen = selected(options)  # refused before any folder is made
+    quick = options.quick or any(one.sizes for one in chosen)
     if options.workers is not None:
         whole("reproduce", "workers", options.workers, least=1)
     if options.status:
-        return status(options, chosen, results)
+        return status(options, chosen, results, quick)
     if options.shard is not None:
-        return shard(options, chosen, results)
+        return shard(options, chosen, results, quick)
     try:
         (report / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
@@ -86,18 +102,48 @@ def run(options: argparse.Namespace) -> int:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
-            print(line(outcome, results), flush=True)
+            show(line(outcome, results))
 
         outcomes = reproduce(
-            chosen, results, options.quick, options.workers, progress, finished, executor, options.strict, print
+            chosen, results, quick, options.workers, progress, finished, executor, options.strict, print
         )
-    print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
-    if options.quick:
-        print("A quick run is too small to confirm or to refute: these verdicts are what it points to.")
+    if options.policies:
+        show("\n" + own_text(chosen[0], results, quick))
+    show("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
+    if quick:
+        show(
+            "A quick run is too small to confirm or to refute: these verdicts are what it points to. "
+            "In full, in tens of minutes: `latentbandits reproduce`."
+        )
     with Progress("plotting", unit="experiments") as progress:
         page = write_report(results, report, progress)
-    print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
+    show(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0
+
+
+def selected(options: argparse.Namespace) -> "list[Experiment]":
+    """Return the experiments that were asked for, the main table with policies and matrices of one's own."""
+    from latentbandits.experiments.registry import experiments
+    from latentbandits.settings import Refusal
+
+    chosen = experiments(options.experiments, options.without)
+    if options.policies is None and options.draws is None and options.first is None:
+        return chosen
+    if [one.id for one in chosen] != ["table2"]:
+        given = " ".join(one.id for one in chosen) if options.experiments else "all"
+        raise Refusal("reproduce", "experiments", given, "table2 alone where policies, draws or first are given")
+    from latentbandits.experiments.table2.own import with_own
+
+    return [with_own(chosen[0], options.policies or [], options.draws, options.first)]
+
+
+def own_text(one: "Experiment", results: str | Path, quick: bool) -> str:
+    """Return the main table of policies of one's own."""
+    from latentbandits.experiments.store import Store
+    from latentbandits.experiments.table2 import own
+
+    units = {label: policy.units for case in one.cases(quick) for label, policy in case.policies.items()}
+    return own.own_text(Store(results, read_only=True).load(one.id), units)
 
 
 def places(out: str) -> tuple[str | Path, Path]:
@@ -108,7 +154,7 @@ def places(out: str) -> tuple[str | Path, Path]:
     return Path(out) / "results", Path(out) / "report"
 
 
-def shard(options: argparse.Namespace, chosen: list[str], results: str | Path) -> int:
+def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
     """Compute one share."""
     from latentbandits.experiments.reproduce import reproduce_shard
     from latentbandits.experiments.store import Shard
@@ -116,22 +162,20 @@ def shard(options: argparse.Namespace, chosen: list[str], results: str | Path) -
 
     mine = Shard.of(options.shard)
     with problem.playing(options) as (executor, workers), Progress(f"shard {options.shard}", more=workers) as progress:
-        rounds = reproduce_shard(
-            chosen, results, mine, options.quick, options.workers, progress, executor, options.strict
-        )
+        rounds = reproduce_shard(chosen, results, mine, quick, options.workers, progress, executor, options.strict)
     step = "Next: the other shards, then the same without --shard."
     print(f"shard {options.shard}: {millions(rounds)} M rounds computed into {results}, the rest was there. {step}")
     return 0
 
 
-def status(options: argparse.Namespace, chosen: list[str], results: str | Path) -> int:
+def status(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
     """Say what is missing; 0 if nothing is, else 1."""
     import shlex
 
     from latentbandits.experiments.reproduce import status
     from latentbandits.presentation.numbers import aligned
 
-    found = status(chosen, results, options.quick)
+    found = status(chosen, results, quick)
     lines = [
         [one.experiment, f"{one.done} of {one.cells}", f"{millions(one.left)} of {millions(one.rounds)}"]
         for one in found
@@ -140,6 +184,9 @@ def status(options: argparse.Namespace, chosen: list[str], results: str | Path) 
     complete = all(one.complete for one in found)
     words = ["latentbandits", "reproduce", *options.experiments, *(["--quick"] if options.quick else [])]
     words += ["--without", *options.without] if options.without else []
+    words += ["--policies", *options.policies] if options.policies else []
+    for name in ("draws", "first"):
+        words += [] if getattr(options, name) is None else [f"--{name}", str(getattr(options, name))]
     words += ["--out", options.out] if options.out else []
     print(
         "Nothing is missing."
@@ -198,7 +245,8 @@ def fit(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
     from latentbandits.settings import Refusal
 
-    if len(options.experiments) > 1 or options.without or options.shard or options.status:
+    sized = options.policies or options.draws is not None or options.first is not None
+    if len(options.experiments) > 1 or options.without or options.shard or options.status or sized:
         given = " ".join([*options.experiments, *options.without])
         raise Refusal("reproduce", "experiments", given, "fit alone, or experiments without it")
     with problem.playing(options) as (executor, workers), Progress("fit", more=workers) as progress:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from latentbandits.cli import problem
+from latentbandits.presentation.terminal import show, with_bar
 
 EXAMPLES = (
     "latentbandits tune adasp-ucb --states 5 --noise 0.1",
@@ -69,7 +70,10 @@ def run(options: argparse.Namespace) -> int:
         progress.close()
     tuning.save(out)
     problem.write(figure, plotted, "tune", "--figure")
-    print(as_json(tuning, out) if options.json else summary(tuning, options, out, figure, study))
+    if options.json:
+        print(as_json(tuning, out))
+    else:
+        show(summary(tuning, options, out, figure, study))
     return 0
 
 
@@ -131,9 +135,8 @@ class Trials:
             self._begin, self._stored = time.perf_counter(), done
         new, trials = done - self._stored, total - 1
         left = f"  {(time.perf_counter() - self._begin) / new * (trials - done):4.0f} s left" if new else ""
-        self._show(
-            f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < total else ""
-        )
+        line = f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < total else ""
+        self._show(with_bar(line, done / total, sys.stderr) if line else "")
 
     def close(self) -> None:
         """Wipe the line."""

@@ -19,6 +19,7 @@ from latentbandits.compiled.compiler import (
     plain,
     quick,
     units_of,
+    waited,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "plain",
     "quick",
     "units_of",
+    "waited",
 ]

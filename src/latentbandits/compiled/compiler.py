@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -44,6 +45,7 @@ if hasattr(os, "register_at_fork"):  # a fork in the midst of it would leave its
 Listener = Callable[[list[Code]], contextlib.AbstractContextManager[Callable[[Code], None]]]
 _listener: Listener | None = None
 _announced: set[Any] = set()
+_waited = 0.0
 
 
 def kernel(function: Function) -> Function:
@@ -321,13 +323,30 @@ def listening(listener: Listener) -> Iterator[None]:
         _listener = before
 
 
+def waited() -> float:
+    """Return the seconds of this process that went into compiling, so that a time of something else can be told without them.
+
+    Examples
+    --------
+    >>> from latentbandits.compiled import waited
+    >>> waited() >= 0
+    True
+    """
+    return _waited
+
+
 @contextlib.contextmanager
 def _announcing(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
-    if _listener is None or not codes:
+    global _waited
+    if not codes:
         yield lambda _: None
-    else:
-        with _listener(codes) as before:
+        return
+    begin = time.perf_counter()
+    try:
+        with _listener(codes) if _listener is not None else contextlib.nullcontext(lambda _: None) as before:
             yield before
+    finally:
+        _waited += time.perf_counter() - begin
 
 
 def compile_first(jobs: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]]) -> None:

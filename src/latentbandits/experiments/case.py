@@ -3,7 +3,7 @@
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from latentbandits.experiments.dependencies import digest
 from latentbandits.settings import describe
+
+OWN = " | own"  # ends the names of cases with policies of one's own
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Case:
     name : what the case is called within its experiment
     world : the world
     policies : label -> policy
-    horizon, draws, repeats, seed : sizes and randomness, as in `latentbandits.simulate`
+    horizon, draws, repeats, seed, first : sizes and randomness, as in `latentbandits.simulate`
     bins : stretches of rounds for which curves are kept; 1 for none
     """
 
@@ -34,6 +36,7 @@ class Case:
     repeats: int = 1
     seed: int = 0
     bins: int = 1
+    first: int = 0
 
     @property
     def rounds(self) -> int:
@@ -43,6 +46,7 @@ class Case:
     def description(self) -> dict[str, Any]:
         """Return the case as plain values."""
         sizes = {field: getattr(self, field) for field in ("horizon", "draws", "repeats", "seed", "bins")}
+        sizes |= {"first": self.first} if self.first else {}  # names of results from 0 on stay as they were
         policies = {label: description(one) for label, one in self.policies.items()}
         return {"name": self.name, "world": description(self.world), **sizes, "policies": policies}
 
@@ -58,6 +62,23 @@ class Case:
             text = json.dumps({**content, "policy": policies[label], "code": code}, sort_keys=True)
             made[label] = hashlib.sha256(text.encode()).hexdigest()[:24]
         return made
+
+
+def resized(cases: Sequence[Case], sizes: Sequence[int] | None) -> list[Case]:
+    """Return cases on another number of draws, each played once, from another first one; as they are if no sizes are given.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.experiments.case import Case, resized
+    >>> made = Case("small", lb.HiddenMarkov(), {"ucb1": lb.policy("ucb1")}, horizon=100, draws=128, repeats=5)
+    >>> [(case.draws, case.repeats, case.first) for case in resized([made], (4, 1000))]
+    [(4, 1, 1000)]
+    """
+    if sizes is None:
+        return list(cases)
+    draws, first = sizes
+    return [dataclasses.replace(case, draws=draws, repeats=1, first=first) for case in cases]
 
 
 def description(thing: Any) -> dict[str, Any]:

@@ -46,6 +46,7 @@ class Experiment(NamedTuple):
     title : its heading on the page, if not the id
     table : given the rows, a readable table, written as `<id>.csv`
     ours : whether it is ours and not the paper's
+    sizes : other draws than its own: how many, and the first; see `latentbandits.experiments.table2.own`
     """
 
     id: str
@@ -55,6 +56,7 @@ class Experiment(NamedTuple):
     title: str = ""
     table: Callable[["pd.DataFrame"], "pd.DataFrame"] | None = None
     ours: bool = False
+    sizes: tuple[int, int] | None = None
 
 
 class Illustration(NamedTuple):
@@ -97,8 +99,10 @@ def experiment(name: str) -> Experiment:
     return found
 
 
-def experiments(names: Sequence[str] = (), without: Sequence[str] = ()) -> list[Experiment]:
+def experiments(names: Sequence[str | Experiment] = (), without: Sequence[str] = ()) -> list[Experiment]:
     """Return the experiments of some ids, all if none are given, less those that are left out, in the order of the registry.
+
+    An experiment that is given itself stays as it is.
 
     Examples
     --------
@@ -107,7 +111,8 @@ def experiments(names: Sequence[str] = (), without: Sequence[str] = ()) -> list[
     ['table2', 'theory']
     """
     left_out = [experiment(name) for name in without]
-    chosen = [one for one in map(experiment, names or IDS) if one not in left_out]
+    named = [experiment(one) if isinstance(one, str) else one for one in names or IDS]
+    chosen = [one for one in named if one not in left_out]
     if not chosen:
         raise Refusal("reproduce", "without", " ".join(without), "such that an experiment is left")
     return sorted(dict.fromkeys(chosen), key=lambda one: IDS.index(one.id))

@@ -6,6 +6,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
 
+from latentbandits.experiments.ahead import compile_ahead
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import Claim, tempered
 from latentbandits.experiments.registry import Experiment, experiments
@@ -25,7 +26,7 @@ class Outcome(NamedTuple):
 
 
 def reproduce(
-    names: Sequence[str],
+    names: Sequence[str | Experiment],
     folder: str | Path,
     quick: bool = False,
     workers: int | None = None,
@@ -41,8 +42,8 @@ def reproduce(
 
     Parameters
     ----------
-    names : sequence of str
-        Ids, as listed by ``latentbandits experiments``.
+    names : sequence of str or Experiment
+        Ids, as listed by ``latentbandits experiments``, or experiments themselves.
     folder : path or str
         Where results are kept, a path or an address such as ``s3://bucket/results``; what is there already is used.
     quick : bool
@@ -62,6 +63,8 @@ def reproduce(
     """
     planned, store = _planned(names, folder, quick, workers, strict)
     stages = Stages(progress, *_left(store, planned))
+    if executor is None:
+        compile_ahead([case for cases in planned.values() for case in cases if store.missing(case)])
     outcomes = []
     for one, cases in planned.items():
         begin = time.perf_counter()
@@ -71,7 +74,7 @@ def reproduce(
         if one.table is not None:
             store.folder.write(f"{one.id}.csv", one.table(rows).to_csv(index=False, float_format="%.6g").encode())
         seconds = time.perf_counter() - begin
-        store.note(one.id, cases, quick, seconds if computed else 0.0)
+        store.note(one.id, cases, quick, seconds if computed else 0.0, one.sizes)
         cells = sum(len(case.policies) for case in cases)
         outcomes.append(Outcome(one, tempered(one.score(rows), quick), seconds, computed, cells - computed))
         if finished is not None:
@@ -83,7 +86,7 @@ def reproduce(
 
 
 def reproduce_shard(
-    names: Sequence[str],
+    names: Sequence[str | Experiment],
     folder: str | Path,
     shard: Shard,
     quick: bool = False,
@@ -135,7 +138,7 @@ class Status(NamedTuple):
         return self.left == 0
 
 
-def status(names: Sequence[str], folder: str | Path, quick: bool = False) -> list[Status]:
+def status(names: Sequence[str | Experiment], folder: str | Path, quick: bool = False) -> list[Status]:
     """Return how much of the named experiments (all if none) is in a folder; nothing is computed or written."""
     store, found = Store(folder, read_only=True), []
     for one in experiments(names):
@@ -148,14 +151,15 @@ def status(names: Sequence[str], folder: str | Path, quick: bool = False) -> lis
 
 
 def _planned(
-    names: Sequence[str], folder: str | Path, quick: bool, workers: int | None, strict: bool
+    names: Sequence[str | Experiment], folder: str | Path, quick: bool, workers: int | None, strict: bool
 ) -> tuple[dict[Experiment, list[Case]], Store]:
     chosen = experiments(names)
     if workers is not None:
         whole("reproduce", "workers", workers, least=1)
     store = Store(folder, strict=strict)
     if quick:
-        store.refuse_quick(one.id for one in chosen)
+        for one in chosen:
+            store.refuse_quick([one.id], None if one.sizes is None else one.sizes[0])
     return {one: one.cases(quick) for one in chosen}, store
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits import __version__
-from latentbandits.experiments.case import Case
+from latentbandits.experiments.case import OWN, Case
 from latentbandits.experiments.cells import ARRAYS, Cell, Cells, Ranges, Shape
 from latentbandits.experiments.folders import folder_at, inside
 from latentbandits.presentation.progress import Stages
@@ -148,12 +148,12 @@ def shape_of(case: Case) -> Shape:
 def _block(case: Case, labels: Sequence[str], begin: int, end: int) -> Block:
     policies = {label: case.policies[label] for label in labels}
     bins = min(case.bins, case.horizon)
-    return Block(case.world, policies, case.horizon, case.repeats, case.seed, 0, bins, begin, end)
+    return Block(case.world, policies, case.horizon, case.repeats, case.seed, case.first, bins, begin, end)
 
 
 def code_of(cases: Sequence[Case]) -> str:
-    """Return a digest of all that the results of some cases depend on: settings, sizes, seeds and code."""
-    keys = "".join(key for case in cases for key in case.keys.values())
+    """Return a digest of all that the results of some cases depend on: settings, sizes, seeds and code; but of policies of one's own."""
+    keys = "".join(key for case in cases if not case.name.endswith(OWN) for key in case.keys.values())
     return hashlib.sha256(keys.encode()).hexdigest()[:24]
 
 
@@ -253,8 +253,8 @@ class Store:
                 table[column.name] = np.concatenate([part.astype(column.dtype) for part in parts])
         return pd.DataFrame(table)
 
-    def refuse_quick(self, experiments: Iterable[str]) -> None:
-        """Refuse if a quick run of some experiments would replace results of a full one."""
+    def refuse_quick(self, experiments: Iterable[str], draws: int | None = None) -> None:
+        """Refuse if a quick run of some experiments, or one with other draws, would replace results of a full one."""
         for name in (f"{name}.parquet" for name in experiments):
             try:
                 content = BytesIO(self.folder.read(name) or b"")
@@ -263,7 +263,8 @@ class Store:
                 continue
             if full:
                 path = inside(self.folder.where, name)
-                raise Refusal("reproduce", "quick", True, f"False, or in another folder: {path} is of a full run")
+                field, value, rule = ("quick", True, "False") if draws is None else ("draws", draws, "left out")
+                raise Refusal("reproduce", field, value, f"{rule}, or in another folder: {path} is of a full run")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as parquet."""
@@ -296,7 +297,14 @@ class Store:
         last = max(experiments.values(), key=lambda about: str(about["finished"]), default={})
         return {"experiments": experiments} | {name: last[name] for name in _software() if last}
 
-    def note(self, experiment: str, cases: Sequence[Case], quick: bool, seconds: float = 0.0) -> None:
+    def note(
+        self,
+        experiment: str,
+        cases: Sequence[Case],
+        quick: bool,
+        seconds: float = 0.0,
+        sizes: tuple[int, int] | None = None,
+    ) -> None:
         """Describe how an experiment was made; the seconds are added to those of earlier calls that computed parts of the same."""
         code = code_of(cases)
         before = _described(self.folder.read(f"{experiment}.json") or b"") or {}
@@ -307,6 +315,7 @@ class Store:
             "seconds": round(seconds + (before["seconds"] if same else 0.0), 2),
             "rounds": sum(case.rounds for case in cases),
             "code": code,
+            **({} if sizes is None else {"sizes": sizes}),
             **_software(),
             "builds": sorted(self.cells.merged - {""}),
             "cases": [case.description() for case in cases],
@@ -327,7 +336,7 @@ class Store:
         values = {
             "case": np.full(len(runs), case.name, object),
             "policy": np.full(len(runs), label, object),
-            "draw": runs // case.repeats,
+            "draw": case.first + runs // case.repeats,
             "repeat": runs % case.repeats,
             "regret": found["regret"].sum(axis=1),
             "optimal": found["optimal"] @ (np.diff(edges) / case.horizon),

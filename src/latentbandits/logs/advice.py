@@ -76,6 +76,9 @@ def log_advice(d: "Diagnosis", policies: Any, sizes: Mapping[str, Any], **option
     if not kinds:
         raise Refusal("advise", "explanation", d.verdict.kind, f"one of {', '.join(d.worlds)}")
     first, *rest = kinds
+    worlds = {id(d.worlds[kind]) for kind in kinds}
+    if options["seconds"] is not None:
+        options["seconds"] /= len(worlds)
     best = advise(d.problem(first, **sizes), policies, **options)
     later = {**options, "sweep": False}
     seen, others = {id(d.worlds[first])}, {}

@@ -283,6 +283,7 @@ class Diagnosis(Result):
         runs: int | None = None,
         seed: int | None = None,
         sweep: bool = True,
+        seconds: float | None = None,
         workers: int | None = None,
         executor: Any = None,
         progress: Any = None,
@@ -294,13 +295,13 @@ class Diagnosis(Result):
 
         Parameters
         ----------
-        policies, horizon, runs, seed, sweep, workers, executor, progress
-            As for `latentbandits.advise`; 64 worlds if nothing else is said.
+        policies, horizon, runs, seed, sweep, seconds, workers, executor, progress
+            As for `latentbandits.advise`; 64 worlds if nothing else is said. Explanations share the seconds evenly.
         """
         from latentbandits.logs.advice import log_advice
 
         sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
-        options = {"sweep": sweep, "workers": workers, "executor": executor, "progress": progress}
+        options = {"sweep": sweep, "seconds": seconds, "workers": workers, "executor": executor, "progress": progress}
         return log_advice(self, policies, sizes, **options)
 
     def same_period(self) -> SamePeriod:

@@ -1,9 +1,12 @@
-"""What the terminal shows of long work: one line of progress."""
+"""What the terminal shows of long work: one line of progress, with a bar if rich is installed."""
 
 import sys
 import time
 from collections.abc import Callable
 from typing import Self
+
+from latentbandits.compiled import waited
+from latentbandits.presentation.terminal import with_bar
 
 Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 30.0  # seconds between two lines off a terminal
@@ -45,11 +48,9 @@ class Progress:
     ...     progress(done=1_000_000, total=4_000_000)
     """
 
-    waited = 0.0  # seconds of this program that went into compiling, while no rounds were played
-
     def __init__(self, title: str, unit: str = "rounds", more: Callable[[], str] | None = None) -> None:
         self._more = more
-        self._title, self._unit, self._begin = title, unit, time.perf_counter() - Progress.waited
+        self._title, self._unit, self._begin = title, unit, time.perf_counter() - waited()
         self._notebook = in_notebook()
         self._watched = self._notebook or sys.stderr.isatty()
         self._shown = 1 - OFTEN if self._notebook else -EVERY if self._watched else 0.0
@@ -63,7 +64,8 @@ class Progress:
         elif now - self._shown >= (OFTEN if self._watched else EVERY):
             self._shown = now
             line = "  ".join(filter(None, [self._line(done, total, now), self._more() if self._more else ""]))
-            self._write(line)
+            terminal = self._watched and not self._notebook
+            self._write(with_bar(line, self._share(done, total, now), sys.stderr) if terminal else line)
 
     def _write(self, line: str) -> None:
         """Show a line: in a notebook it goes where results go, since errors are red there, and spaces wipe what was longer."""
@@ -77,7 +79,7 @@ class Progress:
 
     def seconds(self) -> float:
         """Return the seconds since the beginning, without those of compiling."""
-        return time.perf_counter() - Progress.waited - self._begin
+        return time.perf_counter() - waited() - self._begin
 
     def _line(self, done: int, total: int | None, spent: float) -> str:
         count, unit = (done / 1e6, "M rounds") if self._unit == "rounds" else (float(done), self._unit)
@@ -85,6 +87,10 @@ class Progress:
             return f"{self._title}  {count:.0f} {unit} in {spent:.0f} s"
         left = f"  {spent * (total - done) / done:4.0f} s left" if done >= STEADY * total > 0 else ""
         return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s{left}"
+
+    def _share(self, done: int, total: int | None, spent: float) -> float | None:  # noqa: ARG002
+        """Return how full the bar of a terminal is; None if there is no total."""
+        return done / total if total else None
 
     def close(self) -> None:
         """Wipe the line."""

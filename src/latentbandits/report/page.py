@@ -1,11 +1,12 @@
 """The report: one page that reads offline, on a phone and in print; it walks the registry of experiments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from pathlib import Path
 
 import pandas as pd
 
 from latentbandits.experiments import registry
+from latentbandits.experiments.case import resized
 from latentbandits.experiments.claims import TARGET, Claim, tempered
 from latentbandits.experiments.registry import IDS, Experiment, experiment
 from latentbandits.experiments.store import Store, code_of
@@ -73,8 +74,9 @@ def _other(name: str) -> str:
 
 def _stale(store: Store, name: str, quick: bool) -> str:
     """Return a warning if the rows of an experiment were not computed by this code."""
-    known = store.manifest["experiments"].get(name, {}).get("code")
-    return "" if known in (None, code_of(experiment(name).cases(quick))) else _other(name)
+    about = store.manifest["experiments"].get(name, {})
+    cases = resized(experiment(name).cases(quick), about.get("sizes"))
+    return "" if about.get("code") in (None, code_of(cases)) else _other(name)
 
 
 def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
@@ -134,6 +136,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
                 " is given the same and never tests.",
             ),
             _warning([name for name, hasty in quick.items() if hasty], len(quick)),
+            _left_out(quick),
             tag("p", where),
             html.table(["experiment", "size", "million rounds", "seconds"], lines),
         ]
@@ -145,5 +148,17 @@ def _warning(hasty: list[str], among: int) -> str:
     if not hasty:
         return ""
     which = "all experiments" if len(hasty) == among else ", ".join(hasty)
-    words = "fewer matrices, shorter sweeps and wider intervals than the paper. Not for citing."
-    return tag("p", f"Quick run of {which}: {words}", classes="quick")
+    words = (
+        "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
+    )
+    full = tag("code", "latentbandits reproduce" + ("" if len(hasty) == among else f" {' '.join(hasty)}"))
+    return tag("p", f"Quick run of {which}: {words}In full, in tens of minutes: ", full, ".", classes="quick")
+
+
+def _left_out(shown: Container[str]) -> str:
+    """Return which experiments are not on the page, and the command that runs them."""
+    absent = [name for name in IDS if name not in shown]
+    if not absent:
+        return ""
+    command = tag("code", f"latentbandits reproduce {' '.join(absent)}")
+    return tag("p", f"Not run, and so not on this page: {', '.join(absent)}. ", command, " adds them.", classes="quick")

@@ -55,7 +55,9 @@ def cases(quick: bool) -> list[Case]:
         worlds[f"overlap {distance:g}"] = HiddenMarkov(
             states=STATES, arms=2, stickiness=0.95, noise=NOISE, separation=distance, reveal="state"
         )
-    draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, 2)
+    draws, repeats = (
+        (QUICK_MATRICES // 2, 1) if quick else (MATRICES, 2)
+    )  # with memory the limit takes seconds a matrix
     return [Case(name, world, _policies(world), HORIZON, draws, repeats) for name, world in worlds.items()]
 
 

@@ -6,6 +6,7 @@ from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
 from latentbandits.experiments import table2
+from latentbandits.experiments.case import OWN
 from latentbandits.experiments.paper.worlds import COLUMNS, TITLES, rows
 from latentbandits.experiments.registry import Illustration
 from latentbandits.experiments.table2.tables import tables
@@ -50,14 +51,15 @@ def multiples(results: pd.DataFrame) -> Figure:
     figure = Figure(figsize=(8.6, 4.4))
     axes = figure.subplots()
     x = np.arange(len(table))
-    for name in COLUMNS:
+    own = results.loc[results["case"].str.endswith(OWN), "policy"].unique()
+    for name in (*own, *COLUMNS):
         axes.plot(
             x,
             table[name] / table[LIMIT],
             color=style(name).color,
             linestyle=style(name).line,
-            marker="o",
-            ms=3,
+            marker="D" if name in own else "o",
+            ms=5 if name in own else 3,
             label=label(name),
         )
     axes.axhline(1, color=BLACK, linestyle=style(LIMIT).line, label="Bayes limit")

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from latentbandits.experiments.case import Case
+from latentbandits.experiments.case import OWN, Case
 from latentbandits.experiments.once import once
 from latentbandits.experiments.paper.worlds import (
     ADDED,
@@ -30,7 +30,7 @@ STATED = tuple(f"{name}-stated" for name in ADAPTIVE)
 SAME = {"rp-ucb|same features": ("adarp-ucb", 10), "sp-ucb|same features": ("adasp-ucb", 40)}
 FOLLOWING = {f"{name}|floor follows noise": name for name in ADAPTIVE}
 APART = " | added"  # ends the names of cases with added policies, which the paper does not have
-PAPER_GROUP, ADDED_GROUP = "paper", "not in the paper"
+PAPER_GROUP, ADDED_GROUP, OWN_GROUP = "paper", "not in the paper", "your own"
 
 
 def cases(quick: bool) -> list[Case]:
@@ -66,19 +66,20 @@ def added(quick: bool) -> list[Case]:
 def summary(results: pd.DataFrame) -> pd.DataFrame:
     """Return one line per cell: mean regret per unit, its 95 % interval over matrices, twice that, the published cell, the ratio.
 
-    The lines of the paper's policies come first; those of added policies have no published cell. An extra column is beside the cell of
-    the policy that it varies.
+    The lines of the paper's policies come first; those of added policies, and of your own, have no published cell. An extra column is
+    beside the cell of the policy that it varies.
     """
-    lines = []
+    lines, groups = [], {APART: ADDED_GROUP, OWN: OWN_GROUP}
     per_draw = results.groupby(["case", "policy", "draw"], sort=False)["regret"].mean()
     for (case, label), values in per_draw.groupby(level=[0, 1], sort=False):
         mean, low, high = interval(values.to_numpy())
         known = label.split("|")[0].removesuffix("-stated")
-        cell = np.nan if label in ADDED else published()[case].get(known, np.nan)
+        row, _, ending = case.partition(" | ")
+        cell = np.nan if ending else published()[row].get(known, np.nan)
         lines.append(
             {
-                "row": case.removesuffix(APART),
-                "group": ADDED_GROUP if label in ADDED else PAPER_GROUP,
+                "row": row,
+                "group": groups[f" | {ending}"] if ending else PAPER_GROUP,
                 "policy": label,
                 "regret": mean,
                 "low": low,
@@ -88,7 +89,10 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
                 "ratio": SCALE * mean / cell,
             }
         )
-    return pd.DataFrame(lines).sort_values("group", ascending=False, kind="stable", ignore_index=True)
+    order = [PAPER_GROUP, ADDED_GROUP, OWN_GROUP]
+    return pd.DataFrame(lines).sort_values(
+        "group", key=lambda group: group.map(order.index), kind="stable", ignore_index=True
+    )
 
 
 def best(table: pd.DataFrame, row: str, group: tuple[str, ...], column: str = "regret") -> str:

@@ -26,7 +26,10 @@ WORDS = Html(
 
 def tables(results: pd.DataFrame) -> str:
     """Return the main table, one table per deployment group: the fitted profile, and the stated gates beside it."""
-    parts = [tag("h3", title) + _cells(settings.summary(results), *group) for title, group in GROUPS.items()]
+    summary = settings.summary(results)
+    own = tuple(summary.loc[summary["group"] == settings.OWN_GROUP, "policy"].unique())
+    groups = ({"Your own": (own, (*own, LIMIT))} if own else {}) | GROUPS
+    parts = [tag("h3", title) + _cells(summary, *group) for title, group in groups.items()]
     return tag("p", WORDS) + "".join(parts)
 
 

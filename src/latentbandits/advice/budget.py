@@ -1,0 +1,188 @@
+"""How long advice may take: seconds that its stages share, in the order in which they decide most, without those of compiling."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from latentbandits.compiled import waited
+from latentbandits.presentation.numbers import counted
+from latentbandits.presentation.progress import Report
+from latentbandits.settings import Above, between
+
+if TYPE_CHECKING:
+    from latentbandits.simulation.results import Results
+
+# The share of the seconds that may be spent by the end of each stage; what one leaves is the next one's
+RACE, GIVEN, MEASURE, FLIPS = 0.5, 0.6, 0.8, 1.0
+NO_LIMIT = "the limit, which takes long"
+START = 2  # worlds that tell how long one takes; choice and measurement play these in any case
+
+
+class OutOfTime(Exception):  # noqa: N818
+    """The seconds are spent before a search has ended."""
+
+
+class Spent(NamedTuple):
+    """What became of a budget.
+
+    Attributes
+    ----------
+    budget : seconds that were given
+    seconds : that were spent on simulating
+    compiling : that compiling took besides
+    undone : what there was no time for, in words
+    """
+
+    budget: float
+    seconds: float
+    compiling: float
+    undone: tuple[str, ...]
+
+    def sentences(self) -> list[str]:
+        """Return what was left undone for lack of time."""
+        besides = f", besides {self.compiling:.0f} s of compiling" if self.compiling >= 0.5 else ""
+        spent = f"{self.seconds:.0f} s of {self.budget:g} s were spent{besides}"
+        if not self.undone:
+            return [f"Nothing was left undone: {spent}."]
+        return [
+            f"{spent[0].upper()}{spent[1:]}. Left undone: {'; '.join(self.undone)}. More seconds leave less undone."
+        ]
+
+
+class Budget:
+    """Seconds to spend, counted without compiling.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        As many as it takes if not given.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.budget import Budget
+    >>> Budget(None).left
+    inf
+    >>> Budget(60.0).left > 50
+    True
+    """
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = None if seconds is None else between("advise", "seconds", seconds, Above(0))
+        self._begin, self._compiled = time.perf_counter(), waited()
+        self._share, self._pace = 1.0, 0.0  # seconds per round of this stage, as last measured
+
+    @property
+    def limited(self) -> bool:
+        """Whether there is a limit."""
+        return self.seconds is not None
+
+    @property
+    def compiling(self) -> float:
+        """Seconds that compiling has taken since the beginning."""
+        return waited() - self._compiled
+
+    @property
+    def spent(self) -> float:
+        """Seconds since the beginning, without those of compiling."""
+        return time.perf_counter() - self._begin - self.compiling
+
+    @property
+    def left(self) -> float:
+        """Seconds that this stage may still spend."""
+        return float("inf") if self.seconds is None else self._share * self.seconds - self.spent
+
+    def stage(self, share: float) -> None:
+        """Begin a stage that ends when this share of the seconds is spent."""
+        self._share, self._pace = share, 0.0
+
+    def play(
+        self, simulated: Callable[..., "Results"], first: int, worlds: int, rounds: int, progress: Report, needed: int = 0
+    ) -> Any:  # fmt: skip
+        """Play as many of some worlds as there is time for, and return their results, which do not depend on the steps; None if none was.
+
+        Parameters
+        ----------
+        simulated : callable
+            Plays `draws` worlds from number `first` on, and reports to `progress`.
+        first, worlds : int
+            Number of the first world, and how many there are to play.
+        rounds : int
+            Rounds of one world, of all policies.
+        progress : callable
+            Called with the rounds played so far and at most.
+        needed : int
+            Worlds that are played in any case.
+        """
+        results, done = None, 0
+        while done < worlds and (step := self._step(worlds - done, rounds, needed - done)):
+            before, begin = done * rounds, self.spent
+            part = simulated(
+                first=first + done, draws=step, progress=lambda now, _, before=before: progress(before + now, worlds * rounds)
+            )  # fmt: skip
+            self._pace = (self.spent - begin) / (step * rounds)
+            results = part if results is None else results.joined(part)
+            done += step
+        if done < worlds:
+            progress(done * rounds, done * rounds)
+        return results
+
+    def whole(self, simulated: Callable[..., "Results"], first: int, worlds: int, rounds: int, progress: Report) -> Any:
+        """Play all of some worlds, or raise `OutOfTime` where there is no time for them."""
+        results = self.play(simulated, first, worlds, rounds, progress)
+        if results is None or results.regret.shape[1] < worlds:
+            raise OutOfTime
+        return results
+
+    def _step(self, worlds: int, rounds: int, needed: int) -> int:
+        """Return how many worlds to play next: those that there is time for, at first a few to find out how long they take."""
+        if not self.limited:
+            return worlds
+        pace = self._pace * rounds
+        afforded = int(min(max(0.0, self.left) / pace, worlds)) if pace else START * (self.left > 0)
+        return min(worlds, max(afforded, needed))
+
+    def afforded(self, costs: Sequence[float], worlds: int) -> tuple[int, int]:
+        """Return how many of some candidates there is time for, by the seconds that a world takes each, and for how many worlds.
+
+        Examples
+        --------
+        >>> from latentbandits.advice.budget import Budget
+        >>> Budget(1000.0).afforded([1.0, 2.0, 500.0], worlds=4)
+        (2, 4)
+        >>> Budget(None).afforded([1.0, 2.0, 500.0], worlds=4)
+        (3, 4)
+        """
+        if not self.limited:
+            return len(costs), worlds
+        left, count = max(0.0, self.left), 0
+        while count < len(costs) and worlds * sum(costs[: count + 1]) <= left:
+            count += 1
+        count = max(count, min(2, len(costs)))
+        return count, int(min(worlds, left / max(sum(costs[:count]), 1e-9)))
+
+    def report(self, progress: Report | None) -> Report | None:
+        """Return a progress whose total falls to what there is time for."""
+        if progress is None or self.seconds is None:
+            return progress
+
+        def told(done: int, total: int) -> None:
+            share = self.spent / self.seconds  # type: ignore[operator]
+            progress(done, min(total, max(done, round(done / share))) if share > 0 else total)
+
+        return told
+
+    def account(self, undone: list[str]) -> Spent | None:
+        """Return what became of it; None if there was no limit."""
+        return None if self.seconds is None else Spent(self.seconds, self.spent, self.compiling, tuple(undone))
+
+
+def cut(done: int, worlds: int, what: str) -> list[str]:
+    """Return which part of a stage was left undone; nothing if none was.
+
+    Examples
+    --------
+    >>> from latentbandits.advice.budget import cut
+    >>> cut(24, 200, "the measurement"), cut(200, 200, "the measurement")
+    (['176 of 200 worlds of the measurement'], [])
+    """
+    return [f"{worlds - done:,} of {counted(worlds, 'world')} of {what}"] if done < worlds else []

@@ -1,0 +1,92 @@
+"""Policies of one's own in the paper's main table: beside published cells and our rows, on matrices of one's choice, in no score."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from latentbandits import cli
+from latentbandits.experiments.case import OWN
+from latentbandits.experiments.paper.worlds import TITLES, published, rows
+from latentbandits.experiments.registry import experiment
+from latentbandits.experiments.table2.own import with_own
+from latentbandits.settings import Refusal
+
+SKELETON, WINDOW = "examples.skeleton:WinStayLoseShift", "sw-ucb:window=300"
+
+
+@pytest.fixture
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every environment have a hundred rounds."""
+    made = {row: (world, 100) for row, (world, _) in rows().items()}
+    for module in ("settings", "own"):
+        monkeypatch.setattr(f"latentbandits.experiments.table2.{module}.rows", lambda: made)
+
+
+@pytest.mark.usefixtures("short", "hasty_limit")
+def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = shlex.split(f"reproduce table2 --policies {SKELETON} {WINDOW} --draws 4 --first 1000 --out {tmp_path}")
+    assert cli.main([*words, "--status"]) == 1
+    assert f"--policies {SKELETON} {WINDOW} --draws 4 --first 1000" in capsys.readouterr().out
+    assert cli.main(words) == 0
+    said = capsys.readouterr().out
+    for name in (SKELETON, WINDOW):
+        table = said.split(f"{name} in the main table:\n")[1].splitlines()
+        assert [line.split("  ")[0] for line in table[1:15]] == list(TITLES.values())
+    line = next(line for line in table if line.startswith("default"))
+    assert "AdaSP-UCB" in line  # the best of the published cells with one unit
+    assert f"{published()['default']['adasp-ucb'] / 2:,.1f}" in line
+    assert "A quick run is too small" in said
+
+    found = pd.read_parquet(tmp_path / "results/table2.parquet")
+    assert set(found["draw"]) == {1000, 1001, 1002, 1003}
+    own = found["case"].str.endswith(OWN)
+    assert set(found.loc[own, "policy"]) == {SKELETON, WINDOW}
+    assert experiment("table2").score(found) == experiment("table2").score(found[~own])
+    cells = pd.read_csv(tmp_path / "results/table2.csv").set_index(["row", "policy"])
+    assert (cells.loc[("S50", WINDOW), "group"], cells["published"].notna().sum()) == ("your own", 14 * 19)
+    page = (tmp_path / "report/index.html").read_text()
+    assert f">{SKELETON}<" in page
+    assert "Your own" in page
+    assert "another version of the code" not in page
+
+    assert cli.main([*words, "--status"]) == 0  # what is there is not computed again
+
+
+def test_more_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> None:
+    full, quick = (with_own(experiment("table2"), [WINDOW]).cases(short)[-1] for short in (False, True))
+    assert (full.draws, full.repeats, quick.draws, quick.repeats) == (128, 2, 16, 1)
+    sized = with_own(experiment("table2"), [], first=128)
+    assert {(case.draws, case.repeats, case.first) for case in sized.cases(True)} == {(16, 1, 128)}
+    plain = experiment("table2")
+    assert with_own(plain, []) is plain
+    assert plain.cases(True)[0].keys == with_own(plain, [WINDOW]).cases(True)[0].keys
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("ablation --policies ucb1", "experiments is 'ablation' but must be table2 alone"),
+        ("--draws 8", "experiments is 'all' but must be table2 alone"),
+        ("fit --draws 8", "fit alone"),
+        ("table2 --policies ucb1", "policies is 'ucb1' but must be policies that the main table does not have yet"),
+        ("table2 --policies nowhere:Nothing", "nowhere"),
+        ("table2 --draws 3", "draws is 3 but must be an integer at least 4"),
+        ("table2 --first -1", "first is -1 but must be an integer at least 0"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(line: str, sentence: str, capsys: Any, tmp_path: Path) -> None:
+    assert cli.main(["reproduce", *shlex.split(line), "--out", str(tmp_path / "out")]) == 2
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_it_does_not_replace_a_full_run(tmp_path: Path) -> None:
+    from latentbandits.experiments.reproduce import reproduce
+
+    (tmp_path / "results").mkdir()
+    pd.DataFrame({"quick": [False]}).to_parquet(tmp_path / "results/table2.parquet")
+    with pytest.raises(Refusal, match=r"draws is 4 but must be left out, or in another folder: .* is of a full run"):
+        reproduce([with_own(experiment("table2"), [], draws=4)], tmp_path / "results", quick=True)
