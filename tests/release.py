@@ -49,6 +49,7 @@ PROOF = {
     "import latentbandits.logs.diagnose, narwhals",
     "mlflow": "import latentbandits.neighbours.mlflow",
     "openfeature": "import latentbandits.openfeature",
+    "otel": "import latentbandits.serve.spans; import opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "postgres": "import latentbandits.store.postgresql",
     "report": "import latentbandits.report.page; from latentbandits.experiments.registry import experiments; "
     "[one.cases(True) for one in experiments()]",

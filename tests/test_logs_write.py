@@ -71,7 +71,8 @@ def test_actions_go_by_their_tags_wherever_they_stand() -> None:
     tagged = [{"_tag": "Cold brew", "i": {"id": "Cold brew"}}, {"_tag": "Latte", "i": {"id": "Latte"}}]
     shared = {"_synthetic": False, "User": {"age": 30, "name": "Cathy", "known": True}, "_multi": tagged}
     assert dsjson.decision(line | {"c": shared}) == {"User.age": 30, "arm": "Latte", "reward": 1.0, "propensity": 0.8}
-    for multi in (None, [], [1, 2], [{}, {"_tag": ""}], [{}]):
+    several: list[Any] = [None, [], [1, 2], [{}, {"_tag": ""}], [{}]]
+    for multi in several:
         found = dsjson.decision(line | {"c": {"_multi": multi}})
         assert isinstance(found, dict)
         assert found["arm"] == 2

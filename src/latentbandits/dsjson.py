@@ -95,7 +95,7 @@ def _name(action: Any, multi: Any) -> Any:
 
 def _numbers(shared: Mapping[str, Any]) -> dict[str, float]:
     """Return the features that are numbers, those of a namespace as NAMESPACE.FEATURE."""
-    found = {}
+    found: dict[str, float] = {}
     for name, value in shared.items():
         if name.startswith("_"):
             continue

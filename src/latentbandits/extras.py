@@ -16,6 +16,7 @@ EXTRAS = {
     "uvloop": "serve",
     "httpx": "client",
     "openfeature": "openfeature",
+    "opentelemetry": "otel",
     "psycopg": "postgres",
     "dask": "dask",
     "distributed": "dask",
