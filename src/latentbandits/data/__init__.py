@@ -144,7 +144,7 @@ def _weather(times: np.ndarray) -> Mapping[str, np.ndarray]:
     """Return the weather of some hours, NaN where it was not measured."""
     from latentbandits.data import flights
 
-    measured = flights.conditions()
+    measured = dict(flights.conditions())
     places = {hour: place for place, hour in enumerate(measured.pop("times"))}
     rows = [places.get(hour, -1) for hour in times]  # the last row is all NaN
     columns = {name: np.append(values, np.nan).astype(np.float32).round(3) for name, values in measured.items()}

@@ -45,6 +45,7 @@ def tables() -> dict[str, Series]:
     return found
 
 
+@cache
 def conditions() -> dict[str, np.ndarray]:
     """Return the weather of every hour over the three airports: the mean of each quantity, for visibility the worst, for rain the most."""
     rows = weather()
