@@ -111,8 +111,8 @@ def test_a_store_writes_what_vowpal_wabbit_reads(tmp_path: Path, capsys: pytest.
     ledger.close()
     assert cli.main(["store", "export", str(store), "offers", "--out", str(out)]) == 0
     assert "15 rows of offers" in capsys.readouterr().out
-    assert cli.main(["store", "export", str(store), "offers", "--out", str(tmp_path / "offers.csv")]) == 0
-    same(lb.Log.read(tmp_path / "offers.csv", time="at"), lb.Log.read(out))
+    assert cli.main(["store", "export", str(store), "offers", "--out", str(tmp_path / "offers.jsonl")]) == 0
+    same(lb.Log.read(tmp_path / "offers.jsonl", time="at"), lb.Log.read(out))
     assert cli.main(["store", "export", str(store), "sampled", "--out", str(tmp_path / "ts.dsjson")]) == 2
     assert "propensities is None but must be known" in capsys.readouterr().err
     assert not (tmp_path / "ts.dsjson").exists()

