@@ -1,16 +1,17 @@
 """Check a release (`make release-check`): build it, install it into clean environments, and see whether it works there.
 
-Every step prints one line; the first that fails ends it with exit code 1.
+Every step prints one line; the first that fails ends it with exit code 1. `python -m tests.release sim serve` tries some extras alone.
 """
 
+import argparse
 import email
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
-import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,22 +29,45 @@ QUICK = (
     "test_simulation.py",
     "test_specs.py",
 )
-# What each extra is for: an import that works only with it
+_PLAYED = (
+    "import latentbandits as lb; r = lb.simulate(lb.HiddenMarkov(), ['ucb1', 'random'], horizon=50, draws=2, repeats=1)"
+)
+# What each extra is for: a program that works only with it
 PROOF = {
-    "client": "latentbandits.client.blocking",
-    "completion": "shtab",
-    "logs": "latentbandits.logs.diagnose",
-    "openfeature": "latentbandits.openfeature",
-    "postgres": "latentbandits.store.postgresql",
-    "report": "latentbandits.report.page",
-    "serve": "latentbandits.serve.app",
-    "sim": "latentbandits.simulation.batch",
-    "tune": "latentbandits.advice.tune",
+    "bench": "import mabwiser, river",
+    "client": "import latentbandits as lb; lb.Client('http://127.0.0.1:9', 'key', 'offers').close()",
+    "cloud": "from latentbandits.experiments.folders import folder_at; f = folder_at('memory://a'); f.prepare(); f.write('b', b'c'); "
+    "assert f.read('b') == b'c'; import s3fs",
+    "completion": "import sys; from latentbandits.cli import main; sys.exit(main(['completion', 'bash']))",
+    "dask": "import distributed; from latentbandits.executors import dask",
+    "data": "import latentbandits as lb; assert lb.data.load('airports').rewards.shape == (6137, 3)",
+    "dev": "import importlinter, mypy; from importlib.metadata import version; version('ruff')",
+    "docs": "import myst_nb, numpydoc, pydata_sphinx_theme, sphinx, sphinx_copybutton, sphinx_design, sphinx_gallery",
+    "gymnasium": "import gymnasium, latentbandits.neighbours.gymnasium; e = gymnasium.make('latentbandits/HiddenMarkov-v0'); "
+    "e.reset(seed=1); e.step(0)",
+    "logs": "import latentbandits as lb; lb.Log.read({'action': [0, 1, 0], 'reward': [1, 0, 1]}); "
+    "import latentbandits.logs.diagnose, narwhals",
+    "mlflow": "import latentbandits.neighbours.mlflow",
+    "openfeature": "import latentbandits.openfeature",
+    "otel": "import latentbandits.serve.spans; import opentelemetry.exporter.otlp.proto.http.trace_exporter",
+    "postgres": "import latentbandits.store.postgresql",
+    "report": "import latentbandits.report.page; from latentbandits.experiments.registry import experiments; "
+    "[one.cases(True) for one in experiments()]",
+    "river": "from latentbandits.neighbours.river import AgentPolicy; p = AgentPolicy('ts', seed=1); p.pull([0, 1])",
+    "serve": "import latentbandits.serve.run",
+    "sim": _PLAYED,
+    "test": "import hypothesis, playwright, pytest, schemathesis",
+    "tune": "import latentbandits.advice.tune, optuna",
+    "xarray": f"{_PLAYED}; assert r.to_xarray().regret.dims == ('policy', 'run', 'round')",
 }
+FOOTPRINT = ROOT / "docs" / "release.md"
+TOLERANCE = 0.15  # by which what is installed may differ from what the page says
+# Permissive licences, and MPL and LGPL, which concern changes of the dependency itself
 PERMISSIVE = re.compile(
     r"apache|bsd|mit|isc|psf|python software|mpl|mozilla|unlicense|hpnd|zlib|0bsd|cc0|lgpl|lesser general|ncsa",
     re.IGNORECASE,
 )
+AGENT = "import latentbandits as lb; a = lb.Agent('state-library', arms=2); a.tell(a.ask(), 1.0)"
 LICENCES = """
 import importlib.metadata as m
 for d in sorted(m.distributions(), key=lambda d: d.name.lower()):
@@ -51,6 +75,22 @@ for d in sorted(m.distributions(), key=lambda d: d.name.lower()):
     c = [x.rpartition(" :: ")[2] for x in a.get_all("Classifier") or [] if x.startswith("License")]
     print(d.name, "|", a.get("License-Expression") or "; ".join(c) or (a.get("License") or "").strip().partition(chr(10))[0])
 """
+
+
+def pythons() -> tuple[str, str]:
+    """Return the newest and the oldest Python of this machine that this package allows; one and the same if there is but one."""
+    found = [sys.executable]
+    for minor in range(20, 10, -1):
+        at = shutil.which(f"python3.{minor}")
+        if at and not subprocess.run([at, "-c", "import ensurepip"], capture_output=True).returncode:
+            found.append(at)
+    by_version = sorted(found, key=lambda one: tuple(map(int, version(one).split("."))))
+    return by_version[-1], by_version[0]
+
+
+def version(python: str) -> str:
+    """Return the version of a Python."""
+    return run(python, "-c", "import platform; print(platform.python_version())").strip()
 
 
 def run(*command: object, cwd: Path = ROOT) -> str:
@@ -78,16 +118,29 @@ def extras(wheel: Path) -> list[str]:
         return email.message_from_bytes(file.read(name)).get_all("Provides-Extra") or []
 
 
-def environment(folder: Path, *arguments: object) -> Path:
+def environment(folder: Path, base: str, *arguments: object) -> Path:
     """Make a clean environment, install something there, and return its Python."""
-    venv.create(folder, with_pip=True)
+    run(base, "-m", "venv", folder)
     python = folder / "bin" / "python"
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *arguments)
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *arguments)
     return python
 
 
+def tried(folder: Path, base: str, wheel: Path, extra: str) -> float:
+    """Install an extra by itself, run its proof, and return how many MB there are then."""
+    python = environment(folder / "extra", base, f"{wheel}[{extra}]" if extra else wheel)
+    size = megabytes(python)
+    run(python, "-c", PROOF[extra] if extra else AGENT, cwd=folder)
+    shutil.rmtree(folder / "extra")
+    name = f"latentbandits[{extra}]" if extra else "latentbandits"
+    said = re.search(rf"^\| `{re.escape(name)}` \| (\d+) MB", FOOTPRINT.read_text(), re.MULTILINE)
+    if said and abs(size / float(said[1]) - 1) > TOLERANCE:
+        sys.exit(f"release-check: {name} has {size:.0f} MB but docs/release.md says {said[1]}")
+    return size
+
+
 def megabytes(python: Path) -> float:
-    """Return what is installed in an environment, without pip itself."""
+    """Return what is installed in an environment, in MB, without pip itself and before anything is compiled."""
     site = next((python.parents[1] / "lib").glob("python*/site-packages"))
     own = [one for one in site.iterdir() if not re.match(r"(pip|setuptools|wheel)\b", one.name)]
     files = (file for one in own for file in ([one] if one.is_file() else one.rglob("*")))
@@ -117,31 +170,39 @@ def unclear(python: Path) -> Iterator[str]:
 
 
 def main() -> None:
-    """Run all checks."""
+    """Run all checks, or those of some extras."""
+    parser = argparse.ArgumentParser(prog="python -m tests.release", description="Check a release.")
+    parser.add_argument("extras", nargs="*", help="try these alone (default: everything)")
+    chosen = parser.parse_args().extras
+    began = time.monotonic()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    newest, oldest = pythons()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         wheel, source = build(folder / "dist")
-        python = environment(folder / "plain", wheel)
-        run(python, "-c", "import latentbandits as lb; a = lb.Agent('state-library', arms=2); a.tell(a.ask(), 1.0)")
-        print(f"pip install latentbandits: {megabytes(python):.0f} MB, an agent decides")
-        for name in extras(wheel):
-            if name in PROOF:
-                python = environment(folder / name, f"{wheel}[{name}]")
-                run(python, "-c", f"import {PROOF[name]}")
-                print(f"latentbandits[{name}]: {megabytes(python):.0f} MB, {PROOF[name]} is there")
-                shutil.rmtree(folder / name)
-        python = environment(folder / "newest", f"{wheel}[test]")
-        print(f"newest dependencies, from the wheel: {suite(python, folder)}")
+        if (size := wheel.stat().st_size) > LARGEST:
+            sys.exit(f"release-check: the wheel has {size:,} bytes but must have at most {LARGEST:,}")
+        if unproven := set(extras(wheel)) ^ set(PROOF):
+            sys.exit(f"release-check: these have either no extra or no proof: {', '.join(sorted(unproven))}")
+        print(f"Python {version(newest)} for the newest dependencies, {version(oldest)} for the oldest", flush=True)
+        for name in chosen or ["", *extras(wheel)]:
+            print(
+                f"latentbandits{f'[{name}]' if name else ''}: {tried(folder, newest, wheel, name):.0f} MB, works",
+                flush=True,
+            )
+        if chosen:
+            return
+        python = environment(folder / "newest", newest, f"{wheel}[dev]")
         if wrong := list(unclear(python)):
             sys.exit(f"release-check: licences are not permissive: {', '.join(wrong)}")
-        print("licences of all dependencies are permissive")
+        print("licences of all dependencies are permissive, or MPL or LGPL", flush=True)
+        print(f"newest dependencies, from the wheel: {suite(python, folder)}", flush=True)
         (folder / "constraints.txt").write_text("\n".join(constraints(project)))
-        python = environment(folder / "oldest", "--constraint", folder / "constraints.txt", f"{source}[test]")
-        print(f"oldest dependencies, from the source distribution: {suite(python, folder)}")
-        if (size := wheel.stat().st_size) > LARGEST:
-            sys.exit(f"release-check: the wheel has {size} bytes but must have at most {LARGEST}")
-    print("Next: `pip-audit` in an environment with all extras, then tag the version.")
+        python = environment(folder / "oldest", oldest, "--constraint", folder / "constraints.txt", f"{source}[test]")
+        print(f"oldest dependencies, from the source distribution: {suite(python, folder)}", flush=True)
+    print(
+        f"All is well, after {(time.monotonic() - began) / 60:.0f} minutes. Next: `make audit`, then tag the version."
+    )
 
 
 if __name__ == "__main__":

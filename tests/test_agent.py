@@ -253,7 +253,7 @@ def test_the_oldest_decision_is_dropped_when_too_many_wait() -> None:
     agent = lb.Agent("ucb1", max_open=3)
     asked = [agent.ask() for _ in range(3)]
     with pytest.warns(lb.OpenDecisionsWarning, match="more than max_open=3 decisions wait for rewards") as caught:
-        asked += [agent.ask() for _ in range(2)]
+        asked += [agent.ask(), agent.ask()]
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert list(agent.open) == [decision.id for decision in asked[2:]]

@@ -263,8 +263,9 @@ def test_feeding_is_the_same_compiled_and_interpreted(monkeypatch: pytest.Monkey
 
 def test_feeding_refuses_and_warns() -> None:
     log = lb.Log.read(regimes(600))
-    with pytest.warns(FeedWarning, match="UCB1 gets worse"):
+    with pytest.warns(FeedWarning, match="UCB1 gets worse") as caught:
         lb.Agent("ucb1", arms=list(log.arms), compiled=False).feed(log)
+    assert caught[0].filename == __file__
     with pytest.raises(lb.Refusal, match="units is 2 but must be 1"):
         lb.Agent(lb.policy("state-library", arms=3, units=2), compiled=False).feed(log)
     agent = lb.Agent("sw-ucb", arms=list(log.arms), compiled=False)

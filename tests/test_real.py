@@ -10,10 +10,12 @@ import pytest
 import latentbandits as lb
 from latentbandits.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits.experiments.real import claims, settings
+from latentbandits.experiments.real.figures import FIGURES, tables
 from latentbandits.experiments.real.replay import LEVELS, Believed, Replay, Ruler
 from latentbandits.experiments.real.statistics import blocks, holm, over_time, shift_test, switching, without_hours
 from latentbandits.experiments.registry import experiment
 from latentbandits.policies.groups import LIBRARY
+from latentbandits.presentation.palette import plotting, saved
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
 
@@ -175,6 +177,16 @@ def test_the_best_single_arm_is_a_bar(table: pd.DataFrame) -> None:
     assert (
         line["best_arm"] <= line["switches_1"] <= line["switches_10"] <= line["switches_100"] <= line["best_per_round"]
     )
+
+
+def test_the_figure_and_the_tables_have_every_dataset(table: pd.DataFrame) -> None:
+    ((_, _, plot),) = FIGURES
+    with plotting():
+        figure = plot(table)
+    shown = [text.get_text().split()[0] for text in figure.axes[0].get_yticklabels()]
+    assert sorted(shown) == sorted(lb.data.names())
+    assert saved(figure, "svg").startswith(b"<?xml")
+    assert all(name in tables(table) for name in lb.data.names())
 
 
 def test_regimes_that_are_the_wind_go_with_it(table: pd.DataFrame) -> None:

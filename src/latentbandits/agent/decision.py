@@ -22,7 +22,7 @@ def warn_of_dropping(max_open: int) -> None:
     warnings.warn(
         f"Agent: more than max_open={max_open} decisions wait for rewards; the oldest are dropped, and agent.stats counts them",
         OpenDecisionsWarning,
-        stacklevel=4,  # this function, _ask and ask
+        stacklevel=3,  # this function and ask
     )
 
 

@@ -78,7 +78,7 @@ def feed(player: Any, log: Any) -> None:
     kind = type(getattr(policy, "inner", policy)).__name__
     if kind in WORSE:
         message = f"Agent: {kind} gets worse by being fed a log: it never forgets, and notices late what is best now"
-        warnings.warn(message, FeedWarning, stacklevel=4)
+        warnings.warn(message, FeedWarning, stacklevel=3)
     for name in additions:
         player.add(name, player.addition(name))
     places = np.array([player.numbers[name] for name in called], dtype=np.int64)

@@ -39,7 +39,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     export.add_argument("experiment", nargs="?", metavar="EXPERIMENT", help="which (default: the only one)")
     export.add_argument(
-        "--out", type=Path, metavar="FILE", help="file to write, .csv, .parquet or .jsonl (default: EXPERIMENT.csv)"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="file to write, .csv, .parquet, .jsonl or .dsjson (default: EXPERIMENT.csv)",
     )
     compact.add_argument(
         "--forget", type=float, metavar="DAYS", help="forget idempotency keys that are older: asked again, they are new"

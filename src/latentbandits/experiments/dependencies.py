@@ -76,12 +76,20 @@ def _file(module: str, folder: Path) -> Path | None:
     """Return the source file of a module, None if it is neither in the folder nor in this package."""
     if module == "__main__":
         return Path(sys.modules[module].__file__ or "")
-    for root in (_PACKAGE.parent, folder):
-        stem = root.joinpath(*module.split("."))
-        for file in (Path(f"{stem}.py"), stem / "__init__.py"):
-            if file in _SOURCES or (root != _PACKAGE.parent and file.is_file()):
-                return file
-    return None
+    if (own := _own(module)) is not None or folder == _PACKAGE.parent:
+        return own
+    return next((file for file in _candidates(module, folder) if file.is_file()), None)
+
+
+@cache
+def _own(module: str) -> Path | None:
+    """Return the source file of a module of this package, None if there is none."""
+    return next((file for file in _candidates(module, _PACKAGE.parent) if file in _SOURCES), None)
+
+
+def _candidates(module: str, folder: Path) -> tuple[Path, Path]:
+    stem = folder.joinpath(*module.split("."))
+    return Path(f"{stem}.py"), stem / "__init__.py"
 
 
 @cache

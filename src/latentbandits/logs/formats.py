@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from latentbandits import dsjson
 from latentbandits.settings import Refusal
 
 OWNER = "log"
@@ -142,16 +143,8 @@ def _lines(path: Path) -> Table:
 
 def _decision(row: dict[str, Any]) -> dict[str, Any] | str:
     """Return a line of JSON as a plain row, or why it cannot be one."""
-    if "_label_cost" in row:  # Vowpal Wabbit: the first action of the list was taken; actions are numbered from 1
-        action = row.get("a", [row.get("_label_Action")])
-        if not isinstance(action, list) or not action or action[0] is None:
-            return "no action"
-        return {
-            "arm": action[0],
-            "reward": -row["_label_cost"] if isinstance(row["_label_cost"], int | float) else None,
-            "propensity": row.get("_label_probability"),
-            "time": row.get("Timestamp"),
-        }
+    if "_label_cost" in row:
+        return dsjson.decision(row)
     if row.get("event") == "ask":
         arms = row.get("arms", row.get("arm"))
         if isinstance(arms, list):

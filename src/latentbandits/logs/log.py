@@ -4,11 +4,14 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
+from latentbandits import dsjson
+from latentbandits.files import whole
 from latentbandits.logs.columns import Bad, Faults, chosen, moments, names, numbers
 from latentbandits.logs.formats import OWNER, table
 from latentbandits.presentation.numbers import counted
@@ -178,6 +181,71 @@ class Log:
     def above(self, value: float) -> Self:
         """Return the same log with a reward of 1 where it is above a value, and 0 elsewhere."""
         return dataclasses.replace(self, rewards=(self.rewards > value).astype(float))
+
+    def to_dsjson(self, path: str | Path) -> None:
+        """Write it as Vowpal Wabbit reads it (``vw --dsjson --cb_adf -d FILE``): an arm is an action with its name as tag and feature.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file whose name ends in .dsjson.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import latentbandits as lb
+        >>> log = lb.Log.read({"action": [0, 1, 0], "reward": [1, 0, 1], "pscore": [0.5, 0.5, 0.5]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log.to_dsjson(f"{folder}/log.dsjson")
+        ...     again = lb.Log.read(f"{folder}/log.dsjson")
+        >>> again.arms, again.played.tolist(), again.rewards.tolist()
+        ((0, 1), [0, 1, 0], [1.0, 0.0, 1.0])
+        """
+        path = Path(path)
+        if path.suffix.lower() != dsjson.ENDING:
+            raise Refusal(OWNER, "file", str(path), f"one whose name ends in {dsjson.ENDING}")
+        if self.propensities is None:
+            raise Refusal(OWNER, "propensities", None, "known: Vowpal Wabbit weighs rewards by them")
+        times: list[Any] = [None] * len(self)
+        if self.times is not None:
+            times = [f"{when}Z" for when in np.datetime_as_string(self.times)] if self.dated else self.times.tolist()
+        units = [None] * len(self) if self.units is None else self.units.tolist()
+        context = {name: column.tolist() for name, column in self.context.items()}
+        rows = zip(self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, units, strict=True)
+        with whole(path) as file:
+            for row, (played, reward, propensity, time, unit) in enumerate(rows):
+                known = {name: column[row] for name, column in context.items()}
+                file.write(
+                    dsjson.line(
+                        self.arms, played, reward, propensity, event=str(row), time=time, unit=unit, context=known
+                    )
+                )
+
+    def to_obp(self) -> dict[str, Any]:
+        """Return it as Open Bandit Pipeline's feedback: an action is a position in `arms`, rows are rounds in order of time.
+
+        Times and units have no place there. `pscore` is None if the probabilities are not known.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import latentbandits as lb
+        >>> frame = pd.DataFrame({"arm": ["b", "a", "b"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]})
+        >>> feedback = lb.Log.read(frame).to_obp()
+        >>> feedback["n_actions"], feedback["action"].tolist(), feedback["pscore"].tolist()
+        (2, [1, 0, 1], [0.5, 0.5, 0.5])
+        """
+        columns = list(self.context.values())
+        return {
+            "n_rounds": len(self),
+            "n_actions": len(self.arms),
+            "context": np.stack(columns, axis=1) if columns else np.zeros((len(self), 0)),
+            "action_context": np.eye(len(self.arms)),
+            "action": self.played.astype(np.int64),
+            "position": None,  # one slot per round
+            "reward": self.rewards.astype(float),
+            "pscore": None if self.propensities is None else self.propensities.astype(float),
+        }
 
     def text(self) -> str:
         """Return what was read, in a few lines: columns, and rows that were left out."""

@@ -47,7 +47,7 @@ class App:
 
     def __init__(self, service: Service, *also: Callable[[Service], Any], routes: Sequence[Route] = ROUTES) -> None:
         self.service, self._also = service, also
-        ends = [(route, Endpoint(service, route)) for route in routes]
+        ends = [(route, _end(service, route)) for route in routes]
         self._router = Router(
             [Path(route.path, end, methods=[route.method], name=route.name) for route, end in ends],
             redirect_slashes=False,
@@ -100,6 +100,16 @@ class App:
         await receive()
         await self.service.stop()
         await send({"type": "lifespan.shutdown.complete"})
+
+
+def _end(service: Service, route: Route) -> Callable[[Scope, Receive, Send], Any]:
+    """Return what answers a route."""
+    end = Endpoint(service, route)
+    if not service.settings.spans:
+        return end
+    from latentbandits.serve.spans import TRACED, Traced
+
+    return Traced(end, route) if route.name in TRACED else end
 
 
 async def _refuse(scope: Scope, send: Send, problem: HTTPException) -> None:

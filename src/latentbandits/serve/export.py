@@ -11,11 +11,16 @@ from latentbandits.serve.endpoint import SECURITY, Call
 from latentbandits.serve.problems import Failure
 from latentbandits.store import export as written
 
-MEDIA = {"csv": "text/csv", "jsonl": "application/x-ndjson", "parquet": "application/vnd.apache.parquet"}
+MEDIA = {
+    "csv": "text/csv",
+    "dsjson": "application/x-ndjson",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
 
 
 async def export(call: Call) -> Response:
-    """Return the log of all decisions: as CSV, JSON lines or Parquet."""
+    """Return the log of all decisions: as CSV, JSON lines, Parquet, or Vowpal Wabbit's dsjson."""
     name, kind = call.experiment, call.path["kind"]
     if kind not in MEDIA:
         raise Failure(404, f"request: log.{kind} is none of {', '.join(f'log.{one}' for one in MEDIA)}")

@@ -22,7 +22,12 @@ from latentbandits.store import Create, Ledger, Spec, SQLite
 
 @contextlib.contextmanager
 def served(
-    experiment: str, policy: str = "state-library", store: str | Path | None = None, **settings: Any
+    experiment: str,
+    policy: str = "state-library",
+    store: str | Path | None = None,
+    *,
+    spans: bool = False,
+    **settings: Any,
 ) -> Iterator[tuple[str, str]]:
     """Serve one experiment, live, and give the address and an admin key.
 
@@ -32,6 +37,8 @@ def served(
         The experiment, which is made unless the store has it.
     store : path, optional
         A file; a temporary one if not given.
+    spans : bool
+        Whether decisions and rewards are OpenTelemetry spans.
     **settings
         Settings of the experiment, as for `latentbandits.open`; `arms` among them.
 
@@ -48,7 +55,7 @@ def served(
         storage = SQLite(store or Path(folder) / "decisions.db")
         if storage.experiment(experiment) is None:
             Ledger(storage, compiled=False).call(Create(experiment, Spec.of(policy, **settings), "live"))
-        service = Service(storage, Settings(compiled=False), Journal(io.StringIO()))
+        service = Service(storage, Settings(compiled=False, spans=spans), Journal(io.StringIO()))
         secret, key = made("local", ["admin"])
         service.access.lend(key)
         heard = socket.socket()

@@ -17,7 +17,7 @@ from latentbandits.serve.writer import Writer
 from latentbandits.store import Fenced, Ledger, Owner
 
 HOP = b"latentbandits-forwarded"  # a request that has it was sent on by another replica: it is not sent on again
-SENT = (b"authorization", b"idempotency-key", b"content-type", b"accept")
+SENT = (b"authorization", b"idempotency-key", b"content-type", b"accept", b"traceparent", b"tracestate")
 ANSWERED = ("content-type", "content-length", "content-disposition", "cache-control", "retry-after", "www-authenticate")
 KNOWN = 1.0  # seconds for which it is known who holds an experiment; the database has the last word in any case
 FILE = 60.0  # seconds that another replica has to begin to send a log: a file may be made first

@@ -146,7 +146,7 @@ ROUTES = (
         f"{ONE}/log.{{kind}}",
         export.export,
         "read",
-        "The log: log.csv, log.jsonl, log.parquet",
+        "The log: log.csv, log.jsonl, log.parquet, log.dsjson",
         media="text/csv",
     ),
     Route("GET", "/v1/keys", changes.list_keys, "admin", "List keys", None, answers.Keys, everywhere=True),

@@ -1,5 +1,6 @@
 """A service until it is told to stop: a socket, a server, signals, and what the terminal says."""
 
+import contextlib
 import gc
 import os
 import signal
@@ -54,6 +55,20 @@ class _Server(uvicorn.Server):
 
 def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
+    with _spans(settings):
+        return _run(settings, say)
+
+
+def _spans(settings: Settings) -> contextlib.AbstractContextManager[None]:
+    """Return the context in which spans are sent, if they are asked for."""
+    if not settings.spans:
+        return contextlib.nullcontext()
+    from latentbandits.serve.spans import sending
+
+    return sending()
+
+
+def _run(settings: Settings, say: Callable[[str], None]) -> int:
     prepare()
     heard = _socket(settings)
     host, port = (settings.host, 0) if settings.uds else heard.getsockname()[:2]

@@ -17,6 +17,8 @@ wanted         the arm of the policy, in shadow
 why            why the policy probed
 context_0 ...  what was known before the decision
 =============  ==============================================================================================================
+
+A ``.dsjson`` file is for Vowpal Wabbit (`latentbandits.dsjson`): the rows that have a reward, whose probabilities must be known.
 """
 
 import csv
@@ -30,6 +32,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from latentbandits import dsjson
 from latentbandits.extras import missing
 from latentbandits.files import whole
 from latentbandits.settings import Refusal
@@ -39,7 +42,7 @@ from latentbandits.store.replay import CHUNK, named
 from latentbandits.store.spec import LEARNING
 from latentbandits.store.state import arms_of, chances_of
 
-ENDING = (".csv", ".parquet", ".jsonl")
+ENDING = (".csv", ".parquet", ".jsonl", dsjson.ENDING)
 OUTCOMES = {"reward": "rewarded", "expire": "expired", "censor": "censored", "late": "late"}
 
 
@@ -203,7 +206,9 @@ def export(reads: Reads, name: str, path: Path) -> int:
         raise Refusal("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
     row = named(reads, name)
     found = table(reads, row)
-    write = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl}[path.suffix.lower()]
+    if path.suffix.lower() == dsjson.ENDING and not found.known:
+        raise Refusal("store", "propensities", None, "known for a .dsjson file: Vowpal Wabbit weighs rewards by them")
+    write = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl, dsjson.ENDING: _dsjson}[path.suffix.lower()]
     with whole(path) as file:
         return write(file, found, rows(reads, row, found))
 
@@ -235,6 +240,18 @@ def _jsonl(file: BinaryIO, _: Table, made: Iterator[dict[str, Any]]) -> int:
     for row in made:
         file.write(json.dumps(_dated(row), allow_nan=False).encode() + b"\n")
         count += 1
+    return count
+
+
+def _dsjson(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+    places, count = {name: place for place, name in enumerate(found.names)}, 0
+    for row in made:
+        if row["reward"] is not None:
+            context = {name: value for name, value in row.items() if name.startswith("context_") and value is not None}
+            time = str(_moment(row["at"])).replace("+00:00", "Z")
+            given = {"event": row["id"], "time": time, "unit": row.get("unit"), "context": context}
+            file.write(dsjson.line(found.names, places[row["arm"]], row["reward"], row["propensity"], **given))
+            count += 1
     return count
 
 
