@@ -11,8 +11,12 @@ def constraints(project: dict[str, object]) -> list[str]:
     extras = project["optional-dependencies"]
     assert isinstance(extras, dict)
     wanted = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]  # type: ignore[misc]
-    bounds = [re.fullmatch(r"([\w.-]+)>=([\d.]+)", one) for one in wanted if "[" not in one]
-    return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
+    found: dict[str, str] = {}
+    for one in wanted:
+        bound = re.fullmatch(r"([\w.-]+)>=([\d.]+)", one)
+        if bound:  # where two extras have bounds, the higher one is the lowest that both allow
+            found[bound[1]] = max(found.get(bound[1], "0"), bound[2], key=lambda text: [*map(int, text.split("."))])
+    return [f"{name}=={version}" for name, version in found.items()]
 
 
 if __name__ == "__main__":

@@ -23,9 +23,12 @@ LARGEST = 1_000_000  # bytes of a wheel
 # Tests that are quick and touch every layer; they run against the installed package, from a folder without sources
 QUICK = (
     "test_agent.py",
+    "test_data.py",
     "test_fixtures.py",
     "test_learners.py",
+    "test_logs_write.py",
     "test_random.py",
+    "test_serve_spans.py",
     "test_simulation.py",
     "test_specs.py",
 )
@@ -150,7 +153,8 @@ def megabytes(python: Path) -> float:
 def suite(python: Path, folder: Path) -> str:
     """Run the quick tests against the installed package and return pytest's last line."""
     copied = folder / "elsewhere"
-    shutil.copytree(ROOT / "tests", copied / "tests")
+    for name in ("tests", "docs"):
+        shutil.copytree(ROOT / name, copied / name)
     shutil.copy(ROOT / "pyproject.toml", copied)
     chosen = [copied / "tests" / name for name in QUICK]
     where = run(python, "-c", "import latentbandits; print(latentbandits.__file__)", cwd=copied).strip()

@@ -1,3 +1,4 @@
+import inspect
 import pickle
 import re
 from dataclasses import dataclass, replace
@@ -133,7 +134,7 @@ def test_names_and_settings_round_trip() -> None:
 def test_every_class_documents_every_setting() -> None:
     for kind in CLASSES.values():
         for field in kind._fields:  # type: ignore[attr-defined]
-            assert re.search(rf"^    {field} : ", kind.__doc__ or "", re.MULTILINE), f"{kind.__name__}.{field}"
+            assert re.search(rf"^{field} : ", inspect.getdoc(kind) or "", re.MULTILINE), f"{kind.__name__}.{field}"
 
 
 def test_unknown_names_get_the_nearest() -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, cleandoc
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -201,7 +201,7 @@ class Problem:
             raise refusal.at(owner=OWNER, field="means" if refusal.field == "span" else refusal.field) from None
 
 
-Problem.__doc__ = (Problem.__doc__ or "").replace("[words]", documented().replace("\n", "\n    "))
+Problem.__doc__ = cleandoc(Problem.__doc__ or "").replace("[words]", documented())
 
 
 def _accepted(given: Mapping[str, Any]) -> dict[str, Any]:
