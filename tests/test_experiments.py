@@ -20,7 +20,7 @@ from latentbandits.compiled.cache import Code
 from latentbandits.experiments import ahead, table2, winning_rates
 from latentbandits.experiments.case import Case
 from latentbandits.experiments.claims import VERDICTS
-from latentbandits.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, published, rows
+from latentbandits.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
 from latentbandits.experiments.registry import IDS, experiment, experiments
 from latentbandits.experiments.reproduce import reproduce
 from latentbandits.experiments.store import COLUMNS as ROWS
@@ -193,7 +193,7 @@ def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     outcome = reproduce(["ablation"], tmp_path, quick=True, progress=lambda done, total: seen.append((done, total)))[0]
     assert (outcome.computed, outcome.found) == (1, 155)
-    assert seen[-1] == (16 * 3000, 16 * 3000)  # one policy on 16 matrices
+    assert seen[-1] == (QUICK_MATRICES * 3000, QUICK_MATRICES * 3000)  # one policy
     assert Store(tmp_path).manifest["experiments"]["ablation"]["seconds"] > 0.5 * whole
 
 

@@ -57,9 +57,9 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
 
 def test_more_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> None:
     full, quick = (with_own(experiment("table2"), [WINDOW]).cases(short)[-1] for short in (False, True))
-    assert (full.draws, full.repeats, quick.draws, quick.repeats) == (128, 2, 16, 1)
+    assert (full.draws, full.repeats, quick.draws, quick.repeats) == (128, 2, 12, 1)
     sized = with_own(experiment("table2"), [], first=128)
-    assert {(case.draws, case.repeats, case.first) for case in sized.cases(True)} == {(16, 1, 128)}
+    assert {(case.draws, case.repeats, case.first) for case in sized.cases(True)} == {(12, 1, 128)}
     plain = experiment("table2")
     assert with_own(plain, []) is plain
     assert plain.cases(True)[0].keys == with_own(plain, [WINDOW]).cases(True)[0].keys

@@ -19,7 +19,7 @@ ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 MATRICES, REPEATS = 128, 5
 ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
-QUICK_MATRICES = 16
+QUICK_MATRICES = 12
 # The table's numbers are twice the regret per unit: its *Optimal single arm* tends to T/3, where uniform means give T/6.
 SCALE = 2.0
 

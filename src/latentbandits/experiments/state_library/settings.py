@@ -18,7 +18,7 @@ from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
 
 HORIZON, DRAWS, PARTS_DRAWS = 20_000, 64, 32
-QUICK_HORIZON, QUICK_DRAWS = 4_000, 8
+QUICK_HORIZON, QUICK_DRAWS = 4_000, 6
 SHORT, SHORT_REPEATS = 500, 2
 # Settings of StateLibrary were chosen on worlds of these seeds; all results here are of another
 TUNED_SEEDS, SEED = (1000, 2000, 3000), 0

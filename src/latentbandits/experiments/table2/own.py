@@ -100,7 +100,7 @@ def _line(cells: pd.DataFrame, row: str, own: str, rivals: Sequence[str]) -> lis
     return [
         TITLES[row],
         figure(mine["regret"]),
-        span(mine["low"], mine["high"]),
+        span(max(0.0, mine["low"]), mine["high"]),
         multiple(mine["regret"] / cells.loc[(row, LIMIT), "regret"]),
         label(best),
         figure(published()[row][best] / SCALE),
