@@ -185,8 +185,10 @@ def plot(found: dict[float, list[float]], path: Path) -> None:
 
     canvas = Canvas(figsize=(6, 3.4), layout="constrained")
     axes = canvas.subplots()
-    for size, row in found.items():
-        axes.plot(WORKERS, row, marker="o", label=f"{size:g} s")
+    for (size, row), colour, marker in zip(
+        found.items(), ("#0072b2", "#e69f00", "#009e73", "#cc79a7"), "os^D", strict=True
+    ):
+        axes.plot(WORKERS, row, marker=marker, color=colour, label=f"{size:g} s")
     axes.axhline(0.8, color="grey", linewidth=0.8, linestyle="--")
     axes.set(xscale="log", ylim=(0, 1.02), xlabel="workers", ylabel="efficiency")
     axes.legend(title="block", frameon=False)
