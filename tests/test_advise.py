@@ -231,7 +231,7 @@ def test_the_command_and_its_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     options = ["--states", "3 to 5", "--dwell", "40", "--noise", "0.1", "--horizon", "500", "--runs", "16"]
-    options += ["--policies", "sw-ucb", "ucb1", "adasp-ucb"]
+    options += ["--policies", "sw-ucb", "ucb1", "adasp-ucb", "--seconds", "0"]
     assert cli.main(["advise", *options]) == 0
     said = capsys.readouterr().out
     assert "use " in said.partition("Expect a regret")[0].lower()

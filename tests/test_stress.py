@@ -10,7 +10,7 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits.experiments.fit import JUDGE_SEED, SEARCH_SEED
-from latentbandits.experiments.registry import experiment, experiments
+from latentbandits.experiments.registry import Experiment, experiment, experiments
 from latentbandits.experiments.state_library import settings as state_library
 from latentbandits.experiments.stress import claims, settings
 from latentbandits.experiments.stress.figures import FIGURES, heat_map, tables
@@ -174,8 +174,8 @@ def test_experiments_can_be_left_out(capsys: pytest.CaptureFixture[str]) -> None
 def test_what_is_left_out_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
     asked: list[list[str]] = []
 
-    def reproduce(names: list[str], *_: object) -> list[object]:
-        asked.append(names)
+    def reproduce(chosen: list[Experiment], *_: object) -> list[object]:
+        asked.append([one.id for one in chosen])
         raise ValueError("reproduce: stopped")
 
     monkeypatch.setattr("latentbandits.experiments.reproduce.reproduce", reproduce)

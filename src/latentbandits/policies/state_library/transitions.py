@@ -10,7 +10,6 @@ from latentbandits.policies.state_library.memory import AGES, VISITS, Memory
 
 _BACKOFF = 1.0  # weight of the entry counts in the learned transitions
 _MOST_ODDS = 1000.0
-_SAME_VISIT = 100  # rounds between the changes of two particles that are taken for one
 # Ages of up to 20 rounds each have a bin of their own, older ones bins of 10 %
 _EXACT, _RATIO = 20, 1.1
 _STARTS = [*range(1, _EXACT + 1), *(math.ceil(_EXACT * _RATIO**i) for i in range(1, AGES - _EXACT + 1))]
@@ -132,22 +131,6 @@ def update_odds(policy: Any, memory: Memory, slot: int, to: int) -> None:
 
 
 @kernel
-def number(memory: Memory, slot: int, to: int) -> int:
-    """Return the number of a new state: that of a state which another particle has begun for the same visit, or one that nobody has had."""
-    core, known = memory.core[0], memory.particles[slot].known
-    for i in range(core.live):
-        other = memory.slots[i]
-        state = memory.states[other, memory.particles[other].here]
-        same = other != slot and state.entered == 1.0 and core.now - memory.particles[other].changed <= _SAME_VISIT
-        for k in range(known if same else 0):
-            same = same and (k == to or memory.states[slot, k].id != state.id)
-        if same:
-            return int(state.id)
-    core.numbered += 1
-    return int(core.numbered)
-
-
-@kernel
 def new_state(policy: Any, memory: Memory, slot: int) -> int:
     """Return the place of a new state in a particle's library: a free one, or that of the rarest state but the present one."""
     particle = memory.particles[slot]
@@ -168,7 +151,8 @@ def new_state(policy: Any, memory: Memory, slot: int) -> int:
             if memory.visits[slot, i].state == to:
                 memory.visits[slot, i].state = -1
     clear(policy, memory, slot, to)
-    memory.states[slot, to].id = number(memory, slot, to)
+    memory.core[0].numbered += 1
+    memory.states[slot, to].id = memory.core[0].numbered
     memory.core[0].lineages += 1
     particle.lineage = memory.core[0].lineages
     return int(to)
