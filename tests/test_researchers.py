@@ -104,3 +104,7 @@ def test_code_that_does_not_compile_is_named_by_the_authors_own_file_and_line(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(CompileError, match=rf"mine_wrong\.py, line {WRONG}\b.*no_such_thing"):
         lb.simulate(lb.HiddenMarkov(), ["mine_wrong:Mine"], horizon=2000, draws=1, repeats=1)
+    within = MINE.replace("counts.no_such_thing()", "counts.reshape(2.5)")  # which numba refuses in a file of its own
+    (tmp_path / "mine_within.py").write_text(within)
+    with pytest.raises(CompileError, match=rf"mine_within\.py, line {WRONG}\b"):
+        lb.simulate(lb.HiddenMarkov(), ["mine_within:Mine"], horizon=2000, draws=1, repeats=1)

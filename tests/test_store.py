@@ -382,6 +382,9 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     agent.add("c")
     decision = agent.ask(available=(name for name in ("c",)), key="k")
     twin = opened()  # the same process may share the file
+    for policy in ("ts", "ucb1:exploration=3"):
+        with pytest.raises(Refusal, match="policy of the file"):
+            opened(policy=policy)
     other = lb.open(tmp_path / "d.db", "other", policy="ts", arms=3)
     assert twin.tell(decision.id, 1.0) == "accepted"
     assert agent.tell(decision, 1.0) == "duplicate"

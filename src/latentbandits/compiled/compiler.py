@@ -11,6 +11,7 @@ import contextlib
 import functools
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -235,7 +236,8 @@ def _explained(names: list[str]) -> Iterator[None]:
 def _location(message: str) -> str:
     """Return the line that numba refuses, and its reason: the author's own line rather than one of this package that calls it."""
     found = re.findall(r'File "([^"]+)", line (\d+)', message)  # the innermost first
-    own = [one for one in found if not Path(one[0]).resolve().is_relative_to(_PACKAGE)]
+    others = (_PACKAGE, Path(sys.modules["numba"].__file__ or "").resolve().parent)
+    own = [one for one in found if not any(Path(one[0]).resolve().is_relative_to(other) for other in others)]
     places = own[:1] or found[-1:]
     reasons = [
         line.strip()

@@ -295,6 +295,8 @@ def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[s
     wanted = None if policy is None else Spec.of(policy, arms, **settings)
     _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
     present: Spec = ledger.state(name, lambda state: state.spec)
+    if wanted is not None:
+        Spec.read(present.plain(), wanted.policy)  # refused also if this process has it open already
     now: Any = ledger.state(name, lambda state: (state.arms, state.player.names))
     if arms is not None:
         given = wanted.arms if wanted is not None else tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
