@@ -135,11 +135,7 @@ class NaiveLibrary:
         rounds, library = len(self.history), self.cloud.best.library
         age = rounds - max(self.played[arm], self.forced)
         rarely = len(available) * max(self.patience, 0.1 * rounds)
-        if len(library) == 1:
-            return age > 2.5 * rarely
-        wins = any(first_best(available, entry.means) == arm for entry in library)
-        often = len(available) * self.patience * max(1.0, math.sqrt(rounds / 1500))
-        return age > rarely or (wins and age > often)
+        return age > (2.5 * rarely if len(library) == 1 else rarely)
 
     def pending(self, arm: int) -> int:
         """Return how many rewards of an arm are under way: of decisions after the last whose rewards came, at most 1024 of them."""
