@@ -50,6 +50,11 @@ class Claim(NamedTuple):
     kind: str = PAPER
     points_to: str = ""
 
+    @property
+    def said(self) -> str:
+        """The verdict, with what a quick run points to."""
+        return f"{self.verdict} (points to: {self.points_to})" if self.points_to else self.verdict
+
 
 class Order(NamedTuple):
     """One quantity over another on the same runs, with its interval over draws of the world.

@@ -140,7 +140,7 @@ def markdown(judged: Judged) -> str:
     lines = ["| where | what the paper says, in our words | judged by | verdict |", "|---|---|---|---|"]
     for sentence in SENTENCES:
         for i, name in enumerate(sentence.claims):
-            verdict = found[name].verdict if name in found else "not run"
+            verdict = found[name].said if name in found else "not run"
             whose = _kind(found[name]) if name in found else ""
             head = (sentence.place, sentence.text) if i == 0 else ("", "")
             lines.append(f"| {_cell(head[0])} | {_cell(head[1])} | `{name}`{whose} | {verdict} |")
@@ -156,7 +156,7 @@ def markdown(judged: Judged) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.verdict} | {_cell(x.why)} |"
+            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.said} | {_cell(x.why)} |"
             for x in chosen
         ]
     return "\n".join(lines) + "\n"
