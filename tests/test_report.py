@@ -182,7 +182,10 @@ def test_what_a_quick_run_points_to_is_no_verdict() -> None:
         "  ? It does not hold (points to: does not hold)",
     ]
     assert [row.split()[-4:] for row in command.counts(full.claims).splitlines()[1:]] == [["1"] * 4]
-    assert [row.split()[-4:] for row in command.counts(quick.claims).splitlines()[1:]] == [["0", "0", "0", "4"], ["1"] * 4]
+    assert [row.split()[-4:] for row in command.counts(quick.claims).splitlines()[1:]] == [
+        ["0", "0", "0", "4"],
+        ["1"] * 4,
+    ]
     assert verdicts.counts(quick.claims).startswith("Of 4: 4 cannot be judged.")
 
 
