@@ -174,6 +174,7 @@ def test_under_an_undecided_log_it_says_what_is_safe() -> None:
     same = {"one": lb.policy("sw-ucb"), "two": lb.policy("sw-ucb", window=51)}
     found = [lb.advise(SMALL, same, seed=seed, sweep=False) for seed in range(4)]
     first = next(advice for advice in found if advice.sure < 0.5)
+    assert first.runner_up is not None
     other = lb.advise(
         SMALL.replace(horizon=2000), {first.runner_up: same[first.runner_up], "random": "random"}, sweep=False
     )
