@@ -186,7 +186,14 @@ def test_what_a_quick_run_points_to_is_no_verdict() -> None:
         ["0", "0", "0", "4"],
         ["1"] * 4,
     ]
-    assert verdicts.counts(quick.claims).startswith("Of 4: 4 cannot be judged.")
+    assert verdicts.counts(quick.claims) == (
+        "Of 4: 4 cannot be judged. "
+        "A quick run judges nothing; it points to: 1 holds, 1 does not hold, 1 is tied, 1 cannot be judged."
+    )
+    assert [claim.said for claim in quick.claims] == [
+        *(f"cannot be judged (points to: {word})" for word in VERDICTS[:-1]),
+        "cannot be judged",
+    ]
 
 
 @pytest.mark.usefixtures("words_alone")

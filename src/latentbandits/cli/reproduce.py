@@ -159,6 +159,7 @@ def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str 
     """Compute one share."""
     from latentbandits.experiments.reproduce import reproduce_shard
     from latentbandits.experiments.store import Shard
+    from latentbandits.presentation.numbers import millions
     from latentbandits.presentation.progress import Progress
 
     mine = Shard.of(options.shard)
@@ -172,7 +173,7 @@ def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str 
 def status(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
     """Say what is missing; 0 if nothing is, else 1."""
     from latentbandits.experiments.reproduce import status
-    from latentbandits.presentation.numbers import aligned
+    from latentbandits.presentation.numbers import aligned, millions
 
     found = status(chosen, results, quick)
     lines = [
@@ -201,11 +202,6 @@ def in_full(options: argparse.Namespace, *more: str) -> str:
     words += ["--without", *options.without] if options.without else []
     words += ["--policies", *options.policies] if options.policies else []
     return shlex.join([*words, *more])
-
-
-def millions(rounds: int) -> str:
-    """Return rounds in millions, never as none if there are some."""
-    return f"{rounds / 1e6:.1g}" if 0 < rounds < 50_000 else f"{rounds / 1e6:.1f}"
 
 
 def marks() -> dict[str, str]:

@@ -13,6 +13,7 @@ from latentbandits.experiments.store import Store, code_of
 from latentbandits.files import write_whole
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Html, tag
+from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.report import verdicts
 from latentbandits.settings import Refusal
@@ -110,7 +111,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
             [
                 Html(tag("a", name, href=f"#{name}") + tag("small", experiment(name).summary)),
                 "quick" if hasty else "full",
-                f"{run['rounds'] / 1e6:,.0f}" if run else "?",
+                millions(run["rounds"]) if run else "?",
                 f"{run['seconds']:.1f}" if run else "?",
             ]
         )
