@@ -1,5 +1,6 @@
 """Advice: the right winner, honest intervals, true thresholds, and a page that says it all."""
 
+import dataclasses
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from latentbandits.advice.text import unconfirmed
 from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.advice.word import LINEAR
 from latentbandits.experiments.paper.worlds import published
+from latentbandits.logs.advice import LogAdvice
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
@@ -150,6 +152,43 @@ def test_how_sure_is_honest() -> None:
     certain = lb.advise(SMALL.replace(horizon=2000), ["sw-ucb", "random"], sweep=False)
     assert certain.sure == pytest.approx(24 / 25)  # as much as 24 worlds bear
     assert "96 % sure" in certain.text()
+
+
+def test_who_is_not_sure_names_what_is_as_good_instead_of_a_percentage() -> None:
+    same = {"one": lb.policy("sw-ucb"), "two": lb.policy("sw-ucb", window=51)}
+    found = [lb.advise(SMALL, same, seed=seed, sweep=False) for seed in range(4)]
+    unsure = [advice for advice in found if advice.sure < 0.5]
+    assert unsure
+    for advice in unsure:
+        assert advice.as_good == [advice.runner_up]
+        assert advice.headline.endswith(f"use {advice.winner} or {advice.runner_up}, which are too close to call")
+    few = dataclasses.replace(unsure[0], sure=0.2)
+    few.__dict__["costs"] = unsure[0].costs.assign(low=0.1)
+    assert few.headline.endswith(f"use {few.winner}, which did best, on too few worlds to be sure")
+    alone = lb.advise(SMALL, ["sw-ucb"], sweep=False)
+    assert alone.headline.endswith("use sw-ucb, the only candidate")
+
+
+def test_under_an_undecided_log_it_says_what_is_safe() -> None:
+    """By one explanation two policies are as good as each other, by another one of them is the best."""
+    same = {"one": lb.policy("sw-ucb"), "two": lb.policy("sw-ucb", window=51)}
+    found = [lb.advise(SMALL, same, seed=seed, sweep=False) for seed in range(4)]
+    first = next(advice for advice in found if advice.sure < 0.5)
+    assert first.runner_up is not None
+    other = lb.advise(
+        SMALL.replace(horizon=2000), {first.runner_up: same[first.runner_up], "random": "random"}, sweep=False
+    )
+    parts = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
+    undecided = LogAdvice(**parts, explanation="regimes", others={"drift": other})
+    assert not undecided.agreed
+    assert undecided.common == [first.runner_up]
+    said = "\n".join(undecided.remarks())
+    assert "0 % sure" not in said
+    assert f"They differ, but {first.runner_up} is not shown to be worse by any of them: more rows settle it" in said
+    apart = LogAdvice(
+        **parts, explanation="regimes", others={"drift": lb.advise(SMALL, ["ucb1", "random"], sweep=False)}
+    )
+    assert "They differ: more rows settle it" in "\n".join(apart.remarks())
 
 
 def test_rare_bad_worlds_do_not_make_it_sure() -> None:

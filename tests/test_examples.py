@@ -30,7 +30,7 @@ STORIES = {"advertising": {"trials": 1}, "pricing": {}, "routing": {"trials": 1}
 def test_every_story_has_a_script() -> None:
     pages = {page.stem for page in (ROOT / "docs" / "problems").glob("*.md")} - {"README"}
     assert pages == set(STORIES)
-    assert {file.stem for file in (ROOT / "examples").glob("*.py")} == {*STORIES, *PROGRAMS, "skeleton"}
+    assert {file.stem for file in (ROOT / "examples").glob("*.py")} == {*STORIES, *PROGRAMS, "skeleton", "softmax"}
 
 
 @pytest.mark.parametrize("name", STORIES)

@@ -36,6 +36,14 @@ def test_help_has_two_examples_that_the_command_accepts(name: str, capsys: pytes
         assert cli.parser([name]).parse_args(first[1:]).command == name
 
 
+def test_help_of_advise_names_what_diagnose_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["advise", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "or the diagnosis.npz that `latentbandits diagnose` writes" in said
+    assert "latentbandits advise diagnosis.npz" in said
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_is_a_script_that_the_shell_accepts(
     shell: str, capsys: pytest.CaptureFixture[str], tmp_path: Path

@@ -128,6 +128,7 @@ ucb1      10.0
 
 table2: 2 s; 9 claims: 3 +, 2 -, 4 =
   - Not so
+timing: 1 s; 2 claims: 2 ? (points to: 1 -, 1 =)
         holds (+)  tied (=)
 Next: `latentbandits tune ucb1`."""
 
@@ -150,7 +151,18 @@ def test_a_terminal_shows_the_same_text_in_colours(
     if environment:
         assert colours == []
     else:
-        assert colours == ["ucb1      10.0", "+", "-", "=", "  - Not so", "+", "=", "`latentbandits tune ucb1`"]
+        assert colours == [
+            "ucb1      10.0",
+            "+",
+            "-",
+            "=",
+            "  - Not so",
+            "-",
+            "=",
+            "+",
+            "=",
+            "`latentbandits tune ucb1`",
+        ]
         assert "\x1b[1mSide by side:" in said
     monkeypatch.setattr(terminal, "installed", lambda: False)
     terminal.show(TEXT, best=["ucb1"], headline=True)

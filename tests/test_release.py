@@ -6,6 +6,7 @@ from pathlib import Path
 
 import latentbandits as lb
 from tests.api import SNAPSHOT, lines
+from tests.oldest import BESIDE, constraints
 
 ROOT = Path(__file__).parents[1]
 
@@ -22,6 +23,15 @@ def test_there_is_one_version() -> None:
     assert cited is not None
     assert newest is not None
     assert {lb.__version__, project["version"], cited[1], newest[1]} == {lb.__version__}
+
+
+def test_the_oldest_of_every_dependency_is_tried() -> None:
+    """Those with extras of their own and those of some platforms as well."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    every = {one for extra in project["optional-dependencies"].values() for one in extra} | {*project["dependencies"]}
+    names = {re.split(r"[\[>]", one)[0] for one in every} - {"latentbandits"}
+    assert {"moto", "psycopg", "uvloop"} <= names
+    assert {one.split("==")[0] for one in constraints(project)} == names | set(BESIDE)
 
 
 def test_every_extra_that_the_pages_name_exists() -> None:

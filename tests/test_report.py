@@ -14,11 +14,14 @@ import pandas as pd
 import pytest
 
 from latentbandits import cli
+from latentbandits.cli import reproduce as command
 from latentbandits.experiments.case import Case
-from latentbandits.experiments.registry import IDS, Experiment, experiments, section
-from latentbandits.experiments.reproduce import reproduce
+from latentbandits.experiments.claims import VERDICTS, Claim, tempered
+from latentbandits.experiments.registry import IDS, Experiment, experiment, experiments, section
+from latentbandits.experiments.reproduce import Outcome, reproduce
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
+from latentbandits.report import verdicts
 from latentbandits.report.page import write_report
 from tests.conftest import made_once, make_hasty
 
@@ -147,10 +150,50 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
     rows.assign(quick=False).to_parquet(tmp_path / "ablation.parquet")
     content = write_report(tmp_path, tmp_path / "report").read_text()
     assert "Quick run of many-arms:" in content
-    assert "In full, in tens of minutes: <code>latentbandits reproduce many-arms</code>" in content
+    assert "In full: <code>latentbandits reproduce many-arms</code>" in content
     assert "Not run, and so not on this page: table2, winning-rates" in content
     assert "manifest of these results is missing" in content
     assert "None" not in re.sub(r"base64,[^\"]*", "", content)
+
+
+@pytest.mark.usefixtures("words_alone")
+def test_console_page_and_files_of_one_quick_run_say_the_same(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(site / "results" / "cells", tmp_path / "results" / "cells")
+    assert cli.main(["reproduce", "many-arms", "--quick", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    judged = pd.read_csv(tmp_path / "report" / "claims.csv")
+    assert set(judged["verdict"]) == {"cannot be judged"}
+    assert f"; {len(judged)} claims: {len(judged)} ? (points to: " in said
+    assert "In full: `latentbandits reproduce many-arms`." in said
+    content = (tmp_path / "report" / "index.html").read_text()
+    assert "Quick run of many-arms:" in content  # not of all experiments
+    assert "In full: <code>latentbandits reproduce many-arms</code>" in content
+    assert "| cannot be judged (points to: " in (tmp_path / "report" / "claims.md").read_text()
+
+
+def test_what_a_quick_run_points_to_is_no_verdict() -> None:
+    claims = [Claim(f"many-arms/{word}", f"It {word}", "", "", word) for word in VERDICTS]
+    full, quick = (Outcome(experiment("many-arms"), tempered(claims, hasty), 1.0, 4, 0) for hasty in (False, True))
+    assert command.line(full, "results") == "many-arms: 1.0 s; 4 claims: 1 +, 1 -, 1 =, 1 ?\n  - It does not hold"
+    assert command.line(quick, "results").splitlines() == [
+        "many-arms: 1.0 s; 4 claims: 4 ? (points to: 1 +, 1 -, 1 =, 1 ?)",
+        "  ? It does not hold (points to: does not hold)",
+    ]
+    assert [row.split()[-4:] for row in command.counts(full.claims).splitlines()[1:]] == [["1"] * 4]
+    assert [row.split()[-4:] for row in command.counts(quick.claims).splitlines()[1:]] == [
+        ["0", "0", "0", "4"],
+        ["1"] * 4,
+    ]
+    assert verdicts.counts(quick.claims) == (
+        "Of 4: 4 cannot be judged. "
+        "A quick run judges nothing; it points to: 1 holds, 1 does not hold, 1 is tied, 1 cannot be judged."
+    )
+    assert [claim.said for claim in quick.claims] == [
+        *(f"cannot be judged (points to: {word})" for word in VERDICTS[:-1]),
+        "cannot be judged",
+    ]
 
 
 @pytest.mark.usefixtures("words_alone")

@@ -370,6 +370,22 @@ def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:
     assert (after.floor, after.holdback, after.random.tolist()) == (0.25, 0.1, before.tolist())
 
 
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"policy": "ubc1", "arms": 2}, "did you mean ucb1"),
+        ({}, "arms is None but must be given, since the store has no experiment offers yet"),
+        ({"arms": ["a", "a"]}, "arms is"),
+        ({"arms": 2, "window": -1}, "window is -1"),
+        ({"arms": 2, "flor": 1}, "setting is 'flor'"),
+    ],
+)
+def test_what_is_refused_leaves_no_file_behind(given: dict[str, Any], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(Refusal, match=sentence):
+        lb.open(tmp_path / "d.db", "offers", **given)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     def opened(**given: Any) -> lb.DurableAgent:
         return lb.open(f"sqlite:///{tmp_path}/d.db", "offers", **{"policy": "ucb1", "arms": ["a", "b"], **given})

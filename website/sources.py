@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent
 ELSEWHERE = {
     "CHANGELOG.md": "project/changelog.md",
     "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
     "README.md": "index.md",
     "LICENSE": "project/LICENSE",
 }

@@ -107,6 +107,12 @@ class Advice(Result):
         """The other candidates, best first, without those that were set aside."""
         return [one for one in self.race.order if one != self.winner and one not in self.set_aside]
 
+    @property
+    def as_good(self) -> list[str]:
+        """The other candidates that are not shown to have more regret on fresh worlds, the nearest first."""
+        near = self.costs[self.costs.index.isin(self.rivals) & ~(self.costs["low"] > 0)]
+        return [str(label) for label in near.sort_values("more", kind="stable").index]
+
     @cached_property
     def worth(self) -> Worth:
         """The advised policy beside the best single arm and the limit on fresh worlds, and whether it is worth it."""
@@ -119,10 +125,10 @@ class Advice(Result):
 
     @property
     def headline(self) -> str:
-        """What to use, and how sure that is."""
-        from latentbandits.advice.text import certainty
+        """What to use, and how sure that is, or what is as good."""
+        from latentbandits.advice.text import choice
 
-        use = f"use {self.winner}, {certainty(self.sure)} sure"
+        use = choice(self)
         return use if self.worth.verdict == WORTH else f"{self.worth.verdict}; at best {use}"
 
     @cached_property

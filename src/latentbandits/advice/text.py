@@ -28,6 +28,7 @@ HEAD = (
     "beats next",
     "units",
 )
+SURE = 0.5  # below this a percentage would say less than who comes close
 SEEDS = "95 % of seeds"  # instead of the interval, for a record
 
 
@@ -191,15 +192,25 @@ def confidence(advice: "Advice") -> str:
             f"{certainty(advice.sure)} sure: {none} less regret{alone}, averaged over the worlds that fit. "
             f"It beats the runner-up, {advice.runner_up}, in {percent(beaten)} of worlds."
         )
-    first = f"Only {certainty(advice.sure)} sure" if advice.sure >= 0.5 else "Not sure"
-    rivals = advice.costs[advice.costs.index.isin(advice.rivals)]
-    if (rivals["low"] > 0).all():
+    first = f"Only {certainty(advice.sure)} sure" if advice.sure >= SURE else "Not sure"
+    if not advice.as_good:
         return f"{first}: it did best, but {worlds} are too few to be surer."
-    rival = rivals["more"].idxmin()
+    rival = advice.as_good[0]
     return (
-        f"{first}: {rival} is too close to call and wins in {percent(1 - rivals.loc[rival, 'beaten'])} of {worlds}. "
+        f"{first}: {rival} is too close to call and wins in {percent(1 - advice.costs.loc[rival, 'beaten'])} of {worlds}. "
         "Either will do; more runs may separate them."
     )
+
+
+def choice(advice: "Advice") -> str:
+    """Return what to use in a few words: how sure that is, or that another will do as well."""
+    if advice.runner_up is None:
+        return f"use {advice.winner}, the only candidate"
+    if advice.sure >= SURE:
+        return f"use {advice.winner}, {certainty(advice.sure)} sure"
+    if not advice.as_good:
+        return f"use {advice.winner}, which did best, on too few worlds to be sure"
+    return f"use {advice.winner} or {advice.as_good[0]}, which are too close to call"
 
 
 def certainty(share: float) -> str:

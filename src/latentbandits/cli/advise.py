@@ -9,12 +9,14 @@ from latentbandits.cli import problem
 EXAMPLES = (
     'latentbandits advise --arms 4 --states "3 to 20" --dwell "200 to 500" --noise 0.3',
     "latentbandits advise problem.toml --policies state-library cp-ts ucb1 --out advice.html",
+    "latentbandits advise diagnosis.npz",
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    problem.configure(parser, "What is left out is taken as unknown and ranges widely.")
+    fit = ", or the diagnosis.npz that `latentbandits diagnose` writes: then the advice is by what the log shows"
+    problem.configure(parser, "What is left out is taken as unknown and ranges widely.", fit)
     problem.workers(parser)
     problem.policies(parser, "candidates (default: all that the units permit; `paper`: those of the paper)")
     parser.add_argument(

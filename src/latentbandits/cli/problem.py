@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 
-def configure(parser: argparse.ArgumentParser, left_out: str) -> None:
-    """Declare the options; `left_out` says what is taken for words that are left out."""
-    parser.add_argument("problem", nargs="?", metavar="FILE", help="a TOML file that describes the problem")
+def configure(parser: argparse.ArgumentParser, left_out: str, also: str = "") -> None:
+    """Declare the options; `left_out` says what is taken for words that are left out, `also` which other files are taken."""
+    parser.add_argument("problem", nargs="?", metavar="FILE", help=f"a TOML file that describes the problem{also}")
     parser.add_argument(
         "--write-example", metavar="FILE", type=Path, help="write a commented description of a problem and exit"
     )

@@ -111,9 +111,10 @@ def run(options: argparse.Namespace) -> int:
         show("\n" + own_text(chosen[0], results, quick))
     show("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
     if quick:
+        minutes = "" if options.experiments or options.without else ", in tens of minutes"
         show(
-            "A quick run is too small to confirm or to refute: these verdicts are what it points to. "
-            "In full, in tens of minutes: `latentbandits reproduce`."
+            "A quick run is too small to confirm or to refute: it judges nothing, and says what it points to. "
+            f"In full{minutes}: `{in_full(options)}`."
         )
     with Progress("plotting", unit="experiments") as progress:
         page = write_report(results, report, progress)
@@ -158,6 +159,7 @@ def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str 
     """Compute one share."""
     from latentbandits.experiments.reproduce import reproduce_shard
     from latentbandits.experiments.store import Shard
+    from latentbandits.presentation.numbers import millions
     from latentbandits.presentation.progress import Progress
 
     mine = Shard.of(options.shard)
@@ -170,10 +172,8 @@ def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str 
 
 def status(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
     """Say what is missing; 0 if nothing is, else 1."""
-    import shlex
-
     from latentbandits.experiments.reproduce import status
-    from latentbandits.presentation.numbers import aligned
+    from latentbandits.presentation.numbers import aligned, millions
 
     found = status(chosen, results, quick)
     lines = [
@@ -182,23 +182,26 @@ def status(options: argparse.Namespace, chosen: "list[Experiment]", results: str
     ]
     print(aligned(["experiment", "cells there", "M rounds missing"], lines))
     complete = all(one.complete for one in found)
-    words = ["latentbandits", "reproduce", *options.experiments, *(["--quick"] if options.quick else [])]
-    words += ["--without", *options.without] if options.without else []
-    words += ["--policies", *options.policies] if options.policies else []
+    words = ["--quick"] if options.quick else []
     for name in ("draws", "first"):
         words += [] if getattr(options, name) is None else [f"--{name}", str(getattr(options, name))]
     words += ["--out", options.out] if options.out else []
     print(
         "Nothing is missing."
         if complete
-        else f"Next: the missing shards, or `{shlex.join(words)}`, which computes the rest."
+        else f"Next: the missing shards, or `{in_full(options, *words)}`, which computes the rest."
     )
     return int(not complete)
 
 
-def millions(rounds: int) -> str:
-    """Return rounds in millions, never as none if there are some."""
-    return f"{rounds / 1e6:.1g}" if 0 < rounds < 50_000 else f"{rounds / 1e6:.1f}"
+def in_full(options: argparse.Namespace, *more: str) -> str:
+    """Return the command that runs the same experiments in full, or with further words."""
+    import shlex
+
+    words = ["latentbandits", "reproduce", *options.experiments]
+    words += ["--without", *options.without] if options.without else []
+    words += ["--policies", *options.policies] if options.policies else []
+    return shlex.join([*words, *more])
 
 
 def marks() -> dict[str, str]:
@@ -208,34 +211,41 @@ def marks() -> dict[str, str]:
     return dict(zip(VERDICTS, "+-=?", strict=True))
 
 
-def verdict(claim: "Claim") -> str:
-    """Return a claim's verdict; of a quick run, the one that it points to."""
-    return claim.points_to or claim.verdict
+def signs(words: list[str]) -> str:
+    """Return how many verdicts of each sign there are."""
+    return ", ".join(f"{words.count(word)} {mark}" for word, mark in marks().items() if word in words)
 
 
 def line(outcome: "Outcome", results: str | Path) -> str:
-    """Return what came of an experiment, and which claims do not hold."""
+    """Return what came of an experiment, and which claims do not hold, or seem not to after a quick run."""
     from latentbandits.experiments.claims import FAILS
 
     known = outcome.found + outcome.computed
     found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
-    words = [verdict(claim) for claim in outcome.claims]
-    counted = ", ".join(f"{words.count(word)} {mark}" for word, mark in marks().items() if word in words)
-    noun = "claim" if len(words) == 1 else "claims"
-    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(words)} {noun}: {counted}"
-    return "\n".join([first, *(f"  - {claim.text}" for claim in outcome.claims if verdict(claim) == FAILS)])
+    claims = outcome.claims
+    hints = [claim.points_to for claim in claims if claim.points_to]
+    counted = signs([claim.verdict for claim in claims]) + (f" (points to: {signs(hints)})" if hints else "")
+    noun = "claim" if len(claims) == 1 else "claims"
+    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(claims)} {noun}: {counted}"
+    failing = [
+        f"  {marks()[claim.verdict]} {claim.text}" + (f" (points to: {FAILS})" if claim.points_to else "")
+        for claim in claims
+        if FAILS in (claim.verdict, claim.points_to)
+    ]
+    return "\n".join([first, *failing])
 
 
 def counts(claims: "list[Claim]") -> str:
-    """Return how many claims of each kind have which verdict."""
+    """Return how many claims of each kind have which verdict, and what a quick run points to."""
     from latentbandits.experiments.claims import KINDS
     from latentbandits.presentation.numbers import aligned
 
-    lines = [
-        [title, *(str(sum(claim.kind == kind and verdict(claim) == word for claim in claims)) for word in marks())]
-        for kind, title in KINDS.items()
-        if any(claim.kind == kind for claim in claims)
-    ]
+    lines = []
+    for kind, title in KINDS.items():
+        words = [claim.verdict for claim in claims if claim.kind == kind]
+        hints = [claim.points_to for claim in claims if claim.kind == kind and claim.points_to]
+        for name, found in ((title, words), ("  points to", hints)):
+            lines += [[name, *(str(found.count(word)) for word in marks())]] if found else []
     return aligned(["", *(f"{word} ({mark})" for word, mark in marks().items())], lines)
 
 

@@ -50,6 +50,16 @@ class Claim(NamedTuple):
     kind: str = PAPER
     points_to: str = ""
 
+    @property
+    def hint(self) -> str:
+        """What a quick run points to, if that is more than that it cannot be judged."""
+        return "" if self.points_to == self.verdict else self.points_to
+
+    @property
+    def said(self) -> str:
+        """The verdict, with what a quick run points to."""
+        return f"{self.verdict} (points to: {self.hint})" if self.hint else self.verdict
+
 
 class Order(NamedTuple):
     """One quantity over another on the same runs, with its interval over draws of the world.

@@ -34,18 +34,22 @@ class LogAdvice(Advice):
         """Whether all explanations that are still in the race lead to the same policy."""
         return all(other.winner == self.winner for other in self.others.values())
 
+    @property
+    def common(self) -> list[str]:
+        """The policies that are best, or not shown to be worse, by every explanation that is still in the race."""
+        sets = [{one.winner, *one.as_good} for one in self.others.values()]
+        return [label for label in (self.winner, *self.as_good) if all(label in found for found in sets)]
+
     def remarks(self) -> list[str]:
         """Return what the other explanations say."""
         if not self.others:
             return [f"This is by one explanation of the log: {named(self.explanation)}. No other is in the race."]
         found = [f"The log does not settle it. By {named(self.explanation)}: {self.headline}."]
         found += [f"By {named(kind)}: {other.headline}." for kind, other in self.others.items()]
-        found.append(
-            "All lead to the same policy."
-            if self.agreed
-            else f"They differ: more rows settle it, from a margin of {MARGIN:.0f} nats on."
-        )
-        return found
+        if self.agreed:
+            return [*found, "All lead to the same policy."]
+        safe = f", but {self.common[0]} is not shown to be worse by any of them" if self.common else ""
+        return [*found, f"They differ{safe}: more rows settle it, from a margin of {MARGIN:.0f} nats on."]
 
     def text(self) -> str:
         """Return the advice as a terminal shows it."""

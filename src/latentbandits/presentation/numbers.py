@@ -99,3 +99,15 @@ def counted(number: int, thing: str) -> str:
     ('1 run', '10,000 rounds')
     """
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def millions(rounds: int) -> str:
+    """Return rounds in millions, never as none if there are some.
+
+    Examples
+    --------
+    >>> from latentbandits.presentation.numbers import millions
+    >>> millions(1_912_000_000), millions(480_000), millions(3_000), millions(0)
+    ('1,912.0', '0.5', '0.003', '0.0')
+    """
+    return f"{rounds / 1e6:.1g}" if 0 < rounds < 50_000 else f"{rounds / 1e6:,.1f}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 HEADLINE, TITLE, BEST, COMMAND = "bold", "bold", "bold green", "cyan"
-# How many claims have which verdict: `3 +, 1 -, 2 =, 1 ?`
+# How many claims have which verdict: `3 +, 1 -, 2 =, 1 ?`; of a quick run: `7 ? (points to: 3 +, 1 -, 3 =)`
 VERDICTS = {"+": "green", "-": "red", "=": "yellow", "?": "dim"}
 BAR = 24  # columns
 NARROW = 8  # a bar that would have to be smaller is left out
@@ -75,7 +75,7 @@ def styled(text: str, best: Container[str] = (), headline: bool = False) -> "Tex
         at = end + 1
     shown.highlight_regex(r"`[^`\n]+`", COMMAND)
     for mark, style in VERDICTS.items():
-        shown.highlight_regex(rf"(?m)(?<=\d ){re.escape(mark)}(?=,|$)|(?<=\(){re.escape(mark)}(?=\))", style)
+        shown.highlight_regex(rf"(?m)(?<=\d ){re.escape(mark)}(?=,|\)| \(|$)|(?<=\(){re.escape(mark)}(?=\))", style)
     shown.highlight_regex(r"(?m)^  - .*$", VERDICTS["-"])
     return shown
 

@@ -13,6 +13,7 @@ from latentbandits.experiments.store import Store, code_of
 from latentbandits.files import write_whole
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Html, tag
+from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.report import verdicts
 from latentbandits.settings import Refusal
@@ -110,7 +111,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
             [
                 Html(tag("a", name, href=f"#{name}") + tag("small", experiment(name).summary)),
                 "quick" if hasty else "full",
-                f"{run['rounds'] / 1e6:,.0f}" if run else "?",
+                millions(run["rounds"]) if run else "?",
                 f"{run['seconds']:.1f}" if run else "?",
             ]
         )
@@ -135,7 +136,7 @@ def head(store: Store, quick: dict[str, bool]) -> str:
                 tag("em", "greedy filter"),
                 " is given the same and never tests.",
             ),
-            _warning([name for name, hasty in quick.items() if hasty], len(quick)),
+            _warning([name for name, hasty in quick.items() if hasty]),
             _left_out(quick),
             tag("p", where),
             html.table(["experiment", "size", "million rounds", "seconds"], lines),
@@ -143,16 +144,18 @@ def head(store: Store, quick: dict[str, bool]) -> str:
     )
 
 
-def _warning(hasty: list[str], among: int) -> str:
+def _warning(hasty: list[str]) -> str:
     """Return which experiments were quick runs."""
     if not hasty:
         return ""
-    which = "all experiments" if len(hasty) == among else ", ".join(hasty)
+    every = len(hasty) == len(IDS)
+    which = "all experiments" if every else ", ".join(hasty)
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
     )
-    full = tag("code", "latentbandits reproduce" + ("" if len(hasty) == among else f" {' '.join(hasty)}"))
-    return tag("p", f"Quick run of {which}: {words}In full, in tens of minutes: ", full, ".", classes="quick")
+    full = tag("code", "latentbandits reproduce" + ("" if every else f" {' '.join(hasty)}"))
+    minutes = ", in tens of minutes" if every else ""
+    return tag("p", f"Quick run of {which}: {words}In full{minutes}: ", full, ".", classes="quick")
 
 
 def _left_out(shown: Container[str]) -> str:

@@ -10,6 +10,7 @@ from latentbandits.experiments.paper.sentences import SENTENCES
 from latentbandits.presentation.html import Cell, Html, Row, escape, table, tag
 
 Judged = Mapping[str, Sequence[Claim]]  # experiment -> its claims
+ONE: Mapping[str, str] = {TIED: "is tied"}  # else as the verdict itself
 MANY: Mapping[str, str] = {HOLDS: "hold", FAILS: "do not hold", TIED: "are tied", OPEN: "cannot be judged"}
 MARKS: Mapping[str, str] = {HOLDS: "holds", FAILS: "not", TIED: "tied"}
 WORDS: Mapping[str, str] = {
@@ -40,7 +41,7 @@ def counts(claims: Sequence[Claim]) -> str:
     >>> from latentbandits.experiments.claims import Claim
     >>> from latentbandits.report.verdicts import counts
     >>> counts([Claim("a/b", "", "", "", "holds"), Claim("a/c", "", "", "", "tied"), Claim("a/d", "", "", "", "holds")])
-    'Of 3: 2 hold, 1 are tied.'
+    'Of 3: 2 hold, 1 is tied.'
     """
     found = [claim.verdict for claim in claims]
     hints = [claim.points_to for claim in claims if claim.points_to]
@@ -49,7 +50,8 @@ def counts(claims: Sequence[Claim]) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    return ", ".join(f"{words.count(word)} {MANY[word]}" for word in VERDICTS if word in words)
+    counted = {word: words.count(word) for word in VERDICTS if word in words}
+    return ", ".join(f"{count} {ONE.get(word, word) if count == 1 else MANY[word]}" for word, count in counted.items())
 
 
 def tables(judged: Judged) -> str:
@@ -96,7 +98,7 @@ def _kind(claim: Claim) -> str:
 
 
 def _hint(claim: Claim) -> str:
-    return tag("small", f"points to: {claim.points_to}") if claim.points_to else ""
+    return tag("small", f"points to: {claim.hint}") if claim.hint else ""
 
 
 def sentences(judged: Judged) -> str:
@@ -140,7 +142,7 @@ def markdown(judged: Judged) -> str:
     lines = ["| where | what the paper says, in our words | judged by | verdict |", "|---|---|---|---|"]
     for sentence in SENTENCES:
         for i, name in enumerate(sentence.claims):
-            verdict = found[name].verdict if name in found else "not run"
+            verdict = found[name].said if name in found else "not run"
             whose = _kind(found[name]) if name in found else ""
             head = (sentence.place, sentence.text) if i == 0 else ("", "")
             lines.append(f"| {_cell(head[0])} | {_cell(head[1])} | `{name}`{whose} | {verdict} |")
@@ -156,7 +158,7 @@ def markdown(judged: Judged) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.verdict} | {_cell(x.why)} |"
+            f"| `{x.id}`: {_cell(x.text)} | {_cell(x.published)} | {_cell(x.measured)} | {x.said} | {_cell(x.why)} |"
             for x in chosen
         ]
     return "\n".join(lines) + "\n"

@@ -1,5 +1,6 @@
 """An agent that is on disk: every acknowledged call survives whatever happens to the process."""
 
+import contextlib
 import importlib
 import os
 import threading
@@ -266,10 +267,13 @@ def open(  # noqa: A001
     """
     name = as_experiment(experiment)
     place = _place(store)
+    wanted = _wanted(policy, arms, settings)
     with _opening:
+        if wanted is None and not _remote(store) and not path_of(store).exists():
+            _first(name, arms, settings)
         ledger, users = _shared.get(place) or (Ledger(storage_of(store), compiled=compiled), 0)
         try:
-            _prepare(ledger, name, policy, arms, settings)
+            _prepare(ledger, name, wanted, arms, settings)
         except BaseException:
             if not users:
                 ledger.close()
@@ -278,21 +282,27 @@ def open(  # noqa: A001
         return DurableAgent(ledger, name, place)
 
 
-def _prepare(ledger: Ledger, name: str, policy: Any, arms: Any, settings: dict[str, Any]) -> None:
-    """Make an experiment, or check that it is the one that is wanted."""
+def _wanted(policy: Any, arms: Any, settings: dict[str, Any]) -> Spec | None:
+    """Return the experiment that is asked for, None without a policy, or refuse it, before any file is made."""
     unknown = next((key for key in settings if key not in Spec._fields), None)
     if unknown is not None:
-        known = ", ".join(Spec._fields[2:])
-        raise Refusal("open", "setting", unknown, f"one of {known}")
+        raise Refusal("open", "setting", unknown, f"one of {', '.join(Spec._fields[2:])}")
+    return None if policy is None else Spec.of(policy, arms, **settings)
+
+
+def _first(name: str, arms: Any, settings: dict[str, Any]) -> Spec:
+    """Return a new experiment without a policy of its own, or refuse it."""
+    if arms is None:
+        raise Refusal("open", "arms", arms, f"given, since the store has no experiment {name} yet")
+    return Spec.of(USUAL, arms, **settings)
+
+
+def _prepare(ledger: Ledger, name: str, wanted: Spec | None, arms: Any, settings: dict[str, Any]) -> None:
+    """Make an experiment, or check that it is the one that is wanted."""
     if ledger.storage.experiment(name) is None:
-        if policy is None and arms is None:
-            raise Refusal("open", "arms", arms, f"given, since the store has no experiment {name} yet")
-        try:
-            ledger.call(requests.Create(name, Spec.of(USUAL if policy is None else policy, arms, **settings), "live"))
+        with contextlib.suppress(Conflict):  # another process was faster
+            ledger.call(requests.Create(name, wanted or _first(name, arms, settings), "live"))
             return
-        except Conflict:  # another process was faster
-            pass
-    wanted = None if policy is None else Spec.of(policy, arms, **settings)
     _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
     present: Spec = ledger.state(name, lambda state: state.spec)
     if wanted is not None:

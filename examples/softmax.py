@@ -1,0 +1,72 @@
+"""A randomised policy in one file, to copy: the better an arm has paid of late, the more often it is sampled."""
+
+import math
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from latentbandits.protocols import Choice
+from latentbandits.random import Stream, uniform
+from latentbandits.settings import Above, AtLeast, Within, checked
+
+
+class Memory(NamedTuple):
+    """What it remembers; the random stream is no part of it, since it comes with every choice."""
+
+    usual: np.ndarray  # running mean reward of each arm
+
+
+@checked
+class Softmax(NamedTuple):
+    """Sample arms with probabilities that grow exponentially with their running mean rewards.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms.
+    units : int
+        Units per round; each samples its own arm.
+    temperature : float
+        How much less an arm pays that is sampled 2.7 times less often.
+    rate : float
+        Weight of the newest reward in the running mean.
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    temperature: Annotated[float, Above(0)] = 0.1
+    rate: Annotated[float, Within(0, 1)] = 0.1
+
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        return Memory(np.zeros(self.arms))
+
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Write the probability of every arm, then sample one for each unit."""
+        best = -math.inf
+        for arm in range(self.arms):
+            if choice.offers[arm].available:
+                best = max(best, memory.usual[arm])
+        total = 0.0
+        for arm in range(self.arms):
+            choice.offers[arm].value = memory.usual[arm]
+            choice.offers[arm].probability = 0.0
+            if choice.offers[arm].available:
+                choice.offers[arm].probability = math.exp((memory.usual[arm] - best) / self.temperature)
+            total += choice.offers[arm].probability
+        for arm in range(self.arms):
+            choice.offers[arm].probability /= total
+        for unit in range(self.units):
+            left = uniform(random)  # the only source of chance: it moves the stream on
+            for arm in range(self.arms):
+                if choice.offers[arm].available:
+                    left -= choice.offers[arm].probability
+                    choice.arms[unit] = arm
+                    if left < 0:
+                        break
+
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+        """Learn from one reward per unit."""
+        for unit in range(self.units):
+            arm = choice.arms[unit]
+            memory.usual[arm] += self.rate * (rewards[unit] - memory.usual[arm])
