@@ -174,6 +174,33 @@ def from_5(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         }
 
 
+def from_6(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """StateLibrary, also within another policy, showed the ids of the heaviest particle's states: they are the numbers of their regimes."""
+    policy, prefix = description["policy"], "memory/"
+    while "inner" in policy["settings"]:
+        policy, prefix = policy["settings"]["inner"], f"{prefix}inner."
+    if policy["class"] != "StateLibrary":
+        return
+    core, states, means = (arrays[f"{prefix}{name}"] for name in ("core", "states", "means"))
+    best, count = core["best"][0], np.int64
+    known = arrays[f"{prefix}particles"]["known"][best] if core["live"][0] else 0
+    ids = states["id"][best, :known]
+    arrays[f"{prefix}core"] = _with(
+        core,
+        "asked rounds told now front forced live best numbered regimes shown row retold lineages turn",
+        regimes=core["numbered"],
+        shown=count(0),
+        row=count(0),
+    )
+    shown = np.where(np.isin(states["id"], ids), states["id"], 0)
+    arrays[f"{prefix}states"] = _with(states, "id number entered left spent seen", number=shown)
+    arrays[f"{prefix}regimes"] = np.zeros(states.shape[1], [("number", count), ("seen", count)])
+    arrays[f"{prefix}regime_means"] = np.zeros(means.shape[1:], means.dtype)
+    arrays[f"{prefix}regimes"]["number"][:known] = ids
+    arrays[f"{prefix}regimes"]["seen"][:known] = states["seen"][best, :known]
+    arrays[f"{prefix}regime_means"][:known] = means[best, :known]
+
+
 def _with(rows: np.ndarray, names: str, **new: Any) -> np.ndarray:
     """Return records with these fields, in this order: new ones and those that they had."""
     kinds = [(name, new[name].dtype if name in new else rows.dtype[name]) for name in names.split()]
@@ -187,4 +214,5 @@ UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] 
     3: from_3,
     4: from_4,
     5: from_5,
+    6: from_6,
 }

@@ -15,7 +15,7 @@ class Remembered(NamedTuple):
 
     Attributes
     ----------
-    number : its own for as long as it is remembered; no other state ever has it
+    number : that of its regime, 1, 2, 3 and so on, whichever particle is the heaviest; see `regimes`
     name : the one that `Agent.name` gave it, else empty
     probability : that this is the present state
     means : mean reward of every arm; NaN where it was never tried in this state
@@ -92,6 +92,11 @@ def probabilities(memory: Memory) -> np.ndarray:
     return made
 
 
+def number_of(state: Any) -> int:
+    """Return the number of a state's regime; before the first reward there is one state, and it will be the first regime."""
+    return int(state.number) or 1
+
+
 def following(memory: Memory) -> tuple[tuple[int, float], ...]:
     """Return the number and the probability of every state that may follow the present one, by the heaviest particle; 0 is a new one."""
     slot = memory.core[0].best
@@ -100,7 +105,7 @@ def following(memory: Memory) -> tuple[tuple[int, float], ...]:
     for k in range(best.known):
         if k != best.here:
             chance = best.by_entry * memory.states[slot, k].entered + best.by_move * memory.moves[slot, best.here, k]
-            found.append((int(memory.states[slot, k].id), float(chance)))
+            found.append((number_of(memory.states[slot, k]), float(chance)))
     return tuple(sorted(found, key=lambda pair: -pair[1]))
 
 
@@ -121,7 +126,7 @@ def belief(policy: Any, memory: Memory) -> Belief:
         state = memory.states[core.best, k]
         dwell = float(state.spent / max(state.entered, 1.0))
         visits, seen = int(state.entered), int(state.seen)
-        states.append(Remembered(int(state.id), "", float(probability[k]), means, counts, visits, seen, dwell))
+        states.append(Remembered(number_of(state), "", float(probability[k]), means, counts, visits, seen, dwell))
     stay = float(staying(policy, memory, core.best))
     return Belief(
         states=tuple(states),

@@ -26,7 +26,10 @@ Core = record_type(
     forced=int,  # the round of the last choice made for staleness
     live=int,  # particles in use
     best=int,  # the row of the heaviest
-    numbered=int,  # states that were given a number
+    numbered=int,  # states that particles have begun
+    regimes=int,  # regimes that were given a number, the set of states all of which have one, and the row of the present one, see `regimes`
+    shown=int,
+    row=int,
     retold=int,  # the round in which the past was last learned again because of features
     lineages=int,  # how many different sets of states there have been
     turn=int,  # which particle is compared with the others next
@@ -63,8 +66,10 @@ Particle = record_type(
     by_move=float,
     novel=float,
 )
-# A number of its own, how often it was entered and left, the rounds spent there, and the latest of them before the present visit
-State = record_type(id=int, entered=float, left=float, spent=float, seen=int)
+# Its own id and the number of its regime (0 if it has none yet), how often it was entered and left, the rounds spent there, and the latest
+# of them before the present visit
+State = record_type(id=int, number=int, entered=float, left=float, spent=float, seen=int)
+Regime = record_type(number=int, seen=int)  # 0 if the row is free; when it was last the present one, in rounds learned
 Visit = record_type(state=int, began=int)  # a state that ended (-1 if it was forgotten), and its first round
 Mean = record_type(average=float, count=int)  # of rewards
 Gaussian = record_type(
@@ -78,7 +83,7 @@ Feature = record_type(
     squares=float,
     prior=float,  # variance of slopes, in noise^2 per variance of the feature
 )
-Cell = record_type(id=int, count=float, average=float)  # the number of a state, its rewards of an arm and their average
+Cell = record_type(id=int, count=float, average=float)  # the id of a state, its rewards of an arm and their average
 Lag = record_type(
     arm=int,  # the last arm, -1 at first, and the level of its reward
     level=int,
@@ -121,10 +126,11 @@ class Memory(NamedTuple):
     scale : range of the means, one record
     noise : differences of rewards one round apart and two, see `latentbandits.noise`; the first `sd` is 0 until the range is known
     particles : one record per particle
-    states : per particle and state, its number and how often it was entered and left
+    states : per particle and state, its id, its number and how often it was entered and left
     means : per particle, state and arm, the posterior mean and the number of rewards behind it
     moves : per particle, how often one state followed another
     slots : rows of particles; the first ``core.live`` of them are in use
+    regimes, regime_means : regimes that were shown, and the means of every arm as they were then, see `regimes`
     visits : per particle, the states before the present one, the latest first
     ended : per particle and age, how many visits ended at it
     played : the round in which each arm was played last
@@ -157,6 +163,8 @@ class Memory(NamedTuple):
     means: np.ndarray
     moves: np.ndarray
     slots: np.ndarray
+    regimes: np.ndarray
+    regime_means: np.ndarray
     visits: np.ndarray
     ended: np.ndarray
     played: np.ndarray

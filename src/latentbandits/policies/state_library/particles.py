@@ -47,6 +47,7 @@ def begin(policy: Any, memory: Memory) -> None:
     core.live = 1
     core.best = 0
     core.lineages = 1
+    core.shown = 0
     memory.scale[0].noise_at_start = memory.noise[0].sd
     particle = memory.particles[0]
     particle.weight = 1.0

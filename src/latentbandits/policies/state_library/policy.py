@@ -33,6 +33,7 @@ from latentbandits.policies.state_library.memory import (
     Memory,
     Observation,
     Particle,
+    Regime,
     Scale,
     State,
     Trust,
@@ -41,6 +42,7 @@ from latentbandits.policies.state_library.memory import (
 from latentbandits.policies.state_library.net import stalest
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.pending import await_rewards, receive
+from latentbandits.policies.state_library.regimes import show
 from latentbandits.policies.state_library.scale import NARROW, WIDE, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
@@ -195,6 +197,8 @@ class StateLibrary(NamedTuple):
             means=np.zeros((n, m, k), Mean),
             moves=np.zeros((n, m, m), np.int32),
             slots=np.zeros(n, np.int64),
+            regimes=np.zeros(m, Regime),
+            regime_means=np.zeros((m, k), Mean),
             visits=np.zeros((n, VISITS), Visit),
             ended=np.zeros((n, AGES), np.int32),
             played=np.zeros(k, np.int64),
@@ -336,6 +340,7 @@ class StateLibrary(NamedTuple):
                     lag.move(self, memory, second, other)
                 else:
                     lag.move(self, memory, first, reward)
+        show(self, memory)
         if self.covariates > 0:
             learn_slopes(self, memory)
 

@@ -101,6 +101,7 @@ def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
 @kernel
 def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
     """Make a state of a particle one that nothing is known about."""
+    memory.states[slot, k].number = 0
     memory.states[slot, k].entered = 0.0
     memory.states[slot, k].left = 0.0
     memory.states[slot, k].spent = 0.0
