@@ -29,13 +29,13 @@ class Cloud:
         self.most, self.floor, self.likeness, self.restless = most, floor, likeness, restless
         self.turn = 0
 
-    def begin(self, front: int) -> None:
-        """Forget everything; the first round to come is the one after `front`."""
+    def begin(self, front: int, since: int) -> None:
+        """Forget everything; the first round to come is the one after `front`, and the first state has been there since a round."""
         self.front = front  # the latest round learned
 
         def one(weight: float) -> Particle:
             library = [self.blank(entered=1)]
-            return Particle(self.urns, library, front, front, weight, self.urns.structure, self.urns.structure)
+            return Particle(self.urns, library, since, since, weight, self.urns.structure, self.urns.structure)
 
         self.particles = [one(1 - 0.02), one(0.02)] if self.restless else [one(1.0)]
         if self.restless:

@@ -80,7 +80,7 @@ class NaiveLibrary:
 
     def begin(self, front: int) -> None:
         self.noise_at_start = self.scale.noise
-        self.cloud.begin(front)
+        self.cloud.begin(front, since=front if len(self.history) > 256 else 0)
         self.lag = LagModel(self.arms, self.levels, self.scale)
 
     # Choosing

@@ -309,3 +309,36 @@ def test_features_that_are_far_from_those_seen_raise_the_doubt() -> None:
 def test_before_the_scale_is_known_there_is_no_doubt() -> None:
     agent = Agent("state-library")
     assert all(option.doubt is None for option in agent.explain(agent.ask()).options)
+
+
+def test_the_present_state_is_none_before_there_is_one() -> None:
+    agent = Agent("state-library", seed=1)
+    assert agent.belief.present is None
+    tell(agent, scripted(TWO, 50, noise=0.05))
+    assert agent.belief.present == now(agent)
+
+
+def test_the_dwell_of_the_present_state_is_that_of_visits_that_ended() -> None:
+    """Two visits of 100 rounds to each regime, and 10 rounds of a third to the first."""
+    agent = Agent("state-library", seed=1, compiled=True)
+    tell(agent, scripted([*TWO, *TWO, TWO[0]], 100, noise=0.05)[:410])
+    present = agent.belief.present
+    assert present is not None
+    assert present.visits == 3
+    assert present.dwell == pytest.approx(100, abs=4)
+
+
+@pytest.mark.parametrize("order", ["reversed", "last first", "shuffled"])
+def test_rewards_of_the_first_rounds_count_in_any_order(order: str) -> None:
+    """Rounds before the first whose reward arrived belong to the first state, too."""
+    agent = Agent("state-library", arms=3, seed=2)
+    chance = np.random.default_rng(1)
+    decisions = [agent.ask() for _ in range(60)]
+    places = {
+        "reversed": list(range(59, -1, -1)),
+        "last first": [59, 58, *range(58)],
+        "shuffled": chance.permutation(60),
+    }
+    for i in places[order]:
+        agent.tell(decisions[i], float((0.8, 0.3, 0.5)[int(decisions[i].arm)] + 0.1 * chance.standard_normal()))
+    assert [sum(state.counts) for state in agent.belief.states] == [60]

@@ -22,7 +22,7 @@ class Remembered(NamedTuple):
     counts : rewards behind each mean, at most 512
     visits : how often the state was entered
     seen : the last round in it, of an earlier visit if it is the present state; 0 if there was none
-    dwell : rounds that a visit has lasted on average
+    dwell : rounds that a visit has lasted on average, without the present one unless it is the first
     """
 
     number: int
@@ -64,6 +64,11 @@ class Belief(NamedTuple):
     changed: int
     sure: float
     particles: int
+
+    @property
+    def present(self) -> Remembered | None:
+        """The most probable state; None as long as there is none."""
+        return self.states[self.current] if self.states else None
 
     def _repr_html_(self) -> str:
         # how a belief looks is no part of a result, which depends on all that is imported otherwise
@@ -109,6 +114,13 @@ def following(memory: Memory) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(found, key=lambda pair: -pair[1]))
 
 
+def completed(particle: Any, core: Any, state: Any) -> float:
+    """Return how long the visits to a particle's present state have lasted on average, without the present one unless it is the first."""
+    if state.entered < 2:
+        return float(state.spent)
+    return float((state.spent - (core.front - particle.changed + 1)) / (state.entered - 1.0))
+
+
 def belief(policy: Any, memory: Memory) -> Belief:
     """Return what the policy believes."""
     core, scale = memory.core[0], memory.scale[0]
@@ -124,7 +136,7 @@ def belief(policy: Any, memory: Memory) -> Belief:
         means = tuple(float(row.average) if row.count else math.nan for row in rows)
         counts = tuple(int(row.count) for row in rows)
         state = memory.states[core.best, k]
-        dwell = float(state.spent / max(state.entered, 1.0))
+        dwell = completed(best, core, state) if k == best.here else float(state.spent / max(state.entered, 1.0))
         visits, seen = int(state.entered), int(state.seen)
         states.append(Remembered(number_of(state), "", float(probability[k]), means, counts, visits, seen, dwell))
     stay = float(staying(policy, memory, core.best))

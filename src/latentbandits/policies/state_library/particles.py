@@ -10,7 +10,7 @@ from typing import Any
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.branches import OUTLIER, branch, prune
 from latentbandits.policies.state_library.late import branch_late, settle_late
-from latentbandits.policies.state_library.memory import AGES, ALL, CAP, ONE, OTHERS, VISITS, Memory
+from latentbandits.policies.state_library.memory import AGES, ALL, CAP, HISTORY, ONE, OTHERS, VISITS, Memory
 from latentbandits.policies.state_library.transitions import change, clear, set_leaving, update_ageing
 
 _RESTLESS = 0.02  # weight at first of the particle that expects a change in every other round
@@ -59,8 +59,8 @@ def begin(policy: Any, memory: Memory) -> None:
     particle.entries = 1.0
     particle.singles = 1.0
     particle.odds = policy.structure
-    particle.changed = core.front
-    particle.until = core.front
+    # Rewards may come in any order: the first state has been there from the first round, unless older ones are forgotten
+    particle.changed = particle.until = core.front if core.rounds > HISTORY else 0
     for i in range(VISITS):
         memory.visits[0, i].state = -1
         memory.visits[0, i].began = 0
