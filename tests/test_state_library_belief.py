@@ -337,7 +337,7 @@ def test_rewards_of_the_first_rounds_count_in_any_order(order: str) -> None:
     places = {
         "reversed": list(range(59, -1, -1)),
         "last first": [59, 58, *range(58)],
-        "shuffled": chance.permutation(60),
+        "shuffled": chance.permutation(60).tolist(),
     }
     for i in places[order]:
         agent.tell(decisions[i], float((0.8, 0.3, 0.5)[int(decisions[i].arm)] + 0.1 * chance.standard_normal()))
