@@ -63,17 +63,33 @@ class Slopes:
     def doubt(self, arm: int, x: Floats, best: Particle) -> float:
         """Return the variance of an arm's effect, in squared noise, around the features of its rewards in the present state.
 
-        Of an arm without rewards all features that have varied are in doubt, as much as the priors say.
+        Of an arm without rewards all features that have varied are in doubt, as much as the priors say; with few, more than the priors,
+        which other arms have taught.
         """
         if self.covariates == 0:
             return 0.0
-        if not self.visits[arm]:
-            varied = [j for j in range(self.covariates) if len({float(row[j]) for row in self.seen}) > 1]
-            return sum(float(x[j] - self.average[j]) ** 2 * self.priors[j] / float(self.variance[j]) for j in varied)
-        here = self.latest.get((best.here, arm))
+        varied = [j for j in range(self.covariates) if len({float(row[j]) for row in self.seen}) > 1]
+        here = self.latest.get((best.here, arm)) if self.visits[arm] else None
         known = here is not None and here.mark is best.now.mark
         far = x - (np.mean(here.rows, axis=0) if known and here is not None else self.average)
-        return max(float(far @ self.variances[arm] @ far), 0.0)
+        learned = sum(len(cell.rows) for cell in self.visits[arm])
+        effect = 0.2 * (self.scale.high - self.scale.low) / self.scale.noise
+        look = effect * effect / (learned + 1) / self.covariates
+        more = sum(float(far[j]) ** 2 * look / float(self.variance[j]) for j in varied)
+        if not self.visits[arm]:
+            return more + sum(float(far[j]) ** 2 * self.priors[j] / float(self.variance[j]) for j in varied)
+        return max(more + float(far @ self.variances[arm] @ far), 0.0)
+
+    def bounded(self, x: Floats) -> Floats:
+        """Return features, those that are absurd as far from their average as they count: ten standard deviations."""
+        if len(self.seen) < 30:
+            return x
+        far = [
+            10 * math.sqrt(self.variance[j]) if len({float(row[j]) for row in self.seen}) > 1 else np.inf
+            for j in range(self.covariates)
+        ]
+        found: Floats = np.clip(x, self.average - np.array(far), self.average + np.array(far))
+        return found
 
     def difference(self, arm: int, difference: float, far: Floats, once: bool) -> float:
         """Return a difference of rewards without what features explain, made as large as noise alone would be.

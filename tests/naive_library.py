@@ -87,7 +87,7 @@ class NaiveLibrary:
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         u = self.draws.uniform()
-        self.context = np.array(context)
+        self.context = self.slopes.bounded(np.array(context))
         values = None
         self.number = len(self.asked) + 1
         if self.scale.noise == 0:
@@ -156,33 +156,39 @@ class NaiveLibrary:
             for particle in self.cloud.particles:
                 value += particle.weight * stay * particle.now.means[arm]
             if stay < 1:
-                for chance, mean in self.elsewhere(arm):
+                for chance, mean, _ in self.elsewhere(arm):
                     value += (1 - stay) * chance * mean
             values.append(value)
         return values
 
-    def elsewhere(self, arm: int) -> list[tuple[float, float]]:
-        """Return what an arm pays after a change, with probabilities; after several rounds, by the rounds spent in every state."""
+    def elsewhere(self, arm: int) -> list[tuple[float, float, int | None]]:
+        """Return what an arm pays after a change and how often it was seen to, with probabilities, and None for a state never seen.
+
+        After several rounds the probabilities are the shares of all rounds that were spent in every state.
+        """
         best = self.cloud.best
         spent = sum(entry.spent for entry in best.library)
         if self.number - self.cloud.front > 1 and spent > 0:
-            return [(entry.spent / spent, entry.means[arm]) for entry in best.library]
+            return [(entry.spent / spent, entry.means[arm], entry.counts[arm]) for entry in best.library]
         *chances, new = best.leaving()
-        known = [
-            (chance, entry.means[arm])
+        known: list[tuple[float, float, int | None]] = [
+            (chance, entry.means[arm], entry.counts[arm])
             for k, (chance, entry) in enumerate(zip(chances, best.library, strict=True))
             if k != best.here
         ]
-        return [*known, (new, self.scale.centre())]
+        return [*known, (new, self.scale.centre(), None)]
 
     def hope(self) -> list[float]:
-        """Return how uncertain every arm is in the believed state; rewards under way count."""
+        """Return how uncertain every arm is in the believed state and, if a change is likely, in those that may follow."""
         stay, hope = self.stay(), []
         for arm in range(self.arms):
             extra, pending = 0.0, self.pending(arm)
             for particle in self.cloud.particles:
                 n = min(particle.now.counts[arm] + pending, 512)
                 extra += particle.weight * stay * self.scale.deviation(n)
+            for chance, _, count in self.elsewhere(arm) if 1 - stay > 0.1 else ():
+                if count is not None:
+                    extra += (1 - stay) * chance * self.scale.deviation(min(count + pending, 512))
             more = self.scale.noise**2 * self.slopes.doubt(arm, self.context, self.cloud.best)
             hope.append(math.sqrt(extra**2 + more) if more > 0 else extra)
         return hope
@@ -227,7 +233,7 @@ class NaiveLibrary:
         asked = self.asked[self.number - 1]
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
-        self.trust.check(self.number, len(self.asked), rewards[0])
+        self.trust.check(self.number, len(self.asked), self.within_reach(rewards[0]))
         seen = Seen(self.number, self.groups(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         for arm in arms:
@@ -257,17 +263,44 @@ class NaiveLibrary:
             groups = [Group(arms[0], (rewards[0] + others) / self.units, self.units)]
         else:
             groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.units - 1), self.units - 1)]
+        return [group._replace(mean=self.within_reach(group.mean)) for group in groups]
+
+    def within_reach(self, reward: float) -> float:
+        """Return a reward, or what an absurd one counts as; the latest is not yet in the history."""
         if self.scale.noise == 0:
-            return groups
-        reach = 30 * (self.scale.high - self.scale.low)
-        low, high = self.scale.low - reach, self.scale.high + reach
-        return [group._replace(mean=min(max(group.mean, low), high)) for group in groups]
+            return reward
+        widths = 30 if len(self.history) < 256 else 1
+        reach = widths * (self.scale.high - self.scale.low) + 10 * self.scale.noise
+        return min(max(reward, self.scale.low - reach), self.scale.high + reach)
 
     def advance(self, seen: Seen) -> None:
         seen = self.slopes.without(seen)
         self.cloud.advance(seen, outliers=not self.differences.once.few_values())
         if self.levels > 0:
             self.lag.learn(seen.groups)
+
+    def outside(self, group: Group) -> list[float]:
+        """Return a level clearly outside the range: the mean of an arm before its reward, or a reward that agrees with the one before."""
+        now, margin = self.cloud.best.now, 4.2 * self.scale.noise
+        mean, n = now.means[group.arm], now.counts[group.arm]
+        if n > 1 and self.is_outside(mean, 4.2 * self.scale.deviation(n)):
+            return [mean]
+        of_arm = [g.mean for past in self.history[-256:] for g in past.groups if g.arm == group.arm]
+        agree = len(of_arm) > 1 and abs(of_arm[-1] - of_arm[-2]) <= margin
+        return [group.mean] if agree and self.is_outside(group.mean, margin) else []
+
+    def absurd(self) -> bool:
+        """Set the range by the rewards of the first 256 rounds, without the two lowest and highest, if it is eight times as wide."""
+        rewards = sorted(past.groups[0].mean for past in self.history)
+        low, high = rewards[2], rewards[-3]
+        if high - low < 1e-100 or self.scale.high - self.scale.low < 8 * (high - low):
+            return False
+        self.scale.low, self.scale.high = low - 0.25 * (high - low), high + 0.25 * (high - low)
+        self.scale.noise = self.given_noise or self.differences.noise(self.scale.high - self.scale.low)
+        return True
+
+    def is_outside(self, level: float, margin: float) -> bool:
+        return level - margin > self.scale.high or level + margin < self.scale.low
 
     def news(self, groups: Sequence[Group], available: int, due: bool) -> bool:
         """Learn range and noise; returns whether all is to be learned again."""
@@ -283,16 +316,18 @@ class NaiveLibrary:
             scale.noise = self.given_noise or self.differences.noise(scale.high - scale.low)
             return True
         again, before = False, replace(scale)
-        margin = 4.2 * scale.noise
-        if not self.fixed_range and (high - margin > scale.high or low + margin < scale.low):
-            if high > scale.high:
-                scale.high = high + 0.25 * (high - scale.low)
-            if low < scale.low:
-                scale.low = low - 0.25 * (scale.high - low)
+        outside = [] if self.fixed_range else [level for group in groups for level in self.outside(group)]
+        if outside:
+            if max(outside) > scale.high:
+                scale.high = max(outside) + 0.25 * (max(outside) - scale.low)
+            if min(outside) < scale.low:
+                scale.low = min(outside) - 0.25 * (scale.high - min(outside))
             if len(self.history) > 256:
                 self.cloud.rebase(before)
             else:
                 again = True
+        if not self.fixed_range and len(self.history) == 256:
+            again = self.absurd() or again
         if due:
             noise = self.differences.noise(scale.high - scale.low)
             if noise > 1.4 * self.noise_at_start or noise < 0.5 * self.noise_at_start:

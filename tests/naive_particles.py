@@ -244,7 +244,7 @@ def decay(x: float) -> float:
     """Return exp(-x): the policy takes the nearest multiple of 1/32 and five terms of a series, right to 11 digits."""
     near = math.floor(32 * x + 0.5) / 32
     r = near - x
-    return float(np.exp(-near) * (1 + r * (1 + r * (0.5 + r * (1 / 6 + r / 24)))))
+    return float(np.exp(-near) * (1 + r * (1 + r * (0.5 + r * (1 / 6 + r * (1 / 24))))))
 
 
 def ordered_sum(values: Sequence[float]) -> float:

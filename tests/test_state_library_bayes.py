@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import latentbandits as lb
 from latentbandits.policies.state_library.branches import prune
+from latentbandits.policies.state_library.memory import Branch
 from latentbandits.protocols import Choice
 from latentbandits.random import stream
 
@@ -341,12 +342,13 @@ def test_a_late_reward_belongs_to_the_state_before_the_change() -> None:
 
 def pruned(weights: Sequence[float], most: int, floor: float, u: float) -> dict[int, float]:
     """Return the weights that are left, by position."""
-    chance, parent, to = list(weights), list(range(len(weights))), list(range(len(weights)))
-    scratch = [0.0] * len(weights)
-    kept, total = prune(chance, parent, to, scratch, len(weights), most, floor, u)  # type: ignore[arg-type]
-    assert total == pytest.approx(sum(chance[:kept]))
-    assert parent[:kept] == to[:kept] == sorted(set(to[:kept]))
-    return dict(zip(to[:kept], chance[:kept], strict=True))
+    branches, scratch = np.zeros(len(weights), Branch), np.zeros(len(weights))
+    branches["chance"], branches["parent"], branches["to"] = weights, range(len(weights)), range(len(weights))
+    kept, total = prune(branches, scratch, len(weights), sum(weights), most, floor, u)
+    chance, parent, to = (branches[field][:kept].tolist() for field in ("chance", "parent", "to"))
+    assert total == pytest.approx(sum(chance))
+    assert parent == to == sorted(set(to))
+    return dict(zip(to, chance, strict=True))
 
 
 weights_to_prune = st.lists(

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,56 @@ def test_names_are_in_the_journal(tmp_path: Path) -> None:
         twin.apply(json.loads(line))
     assert twin.belief == agent.belief
     assert now(twin).name == "fair"
+
+
+def repeated(records: list[Any], names: Callable[[int], dict[str, Any]]) -> Agent:
+    """Return a twin that is given records, those of names as another version would have written them of a state by its id."""
+    twin = Agent("state-library", seed=4)
+    for record in records:
+        if record["event"] == "name":
+            (state,) = (one for one in twin.belief.states if one.number == record["number"])
+            record = {"event": "name", "name": record["name"], **names(state.id)}
+        twin.apply(record)
+    return twin
+
+
+@pytest.mark.parametrize("key", ["regime", "number"])
+def test_names_by_the_id_of_a_state_find_its_regime(key: str) -> None:
+    """Earlier versions recorded ids as `regime`, and an agent that one of them began has them as numbers."""
+    records: list[Any] = []
+    agent = named(journal=records.append)
+    assert all(state.id > 2 >= state.number for state in agent.belief.states)
+    assert repeated(records, lambda known: {key: known}).belief == agent.belief
+
+
+@pytest.mark.parametrize("key", ["regime", "number"])
+def test_a_recorded_name_of_what_is_not_remembered_is_left_out(key: str) -> None:
+    records: list[Any] = []
+    agent = named(journal=records.append)
+    twin = repeated(records, lambda known: {key: known + 1000})
+    assert [state.name for state in twin.belief.states] == ["", ""]
+    assert twin.memory.states.tobytes() == agent.memory.states.tobytes()
+
+
+def test_the_number_of_a_regime_goes_before_the_id_of_a_state() -> None:
+    """An id of an earlier version is never taken for a number, and a number not for an id unless there is no such number."""
+    agent = named()
+    first, second = agent.belief.states
+    agent._player.memory.states["id"][agent.memory.core[0].best, :2] = second.number, first.number
+    agent.apply({"event": "name", "number": 1, "name": "by number"})
+    agent.apply({"event": "name", "regime": 1, "name": "by id"})
+    assert [state.name for state in agent.belief.states] == ["by number", "by id"]
+
+
+@pytest.mark.parametrize(
+    "said", [{"regime": "1"}, {"number": None}, {"number": [1]}, {"number": 1.5}, {}, {"number": 1, "name": " "}]
+)
+def test_a_record_of_no_name_is_refused(said: dict[str, Any]) -> None:
+    agent = named()
+    before = agent.belief
+    with pytest.raises(lb.Refusal, match=r"^Agent: (record|regime|number|name) is "):
+        agent.apply({"event": "name", "name": "snow", **said})
+    assert agent.belief == before
 
 
 def test_naming_changes_no_choice() -> None:

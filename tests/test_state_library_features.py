@@ -1,5 +1,6 @@
 """StateLibrary with observed features: what its slopes are, and what they depend on."""
 
+import random
 from pathlib import Path
 
 import numpy as np
@@ -170,3 +171,45 @@ def test_features_where_none_are_expected_are_refused() -> None:
         Agent("state-library").ask([1.0])
     with pytest.raises(lb.Refusal, match="covariates is -1"):
         lb.StateLibrary(arms=2, covariates=-1)
+
+
+def one_sided(seed: int, rounds: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+    """Return a feature that only the first of two arms depends on, and the rewards of both (noise 0.05)."""
+    generator = np.random.default_rng(seed)
+    x = generator.random((rounds, 1))
+    return x, np.concatenate([0.2 + x, np.full((rounds, 1), 0.7)], axis=1) + generator.normal(0, 0.05, (rounds, 2))
+
+
+def share_of_best(x: np.ndarray, arms: list[int]) -> float:
+    return float(np.mean(np.array(arms)[500:] == (x[500:, 0] < 0.5)))
+
+
+@pytest.mark.parametrize("seed", [2, 8, 11, 12])
+def test_a_feature_that_is_useless_for_one_arm_is_looked_for_with_another(seed: int) -> None:
+    """The prior of slopes is learned from all arms: it must not tell what nobody has tried (with these seeds it once did)."""
+    x, rewards = one_sided(seed)
+    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
+    assert share_of_best(x, play(agent, x, rewards)) > 0.9
+
+
+def test_one_absurd_value_of_a_feature_does_not_bend_the_slopes_for_good() -> None:
+    x, rewards = one_sided(2)
+    seen = x.copy()
+    seen[300] *= 1000
+    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
+    assert share_of_best(x, play(agent, seen, rewards)) > 0.8
+    assert agent.memory.features[0].squares / 1000 < 0.2  # the variance of a uniform number is 0.08
+
+
+@pytest.mark.parametrize("seed", [2, 9, 11])
+def test_the_present_regime_keeps_its_name_when_the_past_is_learned_again_with_other_slopes(seed: int) -> None:
+    """Means are those at average features, so they move with the slopes: a state that is found again would be taken for another regime."""
+    chance = random.Random(seed)
+    agent = lb.Agent(lb.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
+    for t in range(600):
+        x = chance.random()
+        decision = agent.ask([x])
+        agent.tell(decision, chance.gauss((0.2 + x, 0.9 - x)[int(decision.arm)], 0.05))
+        if t == 20:
+            agent.name(agent.belief.states[agent.belief.current].number, "home")
+    assert agent.belief.states[agent.belief.current].name == "home"

@@ -22,7 +22,7 @@ def claims(memory: Any, choice: Choice, rounds: int, pick: int, doubted: bool, r
     for i in range(rounds):
         memory.core[0].asked += 1
         trust.claim(memory, choice, pick, 1, 0, doubted)
-        trust.check(memory, memory.core[0].asked, reward + 0.05 * (-1) ** i)
+        trust.check(memory.claims, memory.trust, memory.core[0].asked, reward + 0.05 * (-1) ** i)
 
 
 def decided(memory: Any) -> list[bool]:
@@ -57,7 +57,7 @@ def test_the_library_is_not_trusted_while_the_usual_arm_pays_as_much_as_the_pref
 
 def test_rounds_in_which_a_doubted_library_decides_have_no_period() -> None:
     _, memory, _ = library()
-    found = [trust.seldom(memory) for memory.core[0].asked in range(1, 8001)]
+    found = [trust.seldom(memory.core[0]) for memory.core[0].asked in range(1, 8001)]
     assert sum(found) == pytest.approx(1000, abs=3)
     for period in range(2, 13):
         share = [np.mean(found[start::period]) for start in range(period)]
@@ -71,9 +71,9 @@ def test_a_reward_is_compared_with_the_claim_of_its_own_round() -> None:
         memory.core[0].asked = number
         choice.offers["value"][0] = 0.3 + 0.001 * number / WAITING
         trust.claim(memory, choice, 0, 1, 0, False)
-    trust.check(memory, 1, 0.9)  # its place was taken by a later round
+    trust.check(memory.claims, memory.trust, 1, 0.9)  # its place was taken by a later round
     assert memory.trust["rounds"].tolist() == [0, 0, 0]
-    trust.check(memory, 5, 0.9)
+    trust.check(memory.claims, memory.trust, 5, 0.9)
     assert memory.trust["surprise"][1] == pytest.approx(0.6 - 0.005 / WAITING)
 
 

@@ -9,6 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.policies.state_library.differences import count_difference, learned_noise
+from latentbandits.policies.state_library.index import expect
 from latentbandits.policies.state_library.memory import ONE
 from latentbandits.policies.state_library.particles import add
 from latentbandits.policies.state_library.scale import rebase, set_range
@@ -143,8 +144,10 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     play(agent, scripted(TWO * 25, 20)[:-1])
     policy, memory, best = agent.policy, agent.memory, agent.memory.core[0].best
+    particle = memory.particles[best]
     ages = [
-        aged(memory, best, heaviest(agent).changed + age, 1.0 - staying(policy, memory, best)) for age in range(1, 21)
+        aged(particle, memory.ended[best], particle.changed + age, 1.0 - staying(policy, particle))
+        for age in range(1, 21)
     ]
     assert ages[19] > 0.4
     assert max(ages[:18]) < 0.1
@@ -164,8 +167,10 @@ def test_hazards_by_age_are_those_of_the_twin() -> None:
         memory.core[0].now = age
         end_visit(memory, 0)
         twin.ended[age_class(age)] += 1
+    particle = memory.particles[0]
     for age in [*range(1, 200), *range(200, 3000, 7)]:
-        assert aged(memory, 0, age, 1.0 - staying(policy, memory, 0)) == pytest.approx(twin.aged(age), rel=1e-12)
+        hazard = aged(particle, memory.ended[0], age, 1.0 - staying(policy, particle))
+        assert hazard == pytest.approx(twin.aged(age), rel=1e-12)
 
 
 def test_states_that_end_by_chance_have_one_hazard() -> None:
@@ -219,16 +224,74 @@ def test_a_wider_range_keeps_the_library() -> None:
         assert new.means == pytest.approx(old.means, abs=1e-3)
 
 
+def test_rewards_far_outside_the_range_widen_it_only_if_they_are_confirmed() -> None:
+    """One in a hundred is an outlier of up to a hundred times the range: it leaves range and choices as they were. Two that agree count."""
+    world = lb.HiddenMarkov(states=4, arms=2, noise=0.05, stickiness=0.99).realise(3000, 1, seed=3, draw=0, repeat=0)
+    generator = np.random.default_rng(1)
+    absurd = (generator.random(3000) < 0.01) & (np.arange(3000) > 10)
+    corrupt = np.where(absurd[:, None, None], generator.uniform(-100, 100, (3000, 1, 1)), world.rewards)
+    shares = []
+    for rewards in (world.rewards, corrupt):
+        agent = Agent("state-library", seed=1, compiled=True)
+        arms = [arm for (arm,) in play(agent, rewards)]
+        shares.append(np.mean(arms == world.means.argmax(axis=1)))
+        assert agent.belief.high - agent.belief.low < 5
+    assert shares[1] > shares[0] - 0.05
+    high = agent.belief.high
+    play(agent, np.full((1, 1, 2), high + 2.0))
+    assert agent.belief.high == high
+    play(agent, np.full((4, 1, 2), high + 2.0))
+    assert agent.belief.high > high
+
+
+@pytest.mark.parametrize("when", [0, 1])
+def test_an_absurd_reward_among_the_very_first_is_forgotten(when: int) -> None:
+    """It makes a range in which nothing can be told apart, until 256 rounds have shown what is usual."""
+    rewards = scripted([(0.8, 0.3), (0.1, 0.6)] * 5, 100, noise=0.05)
+    best = np.array([0, 1] * 5).repeat(100)
+    rewards[when] *= 1000
+    agent = Agent("state-library", seed=1, compiled=True)
+    arms = np.array([arm for (arm,) in play(agent, rewards)])
+    assert agent.belief.high - agent.belief.low < 3
+    assert np.mean(arms[400:] == best[400:]) > 0.9
+
+
+def test_a_mean_that_creeps_out_of_the_range_widens_it() -> None:
+    """Rewards within the noise of the edge confirm nothing one by one, but their mean does."""
+    agent = Agent(lb.StateLibrary(arms=2, noise=0.3), seed=1)
+    play(agent, scripted([(0.4, 0.6)], 2))
+    low, high = agent.belief.low, agent.belief.high
+    play(agent, scripted([(high + 0.5, high + 0.6)], 200, noise=0.3))
+    assert agent.belief.low <= low
+    assert agent.belief.high > high + 0.4
+
+
+def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() -> None:
+    """The state alternates: an arm that was never tried in the other one has a bonus before it comes, not only once it is there."""
+    agent = Agent(lb.StateLibrary(arms=2, noise=0.02, low=0.0, high=1.0), seed=1)
+    play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 40, 1))
+    policy, memory = agent.policy, agent.memory
+    follows = int(np.argmax(memory.moves[memory.core[0].best, heaviest(agent).here]))
+    for tried in (True, False):
+        if not tried:
+            memory.means[memory.core[0].best, follows, 0].count = 0
+        for stay in (0.1, 0.95):
+            choice = Choice.blank(policy)
+            expect(policy, memory, stay, choice)
+            assert (choice.offers[0].doubt > 0.1) == (not tried and stay == 0.1)
+            assert 0.0 < choice.offers[1].doubt < 0.05
+
+
 def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning() -> None:
     rewards = np.random.default_rng(1).normal(0.4, 0.1, 20)
     narrow, wide = (lb.StateLibrary(arms=2, noise=0.1, low=0.0, high=high) for high in (1.0, 7.0))
     moved, straight = narrow.init(), wide.init()
     for memory in (moved, straight):
         for arm, reward in enumerate(rewards):
-            add(memory, slot=0, k=0, arm=arm % 2, reward=reward, group=ONE, units=1)
+            add(memory.means[0, 0, arm % 2], memory.gaussians[ONE], reward, units=1)
     centre, spread = moved.scale[0].centre, moved.scale[0].spread
     assert moved.means[0, 0, 0].average != pytest.approx(straight.means[0, 0, 0].average)
-    set_range(moved, 0.0, 7.0)
+    set_range(moved.scale[0], 0.0, 7.0)
     rebase(narrow, moved, centre, spread)
     for k in range(2):
         np.testing.assert_allclose(moved.means[k, 0]["average"], straight.means[k, 0]["average"], atol=1e-12)

@@ -15,11 +15,11 @@ import latentbandits as lb
 from latentbandits.agent.steps import compiled_jobs
 from latentbandits.compiled import machine_code
 from latentbandits.settings import Refusal
-from latentbandits.store import Decide, Ledger, Reader, Round, SQLite, verify
+from latentbandits.store import Decide, Ledger, NameRegime, Reader, Round, SQLite, replay, verify
 from latentbandits.store.schema import FOLDER
 from tests import store_fixture
 from tests.store_fixture import MORE, STORES, facts, play
-from tests.stores import Case, Clock, played
+from tests.stores import Case, Clock, played, repeated
 
 VERSIONS = sorted(path.name for path in STORES.iterdir())
 
@@ -41,6 +41,45 @@ def test_a_store_of_an_earlier_version_opens_and_goes_on(tmp_path: Path, version
         assert facts(ledger.storage, name) == {key: value for key, value in said.items() if key != "next"}
         assert play(ledger, clock, name, range(60, 60 + MORE)) == said["next"]
     ledger.close()
+
+
+def test_a_name_of_an_earlier_version_is_repeated_for_the_regime_of_its_state(tmp_path: Path) -> None:
+    """The event has the id of a state; those of today have the number of a regime."""
+    case = Case(tmp_path / "store.db", "state-library", durable=False, arms=2)
+    for n in range(80):
+        decision = case.decide()
+        case.tell(decision, (0.2, 0.8)[decision.arm == n // 40] + n % 3 / 50)
+    before, after = case.ledger.view("e").belief.states
+    case.ledger.call(NameRegime("e", after.number, "rain"))
+    live = case.ledger.digest("e")
+    case.ledger.snapshot("e")
+    case.ledger.storage.close()
+    connection = sqlite3.connect(case.path)
+    (body,) = connection.execute("SELECT body FROM event WHERE kind = 'name'").fetchone()
+    assert json.loads(body) == {"number": after.number, "name": "rain"}
+    old = json.dumps({"regime": after.id, "name": "rain"})
+    assert after.id not in (before.number, after.number)
+    connection.execute("UPDATE event SET body = ? WHERE kind = 'name'", [old])
+    connection.commit()
+    connection.close()
+    assert repeated(Reader(case.path)) == live
+    assert verify(Reader(case.path), "e").label == "identical"
+
+
+def test_a_name_whose_state_is_not_found_is_left_out(tmp_path: Path) -> None:
+    """StateLibrary learns otherwise than the version that wrote this store: from the beginning of the log it counts other states."""
+    path = tmp_path / "store.db"
+    shutil.copy(STORES / "001" / "store.db", path)
+    reads = Reader(path)
+    row = reads.experiment("offers")
+    assert row is not None
+    names = []
+    for begin in (replay.begun, replay.first):  # from a snapshot of then, and from the first event
+        state = begin(reads, row, None)
+        replay.replay(reads, row.id, state)
+        assert state.head == row.head
+        names.append((state.player.regimes, [one.name for one in state.player.belief().states]))
+    assert names == [({127: "rain"}, ["rain"]), ({}, [""])]
 
 
 def test_this_version_has_its_store() -> None:

@@ -293,13 +293,10 @@ class Agent:
         'rain'
         """
         with self._lock:
-            self._name(regime, name, self._journal)
-
-    def _name(self, regime: Any, name: Any, journal: Journal | None) -> None:
-        self._player.nameable(regime, name)
-        if journal is not None:
-            journal({"event": "name", "regime": int(regime), "name": name})
-        self._player.regimes[int(regime)] = name
+            said = self._player.naming(regime, name)
+            if self._journal is not None:
+                self._journal({"event": "name", **said})
+            self._player.name(said)
 
     def feed(self, log: Any) -> None:
         """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
@@ -345,7 +342,7 @@ class Agent:
             elif event in ("add", "retire"):
                 (self._add if event == "add" else self._retire)(field(record, "arm"), None)
             elif event == "name":
-                self._name(field(record, "regime"), field(record, "name"), None)
+                self._player.name(record)
             else:
                 raise Refusal("Agent", "record's event", event, "ask, tell, forget, add, retire or name")
         return None

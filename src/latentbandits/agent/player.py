@@ -10,13 +10,14 @@ from latentbandits.agent.contents import COUNTS, Contents
 from latentbandits.agent.decision import WORDS, Decision, Name, Stats, is_id, time_of
 from latentbandits.agent.mixing import POLICY, Mixing
 from latentbandits.agent.names import number_of
+from latentbandits.agent.records import field
 from latentbandits.agent.slots import Slot, Slots, packed
 from latentbandits.agent.steps import choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
 from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.protocols import WHY, Choice
-from latentbandits.settings import Refusal
+from latentbandits.settings import Refusal, whole
 
 _LONGEST = 100  # characters of the name of a state
 
@@ -94,16 +95,34 @@ class Player:
         named = (state._replace(name=self.regimes.get(state.number, "")) for state in found.states)
         return found._replace(states=tuple(named))
 
-    def nameable(self, regime: Any, name: Any) -> None:
-        """Refuse to name a state that is not remembered, or a name that is none."""
+    def naming(self, regime: Any, name: Any) -> dict[str, Any]:
+        """Return what is recorded of a name; refuse a regime that is not remembered, or a name that is none."""
+        known = [state.number for state in self._numbered()]
+        if isinstance(regime, bool) or regime not in known:
+            raise Refusal("Agent", "regime", regime, f"the number of a remembered state, one of {known}")
+        return {"number": int(regime), "name": _as_title(name)}
+
+    def name(self, said: Mapping[str, Any]) -> None:
+        """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out.
+
+        Up to version 6 of agent files a record had the id of a state, as `regime`. An agent of then goes on with these ids as numbers, but
+        from the beginning of its log regimes are counted anew: a number that there is not may be such an id.
+        """
+        states = self._numbered()
+        found = {getattr(state, "id", state.number): state.number for state in states}
+        key = "number" if "number" in said else "regime"
+        if key == "number":
+            found |= {state.number: state.number for state in states}
+        wanted, name = whole("Agent", key, field(said, key)), _as_title(field(said, "name"))
+        if wanted in found:
+            self.regimes[found[wanted]] = name
+
+    def _numbered(self) -> list[Any]:
+        """Return the remembered states that have a number, or refuse a policy that has no belief."""
         if not hasattr(self.policy, "belief"):
             owner = type(self.policy).__name__
             raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
-        known = [getattr(state, "number", None) for state in self.belief().states]
-        if isinstance(regime, bool) or regime not in known:
-            raise Refusal("Agent", "regime", regime, f"the number of a remembered state, one of {known}")
-        if not isinstance(name, str) or not 0 < len(name.strip()) <= _LONGEST:
-            raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters")
+        return [state for state in self.belief().states if hasattr(state, "number")]
 
     def stats(self, now: float) -> Stats:
         """Return what happened to the decisions so far."""
@@ -271,6 +290,13 @@ class Player:
     def retire(self, arm: int) -> None:
         """Never play an arm again."""
         self._arrange(self.names, {*self.retired, arm})
+
+
+def _as_title(name: Any) -> str:
+    """Return the name of a state, or refuse it."""
+    if isinstance(name, str) and 0 < len(name.strip()) <= _LONGEST:
+        return name
+    raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters")
 
 
 def refuse_unavailable(choice: Choice) -> None:

@@ -310,8 +310,8 @@ class Experiment:
         return self._change("retire", {"arm": self.state.player.names[arm]}, request.actor, now_us)
 
     def _name_regime(self, request: requests.NameRegime, now_us: int) -> int:
-        _refused_here(self.state.player.nameable, request.regime, request.name)
-        return self._change("name", {"regime": int(request.regime), "name": request.name}, request.actor, now_us)
+        said = _refused_here(self.state.player.naming, request.regime, request.name)
+        return self._change("name", said, request.actor, now_us)
 
     def _set_status(self, request: requests.SetStatus, now_us: int) -> int:
         status, present = request.status, self.state.status

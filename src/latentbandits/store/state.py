@@ -178,7 +178,7 @@ class State:
         elif event.kind == "retire":
             player.retire(player.retirable(said["arm"]))
         elif event.kind == "name":
-            player.regimes[said["regime"]] = said["name"]
+            player.name(said)
         elif event.kind == "configure":
             spec = Spec.read({**self.spec.plain(), **said}, self.spec.policy if "policy" not in said else None)
             self.configure(spec, "arms" in said)

@@ -23,6 +23,7 @@ class Remembered(NamedTuple):
     visits : how often the state was entered
     seen : the last round in it, of an earlier visit if it is the present state; 0 if there was none
     dwell : rounds that a visit has lasted on average, without the present one unless it is the first
+    id : that of the state itself, which earlier versions showed as its number
     """
 
     number: int
@@ -33,6 +34,7 @@ class Remembered(NamedTuple):
     visits: int
     seen: int
     dwell: float
+    id: int
 
 
 class Belief(NamedTuple):
@@ -137,9 +139,9 @@ def belief(policy: Any, memory: Memory) -> Belief:
         counts = tuple(int(row.count) for row in rows)
         state = memory.states[core.best, k]
         dwell = completed(best, core, state) if k == best.here else float(state.spent / max(state.entered, 1.0))
-        visits, seen = int(state.entered), int(state.seen)
-        states.append(Remembered(number_of(state), "", float(probability[k]), means, counts, visits, seen, dwell))
-    stay = float(staying(policy, memory, core.best))
+        visits, seen, own = int(state.entered), int(state.seen), int(state.id)
+        states.append(Remembered(number_of(state), "", float(probability[k]), means, counts, visits, seen, dwell, own))
+    stay = float(staying(policy, best))
     return Belief(
         states=tuple(states),
         current=int(np.argmax(probability)),

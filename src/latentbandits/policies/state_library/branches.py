@@ -28,17 +28,16 @@ def decay(x: float) -> float:
     """
     i = int(x * _STEPS + 0.5)
     r = i / _STEPS - x
-    return float(_DECAY[i] * (1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r / 24.0)))))
+    return float(_DECAY[i] * (1.0 + r * (1.0 + r * (0.5 + r * (1.0 / 6.0 + r * (1.0 / 24.0))))))
 
 
 @kernel
-def outlying(memory: Memory, slot: int, second: int) -> float:
+def outlying(scale: Any, particle: Any, second: int) -> float:
     """Return the likelihood of an outlier: anywhere in the range, as frequent as outliers have been; on the scale of `fit`.
 
     sqrt(2 pi) / (high - low) * (outliers + 0.01) / (rounds + 100)
     """
-    particle = memory.particles[slot]
-    even = _ROOT / (memory.scale[0].high - memory.scale[0].low)
+    even = _ROOT / (scale.high - scale.low)
     share = (particle.outliers + 0.01) / (particle.stays + particle.changes + 100.0)
     return float(share * even * even if second >= 0 else share * even)
 
@@ -63,8 +62,19 @@ def fit(
 
 
 @kernel
-def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> int:
-    """Weigh all branches of all particles, given the rewards of one arm or (`second` is not -1) two; returns their number.
+def put(branch: Any, parent: int, to: int, chance: float) -> float:
+    """Write a branch; returns its weight."""
+    branch.parent = parent
+    branch.to = to
+    branch.chance = chance
+    return chance
+
+
+@kernel
+def branch(
+    policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float
+) -> tuple[int, float]:
+    """Weigh all branches of all particles, given the rewards of one arm or (`second` is not -1) two; returns their number and their sum.
 
     weight * stay              * fit(reward, mean in z)     the state z stays
     weight * (1 - stay) * p(k) * fit(reward, mean in k)     it changes to k
@@ -80,7 +90,7 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
         fit = memory.gaussians[OTHERS, 0]
         unseen *= fit.height * decay(min(far * far * fit.precision, _LEAST))
     outliers = not few_values(memory.noise[0])
-    number = 0
+    number, total = 0, 0.0
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
         particle = memory.particles[slot]
@@ -112,52 +122,31 @@ def branch(policy: Any, memory: Memory, first: int, reward: float, group: int, s
                 like *= staying_weight
             else:
                 like *= by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k]
-            memory.parent[number] = slot
-            memory.to[number] = k
-            memory.chance[number] = like
+            total += put(memory.branches[number], slot, k, like)
             number += 1
-        memory.parent[number] = slot
-        memory.to[number] = known
-        memory.chance[number] = going * particle.novel * unseen
+        total += put(memory.branches[number], slot, known, going * particle.novel * unseen)
         number += 1
         if outliers and apart > FAR:
-            memory.parent[number] = slot
-            memory.to[number] = OUTLIER
-            memory.chance[number] = staying_weight * outlying(memory, slot, second)
+            total += put(
+                memory.branches[number], slot, OUTLIER, staying_weight * outlying(memory.scale[0], particle, second)
+            )
             number += 1
-    return number
+    return number, total
 
 
 @kernel
-def prune(
-    chance: np.ndarray,
-    parent: np.ndarray,
-    to: np.ndarray,
-    heavy: np.ndarray,
-    number: int,
-    most: int,
-    floor: float,
-    u: float,
-) -> tuple[int, float]:
-    """Keep a few of many weighted branches without bias (Fearnhead & Clifford 2003), in place; returns how many, and their sum.
+def higher_cut(branches: np.ndarray, heavy: np.ndarray, number: int, total: float, most: int, cut: float) -> float:
+    """Return the cut of the pruning, or a higher one if that is needed to keep at most so many, see `prune`.
 
-    Those above a cut c keep their weight w. The others are kept with probability w / c and then weigh c, by one systematic sweep
-    with the uniform number `u`. `heavy` is scratch space::
-
-        c = floor * sum(w), or higher so that at most `most` are kept: (number of w > c) + sum(w <= c) / c = most - 1
+    What is above it is counted without jumps, which nobody could predict.
     """
-    total = 0.0
-    for i in range(number):
-        total += chance[i]
-    cut = floor * total
     big, small = 0, 0.0
     for i in range(number):
-        if chance[i] > cut:
-            heavy[big] = chance[i]
-            big += 1
-        else:
-            small += chance[i]
-    if number > most and (big >= most or big * cut + small > (most - 1) * cut):
+        chance = branches[i].chance
+        heavy[big] = chance
+        big += chance > cut
+        small += 0.0 if chance > cut else chance
+    if big >= most or big * cut + small > (most - 1) * cut:
         # The cut at which most - 1 are kept on average; it falls from step to step as more are above it, but never to the floor
         candidates, below = big, small
         before, big, small = -1, 0, total
@@ -166,23 +155,35 @@ def prune(
             cut = small / (most - 1 - big)
             big, small = 0, below
             for i in range(candidates):
-                if heavy[i] > cut:
-                    big += 1
-                else:
-                    small += heavy[i]
+                big += heavy[i] > cut
+                small += 0.0 if heavy[i] > cut else heavy[i]
+    return cut
+
+
+@kernel
+def prune(
+    branches: np.ndarray, heavy: np.ndarray, number: int, total: float, most: int, floor: float, u: float
+) -> tuple[int, float]:
+    """Keep a few of many branches, with the sum `total`, without bias (Fearnhead & Clifford 2003), in place; returns number and sum.
+
+    Those above a cut c keep their weight w. The others are kept with probability w / c and then weigh c, by one systematic sweep
+    with the uniform number `u`. `heavy` is scratch space::
+
+        c = floor * sum(w), or higher so that at most `most` are kept: (number of w > c) + sum(w <= c) / c = most - 1
+    """
+    cut = floor * total
+    if number > most:
+        cut = higher_cut(branches, heavy, number, total, most, cut)
     left = u * cut
     kept, total = 0, 0.0
     for i in range(number):
-        weight = chance[i]
+        weight = branches[i].chance
         if weight <= cut:
             left -= weight
             if left >= 0.0:
                 continue
             left += cut
             weight = cut
-        chance[kept] = weight
-        parent[kept] = parent[i]
-        to[kept] = to[i]
-        total += weight
+        total += put(branches[kept], branches[i].parent, branches[i].to, weight)
         kept += 1
     return kept, total

@@ -66,7 +66,8 @@ def without_effects(policy: Any, memory: Memory, row: int, arm: int, reward: flo
         memory.scale[0].ties += 1 if difference == 0.0 else 0
     if memory.scale[0].ties > TIED * memory.scale[0].pairs:
         return float(difference)
-    return shrink_difference(policy, memory, arm, difference, x, FEATURES, memory.last_features[row])
+    slopes, inverse, last = memory.slopes[arm], memory.inverse[arm], memory.last_features[row]
+    return shrink_difference(policy, slopes, inverse, difference, x, FEATURES, last)
 
 
 @kernel
@@ -79,16 +80,15 @@ def learned_noise(memory: Memory) -> float:
     width, pairs = memory.scale[0].high - memory.scale[0].low, float(noise.pairs)
     sd = estimate(noise, _SHARE * width, _PAIRS)
     if noise.largest > 0.0 and not few_values(noise):
-        raw = separated(memory)
+        raw = separated(noise, memory.noise[1])
         sd = math.exp((pairs * math.log(raw) + _PAIRS * math.log(_SHARE * width)) / (pairs + _PAIRS))
         sd *= 1.0 + _CAUTION / math.sqrt(pairs + _PAIRS)
     return float(max(sd, _LEAST * width))
 
 
 @kernel
-def separated(memory: Memory) -> float:
+def separated(noise: Any, earlier: Any) -> float:
     """Return the noise by the mixture, which has just been estimated, or by what explains the differences better."""
-    noise, earlier = memory.noise[0], memory.noise[1]
     plain = math.sqrt(0.5 * noise.squares / noise.pairs)
     raw = plain if advantage(noise, plain) < _PROOF else noise.raw
     if earlier.pairs < _FEW or earlier.largest == 0.0:

@@ -21,18 +21,31 @@ SLOPES = 0.02  # variance of slopes at first, in noise^2 per variance of a featu
 _EFFECT, _WEIGHT = 0.0325, 0.3
 _EVERY = 16  # rounds from one estimate of that variance to the next
 _SOON = 16  # rounds before the past is learned again with better slopes; then whenever their number has doubled
+# Effect of a feature to look for with an arm whose slopes are hardly known, as a share of the range of rewards
+_LOOK = 0.2
+# Features count no farther from their average than this, in standard deviations, once so many rounds have shown what is usual
+_FAR, _USUAL = 10.0, 30
 _BETTER = 0.5  # change of the effects, over all rewards that slopes have learned from, that is worth it, in units of the noise
 
 
 @kernel
-def see(policy: Any, memory: Memory, x: np.ndarray, first: int) -> None:
+def see(policy: Any, features: np.ndarray, x: np.ndarray, first: int) -> None:
     """Count the features of a round, which begin at x[first]: running averages and squares (Welford)."""
     for j in range(policy.covariates):
-        seen = memory.features[j]
+        seen = features[j]
         seen.count += 1
         far = x[first + j] - seen.average
         seen.average += far / seen.count
         seen.squares += far * (x[first + j] - seen.average)
+
+
+@kernel
+def bounded(seen: Any, x: float) -> float:
+    """Return a feature, or the farthest from its average that counts: one that is absurd would bend all slopes."""
+    if seen.count < _USUAL or seen.squares <= 0.0:
+        return x
+    far = _FAR * math.sqrt(seen.squares / seen.count)
+    return float(min(max(x, seen.average - far), seen.average + far))
 
 
 @kernel
@@ -42,11 +55,11 @@ def variance(seen: Any) -> float:
 
 
 @kernel
-def effect(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
-    """Return slope . (features - average) of an arm."""
+def effect(policy: Any, slopes: np.ndarray, features: np.ndarray, x: np.ndarray, first: int) -> float:
+    """Return slope . (features - average) of an arm, by its slopes."""
     total = 0.0
     for j in range(policy.covariates):
-        total += memory.slopes[arm, j] * (x[first + j] - memory.features[j].average)
+        total += slopes[j] * (x[first + j] - features[j].average)
     return total
 
 
@@ -54,21 +67,23 @@ def effect(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> 
 def doubt(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
     """Return the variance of an arm's effect beyond that of its mean in the present state, in noise^2.
 
-    u' V u, u = features - the average features behind that mean; V = diag(prior / variance) for an arm that was not learned from
+    u' V u + (0.2 range / noise)^2 / (n + 1) * mean of u_i^2 / variance_i;  u = features - the average features behind that mean
+    V = diag(prior / variance) for an arm that was not learned from. The second part is for an arm whose slopes have learned from few
+    rewards n: the prior is learned from other arms, and may say that a feature is useless which is so for them alone
     """
-    total = 0.0
-    if memory.regressed[arm] == 0.0:
-        for i in range(policy.covariates):
-            seen = memory.features[i]
-            u = x[first + i] - seen.average
-            total += u * u * seen.prior / variance(seen) if seen.squares > 0.0 else 0.0
-        return total
-    best = memory.core[0].best
-    here = memory.particles[best].here
-    known = memory.cells[here, arm].id == memory.states[best, here].id and memory.cells[here, arm].count > 0.0
+    total, best = 0.0, memory.core[0].best
+    here, learned = memory.particles[best].here, memory.regressed[arm] > 0.0
+    known = (
+        learned and memory.cells[here, arm].id == memory.states[best, here].id and memory.cells[here, arm].count > 0.0
+    )
+    look = _LOOK * (memory.scale[0].high - memory.scale[0].low) / memory.noise[0].sd
+    look *= look / (memory.regressed[arm] + 1.0) / policy.covariates
     for i in range(policy.covariates):
-        u = x[first + i] - (memory.cell_features[here, arm, i] if known else memory.features[i].average)
-        for j in range(policy.covariates):
+        seen = memory.features[i]
+        u = x[first + i] - (memory.cell_features[here, arm, i] if known else seen.average)
+        if seen.squares > 0.0:
+            total += u * u * (look if learned else look + seen.prior) / variance(seen)
+        for j in range(policy.covariates if learned else 0):
             w = x[first + j] - (memory.cell_features[here, arm, j] if known else memory.features[j].average)
             total += u * memory.inverse[arm, i, j] * w
     return max(total, 0.0)
@@ -76,7 +91,7 @@ def doubt(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> f
 
 @kernel
 def shrink_difference(
-    policy: Any, memory: Memory, arm: int, difference: float, x: np.ndarray, first: int, last: np.ndarray
+    policy: Any, slopes: np.ndarray, inverse: np.ndarray, difference: float, x: np.ndarray, first: int, last: np.ndarray
 ) -> float:
     """Return the difference of two rewards without the effects of their features, as large as noise alone would make it.
 
@@ -85,9 +100,9 @@ def shrink_difference(
     less = 0.0
     for i in range(policy.covariates):
         dx = x[first + i] - last[i]
-        difference -= memory.slopes[arm, i] * dx
+        difference -= slopes[i] * dx
         for j in range(policy.covariates):
-            less += dx * memory.inverse[arm, i, j] * (x[first + j] - last[j])
+            less += dx * inverse[i, j] * (x[first + j] - last[j])
     return difference / math.sqrt(max(1.0 - 0.5 * less, 0.1))
 
 

@@ -9,36 +9,46 @@ from latentbandits.policies.state_library.features import doubt
 from latentbandits.policies.state_library.memory import CAP, FEATURES, Memory
 from latentbandits.protocols import Choice
 
-_RARE = 0.002  # below this probability of a change, what may follow it is left out of an arm's value
+# Above these probabilities of a change, what may follow it counts in an arm's value, and what is unknown of that in its doubt
+_RARE, _LIKELY = 0.002, 0.1
 
 
 @kernel
 def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
-    """Add to the values what is expected if the state has changed, by the heaviest particle.
+    """Add to the values what is expected if the state has changed, by the heaviest particle, and to the doubts what is unknown of it.
 
     One round after the latest that was learned: p(k) as after a single change, see `transitions.set_leaving`. Several rounds after it,
     where rewards are late or lost, the state may have changed more than once: p(k) is the share of all rounds that were spent in k (there
-    are none before the first reward)
+    are none before the first reward)::
+
+        value(arm) += (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)
+        doubt(arm) += (1 - stay) * sum over k of p(k) * deviation in k, if a change is likely
     """
     slot = memory.core[0].best
     best = memory.particles[slot]
     z, by_entry, by_move = best.here, best.by_entry, best.by_move
     once = memory.core[0].asked - memory.core[0].front <= 1 or memory.core[0].rounds == 0
+    likely = 1.0 - stay > _LIKELY
     total = 0.0
-    for k in range(best.known):
+    for k in range(0 if once else best.known):
         total += memory.states[slot, k].spent
-    for k in range(best.known):
-        if not once:
-            chance = memory.states[slot, k].spent / total
-        elif k != z:
-            chance = by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k]
-        else:
-            continue
-        for arm in range(policy.arms):
-            choice.offers[arm].value += (1.0 - stay) * chance * memory.means[slot, k, arm].average
-    if once:
-        for arm in range(policy.arms):
-            choice.offers[arm].value += (1.0 - stay) * best.novel * memory.scale[0].centre
+    for arm in range(policy.arms):
+        value, unknown = choice.offers[arm].value, 0.0
+        for k in range(best.known):
+            if not once:
+                chance = memory.states[slot, k].spent / total
+            elif k != z:
+                chance = by_entry * memory.states[slot, k].entered + by_move * memory.moves[slot, z, k]
+            else:
+                continue
+            mean = memory.means[slot, k, arm]
+            value += (1.0 - stay) * chance * mean.average
+            if likely:
+                unknown += (1.0 - stay) * chance * memory.deviation[min(mean.count + memory.pending[arm], CAP)]
+        if once:
+            value += (1.0 - stay) * best.novel * memory.scale[0].centre
+        choice.offers[arm].value = value
+        choice.offers[arm].index += unknown
 
 
 @kernel
@@ -46,9 +56,9 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
     """Write every arm's expected reward as its value, and that plus the optimism as its index.
 
     value(arm) = effect of the features + stay * sum over particles of weight * mean in its present state
-               + (1 - stay) * (sum over k of p(k) * mean in k + p(new) * centre)        see `add_others`
+               + what may follow a change, see `add_others`
     index(arm) = value(arm) + optimism * doubt(arm)
-    doubt(arm) = stay * sum over particles of weight * deviation, and that of the effect of the features
+    doubt(arm) = stay * sum over particles of weight * deviation + what is unknown after a change, and of the effect of the features
     """
     offers = choice.offers
     if 1.0 - stay < _RARE:
@@ -58,11 +68,11 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
         offers[arm].index = 0.0
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
-        z = memory.particles[slot].here
+        means = memory.means[slot, memory.particles[slot].here]
         weight = memory.particles[slot].weight * stay
         for arm in range(policy.arms):
-            offers[arm].value += weight * memory.means[slot, z, arm].average
-            n = memory.means[slot, z, arm].count
+            offers[arm].value += weight * means[arm].average
+            n = means[arm].count
             offers[arm].index += weight * memory.deviation[min(n + memory.pending[arm], CAP)]
     if stay < 1.0:
         add_others(policy, memory, stay, choice)
@@ -101,17 +111,17 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
         here = memory.particles[slot].here
+        means = memory.means[slot, here]
         gain = 0.0
         for arm in range(policy.arms):
             if choice.offers[arm].available:
-                more = memory.means[slot, here, arm].average - memory.means[slot, here, greedy].average
+                more = means[arm].average - means[greedy].average
                 gain = max(gain, more + memory.effects[arm] - memory.effects[greedy])
         if gain > 0.0:
             weight = min(times * memory.particles[slot].weight, 1.0)
             for arm in range(policy.arms):
-                mean = memory.means[slot, here, arm]
-                far = mean.average - memory.means[best, z, arm].average
-                deviation = memory.deviation[mean.count]
+                far = means[arm].average - memory.means[best, z, arm].average
+                deviation = memory.deviation[means[arm].count]
                 square = far * far + deviation * deviation
                 price = choice.offers[greedy].value - choice.offers[arm].value
                 useful = worth

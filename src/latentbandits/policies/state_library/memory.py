@@ -115,10 +115,16 @@ Observation = record_type(
     other=float,
     u=float,  # uniform on (0, 1), for the pruning
 )
+Branch = record_type(
+    parent=int,  # the row of the particle that it comes from
+    to=int,  # the state it goes to
+    chance=float,  # its weight
+    slot=int,  # its own row
+)
 
 
 class Memory(NamedTuple):
-    """Records and arrays; those from `parent` on are scratch, rebuilt in every round before they are read.
+    """Records and arrays; those from `branches` on are scratch, rebuilt in every round before they are read.
 
     Attributes
     ----------
@@ -150,7 +156,7 @@ class Memory(NamedTuple):
     effects : per arm, the effect of the present features; scratch
     history_features : the features of the last rounds
     last_features : those of the last reward and of the one before it, for the noise
-    parent, to, chance, slot : branches of all particles: where each comes from, the state it goes to, its weight, its row
+    branches : those of all particles
     heavy : weights that may be above the cut of the pruning
     first_branch : per particle, the first of its branches that was kept
     """
@@ -194,9 +200,6 @@ class Memory(NamedTuple):
     history_features: np.ndarray
     last_features: np.ndarray
     effects: np.ndarray
-    parent: np.ndarray
-    to: np.ndarray
-    chance: np.ndarray
-    slot: np.ndarray
+    branches: np.ndarray
     heavy: np.ndarray
     first_branch: np.ndarray

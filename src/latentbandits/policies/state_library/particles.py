@@ -7,6 +7,8 @@ never seen. Bayes' rule weighs all branches, `prune` keeps a few without bias, a
 import math
 from typing import Any
 
+import numpy as np
+
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.branches import OUTLIER, branch, prune
 from latentbandits.policies.state_library.late import branch_late, settle_late
@@ -29,13 +31,12 @@ def set_gaussians(policy: Any, memory: Memory) -> None:
     prior = (noise / memory.scale[0].spread) * (noise / memory.scale[0].spread)
     for n in range(CAP + 1):
         memory.deviation[n] = noise / math.sqrt(n + prior)
-        for group in range(3):
+        for group in range(1 if policy.units == 1 else 3):  # one unit is a group of its own, and there is no other
             units = 1 if group == ONE else policy.units - 1 if group == OTHERS else policy.units
-            if units > 0:
-                variance = noise * noise * (1.0 / units + 1.0 / (n + prior))
-                memory.gaussians[group, n].precision = 0.5 / variance
-                memory.gaussians[group, n].height = 1.0 / math.sqrt(variance)
-                memory.gaussians[group, n].gain = units / (n + units + prior)
+            variance = noise * noise * (1.0 / units + 1.0 / (n + prior))
+            memory.gaussians[group, n].precision = 0.5 / variance
+            memory.gaussians[group, n].height = 1.0 / math.sqrt(variance)
+            memory.gaussians[group, n].gain = units / (n + units + prior)
 
 
 @kernel
@@ -73,7 +74,7 @@ def begin(policy: Any, memory: Memory) -> None:
     memory.states[0, 0].entered = 1.0
     core.numbered += 1
     memory.states[0, 0].id = core.numbered
-    set_leaving(policy, memory, 0)
+    set_leaving(policy, particle, memory.states[0, 0])
     set_gaussians(policy, memory)
     if policy.covariates > 0:  # features that differ from round to round would look like states that do
         return
@@ -104,13 +105,12 @@ def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
 
 
 @kernel
-def add(memory: Memory, slot: int, k: int, arm: int, reward: float, group: int, units: int) -> None:
-    """Add the mean reward of a group of units to a state of a particle.
+def add(mean: Any, gaussians: np.ndarray, reward: float, units: int) -> None:
+    """Add the mean reward of a group of units to the mean of an arm in a state of a particle.
 
     mean <- mean + gain[n] * (reward - mean);  n <- min(n + units, CAP)
     """
-    mean = memory.means[slot, k, arm]
-    mean.average += (reward - mean.average) * memory.gaussians[group, mean.count].gain
+    mean.average += (reward - mean.average) * gaussians[mean.count].gain
     mean.count = min(mean.count + units, CAP)
 
 
@@ -124,19 +124,19 @@ def similar(policy: Any, memory: Memory, one: int, other: int) -> bool:
     if a.lineage != b.lineage or a.here != b.here:
         return False
     for k in range(a.known):
+        mine, theirs = memory.means[one, k], memory.means[other, k]
         for arm in range(policy.arms):
-            mine, theirs = memory.means[one, k, arm], memory.means[other, k, arm]
-            far = abs(mine.average - theirs.average)
-            if far > policy.likeness * memory.deviation[max(mine.count, theirs.count)]:
+            far = abs(mine[arm].average - theirs[arm].average)
+            if far > policy.likeness * memory.deviation[max(mine[arm].count, theirs[arm].count)]:
                 return False
     return True
 
 
 @kernel
-def position(memory: Memory, slot: int) -> int:
-    """Return where a row is among `slots`, or the number of particles if it is not in use."""
+def position(slots: np.ndarray, live: int, slot: int) -> int:
+    """Return where a row is among those in use, or their number if it is not in use."""
     at = 0
-    while at < memory.core[0].live and memory.slots[at] != slot:
+    while at < live and slots[at] != slot:
         at += 1
     return at
 
@@ -151,7 +151,7 @@ def merge(policy: Any, memory: Memory, slot: int) -> None:
             gone = other if memory.particles[slot].weight > memory.particles[other].weight else slot
             stays = slot if gone == other else other
             memory.particles[stays].weight += memory.particles[gone].weight
-            at = position(memory, gone)
+            at = position(memory.slots, core.live, gone)
             core.live -= 1
             memory.slots[at] = memory.slots[core.live]
             memory.slots[core.live] = gone
@@ -165,8 +165,9 @@ def place(policy: Any, memory: Memory, kept: int, total: float) -> None:
     for i in range(live):
         memory.first_branch[memory.slots[i]] = -1
     for i in range(kept):
-        if memory.first_branch[memory.parent[i]] < 0:
-            memory.first_branch[memory.parent[i]] = i
+        parent = memory.branches[i].parent
+        if memory.first_branch[parent] < 0:
+            memory.first_branch[parent] = i
     # Rows of particles without a branch become free: behind those in use
     i = 0
     while i < live:
@@ -178,13 +179,14 @@ def place(policy: Any, memory: Memory, kept: int, total: float) -> None:
         else:
             i += 1
     for i in range(kept):
-        slot = memory.parent[i]
+        branch = memory.branches[i]
+        slot = branch.parent
         if memory.first_branch[slot] != i:
             slot = memory.slots[live]
             live += 1
-            copy(policy, memory, memory.parent[i], slot)
-        memory.slot[i] = slot
-        memory.particles[slot].weight = memory.chance[i] / total
+            copy(policy, memory, branch.parent, slot)
+        branch.slot = slot
+        memory.particles[slot].weight = branch.chance / total
     memory.core[0].live = kept
 
 
@@ -218,26 +220,26 @@ def advance(policy: Any, memory: Memory, first: int, reward: float, second: int,
     group = ONE if policy.units == 1 or second >= 0 else ALL
     late = core.now <= core.front
     if late:
-        number = branch_late(memory, first, reward, group, second, other)
+        number, total = branch_late(memory, first, reward, group, second, other)
     else:
-        number = branch(policy, memory, first, reward, group, second, other)
-    kept, total = prune(
-        memory.chance, memory.parent, memory.to, memory.heavy, number, policy.particles, policy.floor, u
-    )
+        number, total = branch(policy, memory, first, reward, group, second, other)
+    kept, total = prune(memory.branches, memory.heavy, number, total, policy.particles, policy.floor, u)
     place(policy, memory, kept, total)
     for i in range(kept):
-        slot, to = memory.slot[i], memory.to[i]
-        if late or to == memory.particles[slot].here or to == OUTLIER:
-            memory.slot[i] = -1
-        k = settle_late(memory, slot, to) if late else settle(policy, memory, slot, to)
+        slot, to = memory.branches[i].slot, memory.branches[i].to
+        particle = memory.particles[slot]
+        if late or to == particle.here or to == OUTLIER:
+            memory.branches[i].slot = -1
+        k = settle_late(particle, memory.visits[slot], core.now, to) if late else settle(policy, memory, slot, to)
         if k >= 0:
-            add(memory, slot, k, first, reward, group, 1 if group == ONE else policy.units)
+            add(memory.means[slot, k, first], memory.gaussians[group], reward, 1 if group == ONE else policy.units)
             if second >= 0:
-                add(memory, slot, k, second, other, OTHERS, policy.units - 1)
+                add(memory.means[slot, k, second], memory.gaussians[OTHERS], other, policy.units - 1)
     # Particles that have just changed may have become similar to others; of the rest one is looked at in turn
     for i in range(kept):
-        if memory.slot[i] >= 0 and position(memory, memory.slot[i]) < core.live:
-            merge(policy, memory, memory.slot[i])
+        slot = memory.branches[i].slot
+        if slot >= 0 and position(memory.slots, core.live, slot) < core.live:
+            merge(policy, memory, slot)
     if core.live > 1:
         core.turn += 1
         merge(policy, memory, memory.slots[core.turn % core.live])

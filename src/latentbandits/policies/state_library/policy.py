@@ -13,7 +13,7 @@ from latentbandits.policies.growth import corner
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.differences import count_difference
-from latentbandits.policies.state_library.features import SLOPES, effect, learn_slopes, outdated, see
+from latentbandits.policies.state_library.features import SLOPES, bounded, effect, learn_slopes, outdated, see
 from latentbandits.policies.state_library.index import add_tests, blend_lag, expect
 from latentbandits.policies.state_library.memory import (
     AGES,
@@ -22,6 +22,7 @@ from latentbandits.policies.state_library.memory import (
     HISTORY,
     VISITS,
     WAITING,
+    Branch,
     Budget,
     Cell,
     Claim,
@@ -72,8 +73,8 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
     latest.number = int(choice.features[1])
     for j in range(policy.covariates):
         memory.history_features[(rounds - 1) % HISTORY, j] = choice.features[FEATURES + j]
-    latest.reward = within_reach(memory, reward)
-    latest.other = within_reach(memory, other)
+    latest.reward = within_reach(memory.scale[0], memory.noise[0].sd, rounds, reward)
+    latest.other = within_reach(memory.scale[0], memory.noise[0].sd, rounds, other)
     latest.u = choice.features[0]
 
 
@@ -182,7 +183,7 @@ class StateLibrary(NamedTuple):
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that are written in every round before they are read."""
-        return ("effects", "parent", "to", "chance", "slot", "heavy", "first_branch")
+        return ("effects", "branches", "heavy", "first_branch")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -228,10 +229,7 @@ class StateLibrary(NamedTuple):
             history_features=np.zeros((HISTORY, d)),
             last_features=np.zeros((2, d)),
             effects=np.zeros(k),
-            parent=np.zeros(room, np.int64),
-            to=np.zeros(room, np.int64),
-            chance=np.zeros(room),
-            slot=np.zeros(room, np.int64),
+            branches=np.zeros(room, Branch),
             heavy=np.zeros(room),
             first_branch=np.zeros(n, np.int64),
         )
@@ -241,7 +239,7 @@ class StateLibrary(NamedTuple):
         start_noise(made.noise[0], self.noise if ranged else 0.0, self.high - self.low)
         start_noise(made.noise[1], 1.0, 0.0)
         if ranged:
-            set_range(made, self.low, self.high)
+            set_range(made.scale[0], self.low, self.high)
             begin(self, made)
             lag.reset(self, made)
         return made
@@ -254,9 +252,9 @@ class StateLibrary(NamedTuple):
         choice.features[1] = core.asked
         values = FEATURES + self.covariates
         for j in range(self.covariates):
-            choice.features[FEATURES + j] = context[j]
+            choice.features[FEATURES + j] = bounded(memory.features[j], context[j])
         for arm in range(self.arms):
-            memory.effects[arm] = effect(self, memory, arm, choice.features, FEATURES)
+            memory.effects[arm] = effect(self, memory.slopes[arm], memory.features, choice.features, FEATURES)
         choice.note[WHY] = 0
         if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
             greedy = pick = nth_available(choice, (core.asked - 1) % available(choice))
@@ -265,7 +263,7 @@ class StateLibrary(NamedTuple):
                 choice.features[values + arm] = np.nan
                 choice.offers[arm].value = choice.offers[arm].index = choice.offers[arm].doubt = np.nan
         else:
-            stay = staying(self, memory, core.best)
+            stay = staying(self, memory.particles[core.best])
             expect(self, memory, 1.0 - hazard(self, memory, core.best, core.asked), choice)
             for arm in range(self.arms):
                 choice.features[values + arm] = choice.offers[arm].value - memory.effects[arm]
@@ -277,7 +275,7 @@ class StateLibrary(NamedTuple):
                 blend_lag(self, memory, choice)
                 greedy = highest_value(choice)
             pick = highest(choice)
-            preferred, usual = greedy, usual_arm(self, memory, choice)
+            preferred, usual = greedy, usual_arm(self, memory.plays, choice)
             doubted = preferred != usual and not trusted(memory)
             if doubted:
                 pick = greedy = usual
@@ -304,17 +302,23 @@ class StateLibrary(NamedTuple):
         number = int(choice.features[1])
         in_turn = number == core.asked == core.told + 1
         receive(self, memory, number)
-        check(memory, number, rewards[0])
+        check(
+            memory.claims,
+            memory.trust,
+            number,
+            within_reach(memory.scale[0], memory.noise[0].sd, core.rounds, rewards[0]),
+        )
         due = count_difference(self, memory, choice, rewards)
         remember(self, memory, choice, rewards)
         start = core.rounds
         latest = memory.history[(start - 1) % HISTORY]
         by_library = choice.features[FEATURES + self.covariates + latest.first]
-        see(self, memory, choice.features, FEATURES)
-        reward, other = latest.reward - effect(self, memory, latest.first, choice.features, FEATURES), latest.other
+        see(self, memory.features, choice.features, FEATURES)
+        reward, other = latest.reward, latest.other
+        reward -= effect(self, memory.slopes[latest.first], memory.features, choice.features, FEATURES)
         if latest.second >= 0:
-            other -= effect(self, memory, latest.second, choice.features, FEATURES)
-        again = observe(self, memory, available(choice), reward, latest.second, other, due)
+            other -= effect(self, memory.slopes[latest.second], memory.features, choice.features, FEATURES)
+        again = observe(self, memory, available(choice), latest.first, reward, latest.second, other, due)
         if again or (self.covariates > 0 and memory.noise[0].sd > 0.0 and outdated(self, memory)):
             start = max(1, start - HISTORY + 1)
             core.front = memory.history[(start - 1) % HISTORY].number - 1
@@ -329,17 +333,16 @@ class StateLibrary(NamedTuple):
             core.now = seen.number
             x = memory.history_features[(i - 1) % HISTORY]
             first, second, other = seen.first, seen.second, seen.other
-            reward = seen.reward - effect(self, memory, first, x, 0)
+            reward = seen.reward - effect(self, memory.slopes[first], memory.features, x, 0)
             if second >= 0:
-                other -= effect(self, memory, second, x, 0)
+                other -= effect(self, memory.slopes[second], memory.features, x, 0)
             advance(self, memory, first, reward, second, other, seen.u)
             if self.levels > 0:
                 lag.learn(memory, first, reward)
                 if second >= 0:
                     lag.learn(memory, second, other)
-                    lag.move(self, memory, second, other)
-                else:
-                    lag.move(self, memory, first, reward)
+                    first, reward = second, other
+                lag.move(self, memory, first, reward)
         show(self, memory)
         if self.covariates > 0:
             learn_slopes(self, memory)

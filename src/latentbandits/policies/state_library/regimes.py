@@ -8,6 +8,8 @@ in this library and has the same means within their uncertainty, or else the nex
 import math
 from typing import Any
 
+import numpy as np
+
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.memory import Memory
 
@@ -15,11 +17,11 @@ _FAR = 9.0  # squared standard errors by which means of one regime may differ
 
 
 @kernel
-def has(memory: Memory, slot: int, number: int) -> bool:
-    """Return whether a regime is in a particle's library."""
+def has(states: np.ndarray, known: int, number: int) -> bool:
+    """Return whether a regime is in a library with so many states."""
     found = False
-    for k in range(memory.particles[slot].known):
-        found = found or memory.states[slot, k].number == number
+    for k in range(known):
+        found = found or states[k].number == number
     return found
 
 
@@ -41,13 +43,13 @@ def apart(policy: Any, memory: Memory, k: int, row: int) -> float:
 
 
 @kernel
-def number_state(policy: Any, memory: Memory, k: int) -> None:
-    """Give a state of the heaviest particle a number, and all copies of it in other libraries."""
+def number_state(policy: Any, memory: Memory, k: int, found: int) -> None:
+    """Give a state of the heaviest particle the number of its regime, looked for if it is 0, and all copies of it in other libraries."""
     core = memory.core[0]
-    found, least = 0, _FAR
+    least = 0.0 if found > 0 else _FAR
     for row in range(policy.states):
         number = memory.regimes[row].number
-        if number > 0 and not has(memory, core.best, number):
+        if number > 0 and not has(memory.states[core.best], memory.particles[core.best].known, number):
             far = apart(policy, memory, k, row)
             if far < least:
                 found, least = number, far
@@ -57,23 +59,22 @@ def number_state(policy: Any, memory: Memory, k: int) -> None:
     known = memory.states[core.best, k].id
     for i in range(core.live):
         slot = memory.slots[i]
-        for other in range(memory.particles[slot].known):
-            state = memory.states[slot, other]
-            if state.id == known and state.number == 0 and not has(memory, slot, found):
-                state.number = found
+        states, held = memory.states[slot], memory.particles[slot].known
+        for other in range(held):
+            if states[other].id == known and states[other].number == 0 and not has(states, held, found):
+                states[other].number = found
 
 
 @kernel
-def row_of(policy: Any, memory: Memory, number: int) -> int:
+def row_of(core: Any, regimes: np.ndarray, number: int) -> int:
     """Return the row of a regime: its own, or else that of the regime which has not been shown for longest."""
-    core = memory.core[0]
-    if memory.regimes[core.row].number != number:
+    if regimes[core.row].number != number:
         core.row = 0
-        for row in range(policy.states):
-            if memory.regimes[row].number == number:
+        for row in range(len(regimes)):
+            if regimes[row].number == number:
                 core.row = row
                 break
-            if memory.regimes[row].seen < memory.regimes[core.row].seen:
+            if regimes[row].seen < regimes[core.row].seen:
                 core.row = row
     return int(core.row)
 
@@ -84,13 +85,17 @@ def show(policy: Any, memory: Memory) -> None:
     core = memory.core[0]
     best = memory.particles[core.best]
     if core.shown != best.lineage:
+        if core.shown == 0 and policy.covariates > 0:
+            # The past was learned again with other slopes, which moves all means; but the present regime is the one that it was
+            number_state(policy, memory, best.here, memory.regimes[core.row].number)
         core.shown = best.lineage
         for k in range(best.known):
             if memory.states[core.best, k].number == 0:
-                number_state(policy, memory, k)
+                number_state(policy, memory, k, 0)
     number = memory.states[core.best, best.here].number
-    row = row_of(policy, memory, number)
+    row = row_of(core, memory.regimes, number)
     memory.regimes[row].number = number
     memory.regimes[row].seen = core.rounds
+    means, shown = memory.means[core.best, best.here], memory.regime_means[row]
     for arm in range(policy.arms):
-        memory.regime_means[row, arm] = memory.means[core.best, best.here, arm]
+        shown[arm] = means[arm]

@@ -20,32 +20,30 @@ _WIDTH = np.diff(np.array(_STARTS[: AGES + 1])).astype(float)
 
 
 @kernel
-def staying(policy: Any, memory: Memory, slot: int) -> float:
+def staying(policy: Any, particle: Any) -> float:
     """Return the probability that a particle's state stays.
 
     stay = (stays + stay_prior) / (stays + stay_prior + changes + change_prior)
     """
-    particle = memory.particles[slot]
     stays = particle.stays + policy.stay_prior
     return float(stays / (stays + particle.changes + policy.change_prior))
 
 
 @kernel
-def aged(memory: Memory, slot: int, now: int, constant: float) -> float:
+def aged(particle: Any, ended: np.ndarray, now: int, constant: float) -> float:
     """Return the probability that a particle's state changes at its present age, as states of that age did.
 
     (ended[age] + prior) / (visits that lasted so long + 1) / rounds of that age, with the same prior at every age
     """
-    particle = memory.particles[slot]
     at = _AGE[min(now - particle.changed, _OLDEST)]
     if at == AGES - 1:
         return constant
     for age in range(particle.age, at):
-        particle.younger += memory.ended[slot, age]
+        particle.younger += ended[age]
     particle.age = at
     width = _WIDTH[at]
     reached = particle.visits - particle.younger
-    return float((memory.ended[slot, at] + constant * width) / ((reached + 1.0) * width))
+    return float((ended[at] + constant * width) / ((reached + 1.0) * width))
 
 
 @kernel
@@ -55,13 +53,13 @@ def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
     One round later two models are averaged by their odds: a hazard that is always the same, and one that depends on the age of the state.
     Several rounds later, where rewards are late or lost: 1 - stay^rounds
     """
-    stay = staying(policy, memory, slot)
+    particle = memory.particles[slot]
+    stay = staying(policy, particle)
     rounds = now - memory.core[0].front
     if rounds > 1:
         return 1.0 - math.exp(rounds * math.log(stay))  # a power would be rounded otherwise by machine code
-    particle = memory.particles[slot]
     particle.constant = 1.0 - stay
-    particle.by_age = aged(memory, slot, now, 1.0 - stay)
+    particle.by_age = aged(particle, memory.ended[slot], now, 1.0 - stay)
     return float((1.0 - stay + particle.ageing * particle.by_age) / (1.0 + particle.ageing))
 
 
@@ -74,8 +72,8 @@ def update_ageing(policy: Any, particle: Any, changed: bool) -> None:
 
 
 @kernel
-def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
-    """Set where a change from the present state z leads.
+def set_leaving(policy: Any, particle: Any, state: Any) -> None:
+    """Set where a change of a particle from its present state z leads.
 
     Two models are averaged by their odds, that is by how well each has predicted the changes so far. One uses how often a state was
     entered; the other the transitions counted from z, backed off to the first. A new state has the mass ``novelty`` plus the
@@ -87,8 +85,6 @@ def set_leaving(policy: Any, memory: Memory, slot: int) -> None:
                    = by_entry * entered[k] + by_move * moves[z, k]
         p(new)     = by_entry * unseen = novel
     """
-    particle = memory.particles[slot]
-    state = memory.states[slot, particle.here]
     unseen = policy.novelty + particle.singles
     flat = 1.0 / (unseen + particle.entries - state.entered)
     counted = particle.odds / (state.left + _BACKOFF)
@@ -115,19 +111,18 @@ def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
 
 
 @kernel
-def update_odds(policy: Any, memory: Memory, slot: int, to: int) -> None:
+def update_odds(policy: Any, particle: Any, states: np.ndarray, moves: np.ndarray, to: int) -> None:
     """Update the odds of the counted transitions by how much better than the entry counts they predicted this change.
 
     odds <- odds * counted(to) / flat(to), see `set_leaving`
     """
-    particle = memory.particles[slot]
     z = particle.here
     unseen = policy.novelty + particle.singles
     fresh = to == particle.known
-    flat = unseen if fresh else memory.states[slot, to].entered
-    flat /= unseen + particle.entries - memory.states[slot, z].entered
-    counted = _BACKOFF * flat + (0.0 if fresh else float(memory.moves[slot, z, to]))
-    odds = particle.odds * counted / (memory.states[slot, z].left + _BACKOFF) / flat
+    flat = unseen if fresh else states[to].entered
+    flat /= unseen + particle.entries - states[z].entered
+    counted = _BACKOFF * flat + (0.0 if fresh else float(moves[z, to]))
+    odds = particle.odds * counted / (states[z].left + _BACKOFF) / flat
     particle.odds = min(max(odds, policy.structure / _MOST_ODDS), _MOST_ODDS)
 
 
@@ -180,7 +175,7 @@ def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
     particle = memory.particles[slot]
     z = particle.here
     fresh = to == particle.known
-    update_odds(policy, memory, slot, to)
+    update_odds(policy, particle, memory.states[slot], memory.moves[slot], to)
     end_visit(memory, slot)
     if fresh:
         to = new_state(policy, memory, slot)
@@ -194,4 +189,4 @@ def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
     particle.changed = memory.core[0].now
     particle.until = memory.core[0].front
     particle.here = to
-    set_leaving(policy, memory, slot)
+    set_leaving(policy, particle, state)

@@ -28,22 +28,22 @@ _ALLOWANCE, _SHARE = 10.0, 0.3
 
 
 @kernel
-def usual_arm(policy: Any, memory: Memory, choice: Choice) -> int:
+def usual_arm(policy: Any, plays: np.ndarray, choice: Choice) -> int:
     """Return the available arm that was played most."""
     top = -1
     for arm in range(policy.arms):
-        if choice.offers[arm].available and (top < 0 or memory.plays[arm] > memory.plays[top]):
+        if choice.offers[arm].available and (top < 0 or plays[arm] > plays[top]):
             top = arm
     return top
 
 
 @kernel
-def seldom(memory: Memory) -> bool:
+def seldom(core: Any) -> bool:
     """Return whether this is one of the eighth of all rounds in which the library decides even if it is not trusted.
 
     Multiples of the golden ratio are spread evenly, whatever the period of the world
     """
-    return bool(memory.core[0].asked * _GOLDEN % 1.0 < _SELDOM)
+    return bool(core.asked * _GOLDEN % 1.0 < _SELDOM)
 
 
 @kernel
@@ -58,15 +58,15 @@ def untrue(record: Any) -> float:
 
 
 @kernel
-def left(memory: Memory) -> tuple[float, float]:
+def left(trust: np.ndarray, sd: float) -> tuple[float, float]:
     """Return what is left of the gaps on average, and its standard error; infinity if the usual arm was not played in their stead.
 
     mean gap + mean surprise of the preferred arm - mean surprise of the usual arm
     """
-    ours, theirs = memory.trust[_PREFERRED], memory.trust[_INSTEAD]
+    ours, theirs = trust[_PREFERRED], trust[_INSTEAD]
     if theirs.rounds < 2.0 or ours.rounds < 2.0:
         return np.inf, np.inf
-    least = memory.noise[0].sd * memory.noise[0].sd
+    least = sd * sd
     mine, other = ours.surprise / ours.rounds, theirs.surprise / theirs.rounds
     variance = max(theirs.squares / theirs.rounds - other * other, least) / theirs.rounds
     variance += max(ours.squares / ours.rounds - mine * mine, least) / ours.rounds
@@ -80,9 +80,9 @@ def trusted(memory: Memory) -> bool:
 
     If tests make it suspect, the usual arm is played in its stead until it is clear that something is left of the gaps.
     """
-    if seldom(memory):
+    if seldom(memory.core[0]):
         return True
-    remains, error = left(memory)
+    remains, error = left(memory.trust, memory.noise[0].sd)
     suspect = untrue(memory.trust[_TESTED]) > _SUSPECT
     return bool(remains > _SURE * error) if suspect else bool(remains > 0.0)
 
@@ -99,7 +99,7 @@ def restrained(memory: Memory) -> bool:
     wrong = max(untrue(memory.trust[_TESTED]), untrue(memory.trust[_INSTEAD]))
     true = min(max(1.0 - wrong, 0.0), 1.0)
     spent = budget.cost > _ALLOWANCE * (scale.high - scale.low) + _SHARE * true * budget.gained
-    return bool(spent and not seldom(memory))
+    return bool(spent and not seldom(memory.core[0]))
 
 
 @kernel
@@ -120,12 +120,12 @@ def claim(memory: Memory, choice: Choice, pick: int, preferred: int, usual: int,
 
 
 @kernel
-def check(memory: Memory, number: int, reward: float) -> None:
+def check(claims: np.ndarray, trust: np.ndarray, number: int, reward: float) -> None:
     """Compare the reward of a round with what the library claimed, if it preferred another arm to the usual one."""
-    made = memory.claims[number % WAITING]
+    made = claims[number % WAITING]
     if made.number != number:
         return
-    record = memory.trust[made.kind]
+    record = trust[made.kind]
     if record.rounds >= _LATEST:
         record.rounds *= 0.5
         record.gaps *= 0.5

@@ -109,7 +109,7 @@ const WORDS = {
   create: (said) => `made, with the policy ${said.policy.class} and ${times(said.arms.length, "arm")}`,
   status: (said) => `status: ${said.status}`,
   configure: (said) => `settings: ${set(said)}${said.policy ? `${set(said) ? "; " : ""}policy ${said.policy.class}` : ""}`,
-  name: (said) => `regime ${said.regime} is called ${said.name}`,
+  name: (said) => `regime ${said.number ?? said.regime} is called ${said.name}`,
   add: (said) => `arm added: ${said.arm}`,
   retire: (said) => `arm retired: ${said.arm}`,
 };
