@@ -1,4 +1,6 @@
 import json
+import threading
+import time
 from functools import cache
 from pathlib import Path
 
@@ -321,21 +323,28 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert "did you mean banner?" in capsys.readouterr().err
 
 
-def test_an_interrupt_ends_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_an_interrupt_in_any_thread_ends_the_others(wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnose_module, "LONG", 1000)
     monkeypatch.setattr(diagnose_module, "STRETCH", 600)
     monkeypatch.setattr(diagnose_module, "RECOUNT", 1200)
     assert lb.diagnose(regimes()).regimes
-    calls = []
+    calls: dict[int, int] = {}  # by thread, in the order of their first calls
+    after = []
 
     def interrupt(done: int, total: int | None) -> None:
-        calls.append(done)
-        if len(calls) == 20:
+        me = threading.get_ident()
+        calls[me] = calls.get(me, 0) + 1
+        if after:
+            after.append(done)
+            time.sleep(0.05)  # long enough for the interrupt to be noticed elsewhere
+        elif list(calls).index(me) == wanted and calls[me] == 5:
+            after.append(done)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         lb.diagnose(regimes(), progress=interrupt)
-    assert len(calls) < 60
+    assert len(after) < 60
 
 
 def test_an_interrupted_comparison_goes_on(

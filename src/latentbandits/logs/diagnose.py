@@ -1,8 +1,9 @@
 """From a log to what it says: the explanations compete, the best one is fitted to the end."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -146,22 +147,28 @@ def _to_the_end(
 
 
 class Work:
-    """The work that is done so far, reported as it is done; stopped, it ends whatever goes on in other threads."""
+    """The work that is done so far, reported as it is done; once stopped, the next count of every thread ends it, for the same reason."""
 
     def __init__(self, progress: Callable[[int, int | None], None] | None) -> None:
-        self._progress, self._done, self._stopped = progress, 0, False
+        self._progress, self._done = progress, 0
+        self._reason: BaseException | None = None
 
     def tick(self, cells: int) -> None:
         """Count the cells of a pass, and report."""
-        if self._stopped:
-            raise InterruptedError
+        if self._reason is not None:
+            raise self._reason
         self._done += cells
         if self._progress is not None:
             self._progress(self._done, None)
 
-    def stop(self) -> None:
-        """Have the next count of every thread end it."""
-        self._stopped = True
+    @contextmanager
+    def stopping(self) -> Iterator[None]:
+        """Stop all work if what is done here ends in an error: an interrupt, say."""
+        try:
+            yield
+        except BaseException as reason:
+            self._reason = reason
+            raise
 
 
 def _explanations(
@@ -174,14 +181,11 @@ def _explanations(
     parts = [slice(begin, begin + STRETCH) for begin in begins]
 
     def one(part: slice) -> list[Explanation]:
-        return explanations(series.part(part), None if times is None else times[part], seed, work.tick)
+        with work.stopping():
+            return explanations(series.part(part), None if times is None else times[part], seed, work.tick)
 
-    with ThreadPoolExecutor(workers or 2) as threads:
-        try:
-            return together(list(threads.map(one, parts)))
-        except BaseException:  # an interrupt, say: the threads need not finish
-            work.stop()
-            raise
+    with ThreadPoolExecutor(workers or 2) as threads, work.stopping():
+        return together(list(threads.map(one, parts)))
 
 
 def together(stretches: list[list[Explanation]]) -> list[Explanation]:
