@@ -330,7 +330,7 @@ def test_an_interrupt_in_any_thread_ends_the_others(wanted: int, monkeypatch: py
     monkeypatch.setattr(diagnose_module, "RECOUNT", 1200)
     assert lb.diagnose(regimes()).regimes
     calls: dict[int, int] = {}  # by thread, in the order of their first calls
-    after = []
+    after: list[int] = []
 
     def interrupt(done: int, total: int | None) -> None:
         me = threading.get_ident()
