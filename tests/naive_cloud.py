@@ -99,13 +99,23 @@ class Cloud:
     # A round after all others
 
     def densities(self, entry: Remembered, groups: Sequence[Group]) -> tuple[list[float], list[float]]:
-        """Return the heights of the Gaussians that a state expects of every group, and the exponents."""
+        """Return the heights of the Gaussians that a state expects of every group, and the exponents; or how likely yes or no is."""
+        if self.scale.two:
+            return [self.frequency(entry, groups[0])], [0.0]
         heights, exponents = [], []
         for arm, mean, size in groups:
             variance = self.scale.noise * self.scale.noise * (1 / size + 1 / (entry.counts[arm] + self.scale.prior()))
             heights.append(1 / math.sqrt(variance))
             exponents.append((mean - entry.means[arm]) ** 2 * (0.5 / variance))
         return heights, exponents
+
+    def frequency(self, entry: Remembered, group: Group) -> float:
+        """Return how often a state has paid this of two rewards; of a state never entered nothing is known."""
+        if entry.entered == 0:
+            return 1 / 4
+        no, yes = self.scale.two
+        n, paid = entry.counts[group.arm], (entry.means[group.arm] - no) / (yes - no)
+        return (n * (paid if group.mean == yes else 1 - paid) + 1) / (n + 2)
 
     def fit(self, entry: Remembered, groups: Sequence[Group]) -> float:
         heights, exponents = self.densities(entry, groups)

@@ -69,6 +69,7 @@ class NaiveLibrary:
             0  # the decision that the next rewards belong to, and the latest whose rewards have come
         )
         self.history: list[Seen] = []
+        self.different: set[float] = set()  # different rewards
         self.played = [0] * arms
         self.trust = Trust()
         self.forced = 0
@@ -234,6 +235,7 @@ class NaiveLibrary:
         in_turn = self.number == len(self.asked) == self.told + 1
         self.told = max(self.told, self.number)
         self.trust.check(self.number, len(self.asked), self.within_reach(rewards[0]))
+        self.different.add(rewards[0])
         seen = Seen(self.number, self.groups(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         for arm in arms:
@@ -275,7 +277,10 @@ class NaiveLibrary:
 
     def advance(self, seen: Seen) -> None:
         seen = self.slopes.without(seen)
-        self.cloud.advance(seen, outliers=not self.differences.once.few_values())
+        few = self.differences.once.few_values()
+        plain = few and self.units == 1 and len(seen.x) == 0
+        self.scale.two = tuple(sorted(self.different)) if plain and len(self.different) == 2 else ()
+        self.cloud.advance(seen, outliers=not few)
         if self.levels > 0:
             self.lag.learn(seen.groups)
 
@@ -297,6 +302,7 @@ class NaiveLibrary:
             return False
         self.scale.low, self.scale.high = low - 0.25 * (high - low), high + 0.25 * (high - low)
         self.scale.noise = self.given_noise or self.differences.noise(self.scale.high - self.scale.low)
+        self.trust = Trust()
         return True
 
     def is_outside(self, level: float, margin: float) -> bool:

@@ -36,6 +36,7 @@ class Scale:
     noise: float = 0.0  # until the range is known
     low: float = 0.0
     high: float = 0.0
+    two: tuple[float, ...] = ()  # the two values of rewards that are yes or no
 
     def spread(self) -> float:
         return 0.29 * (self.high - self.low)

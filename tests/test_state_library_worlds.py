@@ -8,6 +8,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
+from latentbandits.policies.state_library.branches import frequency, yes_or_no
 from latentbandits.policies.state_library.differences import count_difference, learned_noise
 from latentbandits.policies.state_library.index import expect
 from latentbandits.policies.state_library.memory import ONE
@@ -203,6 +204,37 @@ def test_rewards_of_two_values_have_no_outliers() -> None:
     assert agent.memory.particles["outliers"][live].max() <= 1  # before two rewards were equal
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_rare_clicks_are_no_states(seed: int) -> None:
+    """One state that pays 1 in 100 rounds, 1 in 50 or 1 in 200: what it pays is how often it does."""
+    rates = (0.01, 0.02, 0.005)
+    rewards = (np.random.default_rng(seed).random((20_000, 1, 3)) < rates).astype(float)
+    agent = Agent("state-library", arms=3, seed=seed, compiled=True)
+    play(agent, rewards)
+    present = agent.belief.present
+    assert present is not None
+    assert present.means[present.counts.index(512)] == pytest.approx(0.015, abs=0.015)
+    assert present.dwell > 1000
+
+
+def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
+    """Two values of any size; a third one ends it."""
+    policy = lb.StateLibrary(arms=2)
+    agent = Agent(policy, seed=1)
+    rewards = np.array([3.0, 3.0, 3.0, 7.0, 3.0, 3.0, 7.0, 3.0])
+    play(agent, rewards[:, None, None] + np.zeros((1, 1, 2)))
+    memory = agent.memory
+    assert yes_or_no(policy, memory)
+    mean = memory.means[0, 0, 0]
+    mean.average, mean.count = 4.0, 8  # two of eight were 7
+    assert frequency(memory.scale[0], mean, 7.0) == pytest.approx(3 / 10)
+    assert frequency(memory.scale[0], mean, 3.0) == pytest.approx(7 / 10)
+    assert not yes_or_no(policy._replace(units=2), memory)
+    assert not yes_or_no(policy._replace(covariates=1), memory)
+    play(agent, np.full((1, 1, 2), 5.0))
+    assert not yes_or_no(policy, agent.memory)
+
+
 def test_a_state_that_changes_all_the_time_is_that_of_the_restless_particle() -> None:
     agent = Agent("state-library", seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 30, 2))
@@ -254,6 +286,16 @@ def test_an_absurd_reward_among_the_very_first_is_forgotten(when: int) -> None:
     arms = np.array([arm for (arm,) in play(agent, rewards)])
     assert agent.belief.high - agent.belief.low < 3
     assert np.mean(arms[400:] == best[400:]) > 0.9
+
+
+@pytest.mark.parametrize("first", [-10.0, -1e3, -1e6, 1e6])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_absurd_first_reward_of_the_best_arm_costs_256_rounds(first: float, seed: int) -> None:
+    rewards = np.random.default_rng(seed).normal((0.2, 0.5, 0.8), 0.1, (800, 1, 3))
+    rewards[:3, :, 2] = first  # all arms are tried in these rounds, once each
+    agent = Agent("state-library", arms=3, seed=seed, compiled=True)
+    arms = np.array([arm for (arm,) in play(agent, rewards)])
+    assert np.mean(arms[300:] == 2) > 0.95
 
 
 def test_a_mean_that_creeps_out_of_the_range_widens_it() -> None:

@@ -193,6 +193,7 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 2, "structure": 0.5}, {"dwell_shape": "fixed", "dwell": 25}),
     ({"arms": 2}, {"noise_shape": "bimodal", "noise": 0.1}),
     ({"arms": 2}, {"noise_shape": "outliers", "noise": 0.1, "states": 2}),
+    ({"arms": 3, "low": 0.0, "high": 0.1}, {"rewards": "bernoulli", "span": (0.01, 0.1)}),
 ]
 
 
@@ -222,6 +223,7 @@ LATE: Sequence[tuple[Settings, Settings, str]] = [
     ({"arms": 2, "low": -1.0, "high": 2.0}, {"delay": "geometric 12", "noise": 0.3}, "singles"),
     ({"arms": 2, "noise": 0.1}, {"lost": 0.5, "stickiness": 0.9}, ""),
     ({"arms": 2}, {"delay": (0, 3), "rewards": "revenue"}, ""),
+    ({"arms": 2}, {"delay": (0, 30), "rewards": "bernoulli", "stickiness": 0.95}, ""),
 ]
 
 

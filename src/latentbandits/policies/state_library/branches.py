@@ -13,6 +13,8 @@ from latentbandits.policies.state_library.transitions import hazard
 _ROOT = math.sqrt(2.0 * math.pi)
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
 FAR = 4.5  # below this exponent, three standard deviations, a reward is no outlier
+# Probability of either of two rewards in a state never seen: half of even chances, so that a new state is not too easily believed
+_EITHER = 0.25
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
@@ -43,12 +45,30 @@ def outlying(scale: Any, particle: Any, second: int) -> float:
 
 
 @kernel
+def yes_or_no(policy: Any, memory: Memory) -> bool:
+    """Return whether rewards are yes or no: two values in all, one unit, and no features, whose effects would blur them."""
+    scale = memory.scale[0]
+    return bool(policy.units == 1 and policy.covariates == 0 and scale.values == 2 and few_values(memory.noise[0]))
+
+
+@kernel
+def frequency(scale: Any, mean: Any, reward: float) -> float:
+    """Return the probability of one of two rewards in a state: (n * share of the state's rewards that were the same + 1) / (n + 2)."""
+    share = (mean.average - scale.least) / (scale.most - scale.least)
+    if reward < 0.5 * (scale.least + scale.most):
+        share = 1.0 - share
+    return float((mean.count * min(max(share, 0.0), 1.0) + 1.0) / (mean.count + 2.0))
+
+
+@kernel
 def fit(
-    memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float
+    policy: Any, memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float
 ) -> tuple[float, float]:
     """Return how well a state explains the rewards of one arm or two, and its exponent; k = -1 if nothing is known about the state."""
     blank = k < 0
     mean = memory.means[slot, max(k, 0), first]
+    if yes_or_no(policy, memory):
+        return _EITHER if blank else frequency(memory.scale[0], mean, reward), 0.0
     table = memory.gaussians[group, 0 if blank else mean.count]
     far = reward - (memory.scale[0].centre if blank else mean.average)
     height, exponent = table.height, far * far * table.precision
@@ -81,6 +101,8 @@ def branch(
     weight * (1 - stay) * p(new) * fit(reward, centre)      it changes to a new state
     weight * stay * outlying                                the state stays, and the reward is an outlier, far from the mean in z
     fit(reward, mean) = exp(-(reward - mean)^2 / (2 variance)) / sqrt(variance), see `set_gaussians`, and p in `set_leaving`
+
+    Rewards that are yes or no have no bell: there `fit` is how frequent the reward is, see `frequency`, and no outliers
     """
     centre = memory.scale[0].centre
     far = reward - centre
@@ -89,6 +111,9 @@ def branch(
         far = other - centre
         fit = memory.gaussians[OTHERS, 0]
         unseen *= fit.height * decay(min(far * far * fit.precision, _LEAST))
+    binary = yes_or_no(policy, memory)
+    if binary:
+        unseen = _EITHER
     outliers = not few_values(memory.noise[0])
     number, total = 0, 0.0
     for i in range(memory.core[0].live):
@@ -105,9 +130,11 @@ def branch(
             fit = memory.gaussians[group, mean.count]
             far = reward - mean.average
             exponent = far * far * fit.precision
+            like = fit.height
+            if binary:
+                like, exponent = frequency(memory.scale[0], mean, reward), 0.0
             if exponent > _IMPOSSIBLE and k != z:
                 continue
-            like = fit.height
             if second >= 0:
                 mean = memory.means[slot, k, second]
                 fit = memory.gaussians[OTHERS, mean.count]

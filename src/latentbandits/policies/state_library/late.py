@@ -30,7 +30,9 @@ def state_at(memory: Memory, slot: int, now: int) -> int:
 
 
 @kernel
-def branch_late(memory: Memory, first: int, reward: float, group: int, second: int, other: float) -> tuple[int, float]:
+def branch_late(
+    policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float
+) -> tuple[int, float]:
     """Weigh all branches of all particles, given rewards of a round before the latest; returns their number and their sum.
 
     The round belongs to the present state or to an earlier one. When exactly the state changed is uncertain: after the round `until`, and
@@ -51,13 +53,13 @@ def branch_late(memory: Memory, first: int, reward: float, group: int, second: i
             here = (now - particle.until) / (particle.changed - particle.until)
         apart = np.inf
         if here > 0.0:
-            like, exponent = fit(memory, slot, particle.here, first, reward, group, second, other)
+            like, exponent = fit(policy, memory, slot, particle.here, first, reward, group, second, other)
             total += put(memory.branches[number], slot, HERE, weight * here * like)
             number += 1
             apart = exponent
         if here < 1.0:
             k = state_then(memory.visits[slot], now)
-            like, exponent = fit(memory, slot, k, first, reward, group, second, other)
+            like, exponent = fit(policy, memory, slot, k, first, reward, group, second, other)
             total += put(memory.branches[number], slot, BEFORE, weight * (1.0 - here) * like)
             number += 1
             apart = min(apart, exponent)

@@ -220,7 +220,7 @@ def advance(policy: Any, memory: Memory, first: int, reward: float, second: int,
     group = ONE if policy.units == 1 or second >= 0 else ALL
     late = core.now <= core.front
     if late:
-        number, total = branch_late(memory, first, reward, group, second, other)
+        number, total = branch_late(policy, memory, first, reward, group, second, other)
     else:
         number, total = branch(policy, memory, first, reward, group, second, other)
     kept, total = prune(memory.branches, memory.heavy, number, total, policy.particles, policy.floor, u)

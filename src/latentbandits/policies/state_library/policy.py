@@ -44,7 +44,7 @@ from latentbandits.policies.state_library.net import stalest
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.pending import await_rewards, receive
 from latentbandits.policies.state_library.regimes import show
-from latentbandits.policies.state_library.scale import NARROW, WIDE, observe, set_range, within_reach
+from latentbandits.policies.state_library.scale import NARROW, WIDE, count_values, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, traits
@@ -308,6 +308,7 @@ class StateLibrary(NamedTuple):
             number,
             within_reach(memory.scale[0], memory.noise[0].sd, core.rounds, rewards[0]),
         )
+        count_values(memory.scale[0], rewards[0])
         due = count_difference(self, memory, choice, rewards)
         remember(self, memory, choice, rewards)
         start = core.rounds

@@ -8,6 +8,7 @@ from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.differences import learned_noise
 from latentbandits.policies.state_library.memory import HISTORY, Memory
 from latentbandits.policies.state_library.particles import set_gaussians
+from latentbandits.policies.state_library.trust import forget
 
 # Squares of numbers in between can be divided by; a narrower range counts as empty
 NARROW, WIDE = 1e-100, 1e50
@@ -29,6 +30,18 @@ def set_range(scale: Any, low: float, high: float) -> None:
     scale.high = high
     scale.centre = 0.5 * (low + high)
     scale.spread = _UNIFORM * (high - low)
+
+
+@kernel
+def count_values(scale: Any, reward: float) -> None:
+    """Count the different rewards seen: one, two, or more than that."""
+    if scale.values == 0:
+        scale.values = 1
+        scale.least = scale.most = reward
+    elif reward != scale.least and reward != scale.most:
+        scale.values = min(scale.values + 1, 3)
+        scale.least = min(scale.least, reward)
+        scale.most = max(scale.most, reward)
 
 
 @kernel
@@ -54,6 +67,7 @@ def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float)
         return False
     beyond = (high - low) / (arms - 1)
     set_range(scale, low - beyond, high + beyond)
+    forget(memory)  # what was claimed and spent was on the scale of the outlier
     memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
     return True
 
@@ -149,6 +163,7 @@ def absurd(policy: Any, memory: Memory) -> bool:
         return False
     beyond = _WIDEN * (high - low)
     set_range(scale, low - beyond, high + beyond)
+    forget(memory)  # what was claimed and spent was on the scale of the outlier
     memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
     return True
 

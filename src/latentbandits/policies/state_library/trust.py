@@ -140,3 +140,14 @@ def check(claims: np.ndarray, trust: np.ndarray, number: int, reward: float) -> 
     record.products += made.gap * surprise
     record.surprise += surprise
     record.squares += surprise * surprise
+
+
+@kernel
+def forget(memory: Memory) -> None:
+    """Forget all claims, whether they came true, and what tests have cost."""
+    for i in range(WAITING):
+        memory.claims[i].number = 0
+    for kind in range(len(memory.trust)):
+        record = memory.trust[kind]
+        record.rounds = record.gaps = record.weights = record.products = record.surprise = record.squares = 0.0
+    memory.budget[0].cost = memory.budget[0].gained = 0.0
