@@ -43,7 +43,7 @@ from latentbandits.policies.state_library.memory import (
 from latentbandits.policies.state_library.net import stalest
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.pending import await_rewards, receive
-from latentbandits.policies.state_library.regimes import show
+from latentbandits.policies.state_library.regimes import id_at, show
 from latentbandits.policies.state_library.scale import NARROW, WIDE, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
@@ -183,7 +183,7 @@ class StateLibrary(NamedTuple):
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that are written in every round before they are read."""
-        return ("effects", "branches", "heavy", "first_branch")
+        return ("effects", "branches", "heavy", "first_branch", "shared")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -232,6 +232,7 @@ class StateLibrary(NamedTuple):
             branches=np.zeros(room, Branch),
             heavy=np.zeros(room),
             first_branch=np.zeros(n, np.int64),
+            shared=np.zeros((m, m), np.int64),
         )
         for j in range(d):
             made.features[j].prior = SLOPES
@@ -337,6 +338,7 @@ class StateLibrary(NamedTuple):
             if second >= 0:
                 other -= effect(self, memory.slopes[second], memory.features, x, 0)
             advance(self, memory, first, reward, second, other, seen.u)
+            seen.state = id_at(memory, seen.number)
             if self.levels > 0:
                 lag.learn(memory, first, reward)
                 if second >= 0:
