@@ -282,3 +282,52 @@ def test_rewards_of_the_first_rounds_count_in_any_order(order: str) -> None:
     for i in places[order]:
         agent.tell(decisions[i], float((0.8, 0.3, 0.5)[int(decisions[i].arm)] + 0.1 * chance.standard_normal()))
     assert [sum(state.counts) for state in agent.belief.states] == [60]
+
+
+# --- slopes and the lag model ---
+
+
+def test_slopes_are_in_the_unit_of_the_feature() -> None:
+    """Arm 1 pays 0.5 more per unit of the first feature, of which 1,000 times as much is passed, and arm 0 depends on none."""
+    agent = Agent(lb.StateLibrary(arms=2, covariates=2), seed=1, compiled=True)
+    generator = np.random.default_rng(1)
+    for _ in range(1000):
+        x = generator.normal(size=2)
+        decision = agent.ask([1000 * x[0], x[1]])
+        agent.tell(decision, float(generator.normal((0.3, 0.3 + 0.5 * x[0])[int(decision.arm)], 0.05)))
+    assert agent.belief.slopes == (
+        pytest.approx((0.0, 0.0), abs=0.01),
+        (pytest.approx(0.0005, rel=0.03), pytest.approx(0, abs=0.01)),
+    )
+
+
+def test_slopes_are_unknown_before_they_have_learned_and_none_without_features() -> None:
+    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1)
+    assert str(agent.belief.slopes) == "((nan,), (nan,))"
+    for t in range(30):
+        decision = agent.ask([t % 3], available=[0] if t > 1 else None)
+        agent.tell(decision, 0.1 * (t % 3))
+    agent.add(2)
+    assert 0.02 < agent.belief.slopes[0][0] < 0.1
+    assert str(agent.belief.slopes[2]) == "(nan,)"
+    plain = Agent("state-library", seed=1)
+    assert plain.belief.slopes == ()
+    tell(plain, scripted(TWO, 10))
+    assert plain.belief.slopes == ()
+
+
+def test_the_lag_model_weighs_much_where_the_state_alternates_and_nothing_where_it_lasts() -> None:
+    alternating, lasting = (Agent("state-library", seed=1, compiled=True) for _ in range(2))
+    assert alternating.belief.lag == 0.0
+    tell(alternating, scripted(TWO * 200, 1))
+    tell(lasting, scripted(TWO * 2, 100))
+    assert alternating.belief.lag > 0.9
+    assert lasting.belief.lag == 0.0
+
+
+@pytest.mark.parametrize("agents", [{"levels": 0}, {"low": 0.0, "high": 1.0}])
+def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(agents: dict[str, Any]) -> None:
+    agent = Agent(lb.StateLibrary(arms=2, **agents), seed=1, compiled=True)
+    if "levels" in agents:
+        tell(agent, scripted(TWO * 200, 1))
+    assert agent.belief.lag == 0.0

@@ -39,9 +39,8 @@ def test_slopes_are_found() -> None:
     agent = Agent(lb.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
     x, rewards = recordings(2000)
     played = play(agent, x, rewards)
-    memory = agent.memory
-    assert (memory.regressed > 300).all()
-    assert memory.slopes == pytest.approx(SLOPES, abs=0.04)
+    assert (agent.memory.regressed > 300).all()
+    assert np.array(agent.belief.slopes) == pytest.approx(SLOPES, abs=0.04)
     assert agent.belief.noise == pytest.approx(0.1, rel=0.15)
     assert len([state for state in agent.belief.states if sum(state.counts) > 200]) == 2
     gains = rewards[np.arange(500, 2000), played[500:]] - rewards[500:].mean(axis=1)

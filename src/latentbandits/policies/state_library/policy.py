@@ -371,5 +371,17 @@ class StateLibrary(NamedTuple):
         (101, 2, 1)
         >>> [round(mean, 2) for mean in belief.states[belief.current].means]
         [0.3, 0.8]
+
+        With observed features, how much the reward of every arm rises with each of them:
+
+        >>> import random
+        >>> chance = random.Random(0)
+        >>> agent = lb.Agent(lb.StateLibrary(arms=2, covariates=1), seed=1)
+        >>> for _ in range(300):  # what arm 1 pays rises by 0.5 per unit
+        ...     feature = chance.random()
+        ...     decision = agent.ask([feature])
+        ...     agent.tell(decision, chance.gauss(0.5 * feature if decision.arm else 0.2, 0.02))
+        >>> [[round(slope, 1) for slope in slopes] for slopes in agent.belief.slopes]
+        [[0.0], [0.5]]
         """
         return belief(self, memory)
