@@ -102,7 +102,7 @@ def test_a_belief_has_the_slopes_and_the_lag_weight_of_the_twin(case: int) -> No
     play(twin, realisation)
     (belief,) = believe_one(policy, realisation, stream(case), start=250)
     np.testing.assert_allclose(belief.slopes, twin.slopes.slopes, rtol=1e-9, atol=1e-12)
-    assert belief.lag == pytest.approx(1 - twin.lag.blend, abs=1e-9)
+    assert belief.lag_weight == pytest.approx(1 - twin.lag.blend, abs=1e-9)
 
 
 def test_a_belief_has_the_lag_weight_of_the_twin_where_states_change_fast() -> None:
@@ -111,5 +111,5 @@ def test_a_belief_has_the_lag_weight_of_the_twin_where_states_change_fast() -> N
     twin: Any = twin_of(policy, realisation, 3)
     play(twin, realisation)
     (belief,) = believe_one(policy, realisation, stream(3), start=250)
-    assert belief.lag == pytest.approx(1 - twin.lag.blend, abs=1e-9)
-    assert belief.lag > 0.2
+    assert belief.lag_weight == pytest.approx(1 - twin.lag.blend, abs=1e-9)
+    assert belief.lag_weight > 0.2

@@ -318,11 +318,11 @@ def test_slopes_are_unknown_before_they_have_learned_and_none_without_features()
 
 def test_the_lag_model_weighs_much_where_the_state_alternates_and_nothing_where_it_lasts() -> None:
     alternating, lasting = (Agent("state-library", seed=1, compiled=True) for _ in range(2))
-    assert alternating.belief.lag == 0.0
+    assert alternating.belief.lag_weight == 0.0
     tell(alternating, scripted(TWO * 200, 1))
     tell(lasting, scripted(TWO * 2, 100))
-    assert alternating.belief.lag > 0.9
-    assert lasting.belief.lag == 0.0
+    assert alternating.belief.lag_weight > 0.9
+    assert lasting.belief.lag_weight == 0.0
 
 
 @pytest.mark.parametrize("agents", [{"levels": 0}, {"low": 0.0, "high": 1.0}])
@@ -330,4 +330,4 @@ def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(ag
     agent = Agent(lb.StateLibrary(arms=2, **agents), seed=1, compiled=True)
     if "levels" in agents:
         tell(agent, scripted(TWO * 200, 1))
-    assert agent.belief.lag == 0.0
+    assert agent.belief.lag_weight == 0.0

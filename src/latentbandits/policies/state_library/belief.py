@@ -54,7 +54,7 @@ class Belief(NamedTuple):
     particles : number of particles that are alive
     slopes : per arm, by how much its reward rises with every observed feature, per unit of the feature; NaN for an arm whose slopes have
         learned from no reward yet, and empty without features
-    lag : weight of the lag model in the values of the next decision if no reward is under way, from 0 to 1
+    lag_weight : that of the lag model in the values, from 0 to 1; it is left out while rewards are under way
     """
 
     states: tuple[Remembered, ...]
@@ -70,7 +70,7 @@ class Belief(NamedTuple):
     sure: float
     particles: int
     slopes: tuple[tuple[float, ...], ...]
-    lag: float
+    lag_weight: float
 
     @property
     def present(self) -> Remembered | None:
@@ -169,5 +169,5 @@ def belief(policy: Any, memory: Memory) -> Belief:
         sure=min(sum(float(one.weight) for one in live if abs(one.changed - best.changed) <= 2), 1.0),
         particles=len(live),
         slopes=slopes_of(memory),
-        lag=1.0 - float(memory.lag[0].blend),
+        lag_weight=1.0 - float(memory.lag[0].blend),
     )
