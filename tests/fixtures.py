@@ -15,7 +15,7 @@ from latentbandits.protocols import Oracle, Policy
 AGENTS = (
     Path(__file__).parent / "golden" / "agents"
 )  # a folder for each version of the files; the newest has all policies
-FOLDER = AGENTS / "7"
+FOLDER = AGENTS / "8"
 CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100
 ARMS = "0123"

@@ -277,3 +277,14 @@ def test_seeds_matter_and_repeat() -> None:
     first, again, other = (lb.Agent("random", seed=s) for s in (1, 1, 2))
     played = [[agent.ask().arm for _ in range(50)] for agent in (first, again, other)]
     assert played[0] == played[1] != played[2]
+
+
+def test_a_line_says_what_an_agent_is_also_within_a_call() -> None:
+    lines: list[str] = []
+    agent = lb.Agent("ucb1", arms=["a", "b", "c"], journal=lambda _: lines.append(repr(agent)))
+    agent.retire("c")
+    agent.tell(agent.ask(), 0.5)
+    agent.ask()
+    assert repr(agent) == "<Agent: UCB1, 2 arms, 2 asked, 1 told, 1 open>"
+    assert lines[0] == "<Agent: UCB1, 3 arms, 0 asked, 0 told, 0 open>"
+    assert lines[-1] == "<Agent: UCB1, 2 arms, 1 asked, 1 told, 0 open>"

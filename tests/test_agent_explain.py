@@ -53,6 +53,14 @@ def test_every_reason_has_words() -> None:
     assert agent.explain(agent.ask()).reason == "the policy's choice"
 
 
+def test_rewards_that_never_differ_are_no_untried_arms() -> None:
+    """Every arm has been tried; but nothing tells them apart."""
+    agent = lb.Agent("state-library", arms=["a", "b"])
+    for _ in range(10):
+        agent.tell(agent.ask(), 1.0)
+    assert agent.explain(agent.ask()).reason == "a probe, since too little is known of an arm"
+
+
 @pytest.mark.parametrize("name", policies())
 def test_explanations_of_every_policy_survive_a_file(name: str, tmp_path: Path) -> None:
     policy = policies()[name]

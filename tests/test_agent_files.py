@@ -53,19 +53,19 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
     ("change", "sentence"),
     [
         (
-            lambda description: description.update(version=8),
-            r"format version .* \(written by .*\) is 8 but must be from 3 to 7; update",
+            lambda description: description.update(version=9),
+            r"format version .* \(written by .*\) is 9 but must be from 3 to 8; update",
         ),
         (
             lambda description: description.update(version=2),
-            r"format version .* \(written by .*\) is 2 but must be from 3 to 7$",
+            r"format version .* \(written by .*\) is 2 but must be from 3 to 8$",
         ),
         (
             lambda description: (
                 description.clear(),
-                description.update(format="latentbandits agent", version=8, payload=1),
+                description.update(format="latentbandits agent", version=9, payload=1),
             ),
-            "is 8 but must be from 3 to 7",
+            "is 9 but must be from 3 to 8",
         ),
         (lambda description: description.update(version=0), "it is damaged, or something else"),
         (lambda description: description.update(max_open=0), "it is damaged, or something else"),

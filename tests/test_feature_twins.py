@@ -9,7 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.protocols import RIVAL, UNTRIED, Realisation
 from latentbandits.random import stream
-from latentbandits.simulation.batch import record_one
+from latentbandits.simulation.batch import believe_one, record_one
 from tests.twins import TABLES, Played, Settings, assert_same, play, twin_of
 
 LENGTHS = pytest.mark.parametrize("rounds", [250, pytest.param(2000, marks=pytest.mark.slow)])
@@ -93,3 +93,23 @@ def test_library_with_the_features_of_a_world_plays_like_its_twin(world: Setting
     other = record_one(policy, realisation._replace(context=np.zeros((rounds, 2))), stream(3))
     assert (arms != other[0]).any()
     assert (why & (UNTRIED | RIVAL)).any()
+
+
+@pytest.mark.parametrize("case", [1, 4])
+def test_a_belief_has_the_slopes_and_the_lag_weight_of_the_twin(case: int) -> None:
+    policy, realisation = realised(case, rounds=250)
+    twin: Any = twin_of(policy, realisation, case)
+    play(twin, realisation)
+    (belief,) = believe_one(policy, realisation, stream(case), start=250)
+    np.testing.assert_allclose(belief.slopes, twin.slopes.slopes, rtol=1e-9, atol=1e-12)
+    assert belief.lag_weight == pytest.approx(1 - twin.lag.blend, abs=1e-9)
+
+
+def test_a_belief_has_the_lag_weight_of_the_twin_where_states_change_fast() -> None:
+    policy = lb.StateLibrary(arms=3)
+    realisation = lb.HiddenMarkov(arms=3, states=5, noise=0.1, stickiness=0.5).realise(250, 1, seed=3, draw=0, repeat=0)
+    twin: Any = twin_of(policy, realisation, 3)
+    play(twin, realisation)
+    (belief,) = believe_one(policy, realisation, stream(3), start=250)
+    assert belief.lag_weight == pytest.approx(1 - twin.lag.blend, abs=1e-9)
+    assert belief.lag_weight > 0.2

@@ -1,4 +1,4 @@
-"""The mind of StateLibrary, to read: numbers and names of regimes, what follows, when they were seen, and the doubt of every arm."""
+"""The mind of StateLibrary, to read: names of regimes, what follows, when they were seen, the doubt of every arm, and its slopes."""
 
 import itertools
 import json
@@ -13,9 +13,6 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from latentbandits.policies.state_library.particles import copy
-from latentbandits.policies.state_library.regimes import show
-from tests.fixtures import AGENTS, MORE, ROUNDS, played
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -30,114 +27,6 @@ def tell(agent: Agent, rewards: np.ndarray) -> None:
 
 def now(agent: Agent) -> Any:
     return agent.belief.states[agent.belief.current]
-
-
-def test_a_number_stays_with_its_regime() -> None:
-    """Twenty visits to each of two regimes, 50 rounds each."""
-    agent = Agent("state-library", seed=1, compiled=True)
-    rewards = scripted(TWO * 20, 50, noise=0.05)
-    found: list[tuple[int, int]] = []
-    for t in range(0, 2000, 10):
-        tell(agent, rewards[t : t + 10])
-        if t > 200 and t % 50 == 40:  # at the end of a visit
-            found.append((t // 50 % 2, now(agent).number))
-            assert now(agent).means == pytest.approx(TWO[t // 50 % 2], abs=0.06)
-    assert len(set(found)) == 2  # two pairs of a regime and its number
-    assert len({number for _, number in found}) == 2
-    numbers = [state.number for state in agent.belief.states]
-    assert len(numbers) == len(set(numbers))
-    assert min(numbers) > 0
-
-
-def test_numbers_count_the_regimes_that_were_shown() -> None:
-    """Ids of states count all that particles have tried."""
-    agent = Agent("state-library", seed=1, compiled=True)
-    tell(agent, scripted(TWO * 10, 50, noise=0.05))
-    memory = agent.memory
-    assert {state.number for state in agent.belief.states} == {1, 2}
-    assert memory.core[0].regimes < 6 < memory.core[0].numbered
-
-
-def test_the_first_regime_has_its_number_before_the_first_reward() -> None:
-    agent = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0), seed=1)
-    assert [state.number for state in agent.belief.states] == [1]
-    tell(agent, scripted(TWO[:1], 20))
-    assert now(agent).number == 1
-
-
-def rivals() -> tuple[Any, Any]:
-    """Return a policy, and a memory in which two particles have each found the second regime for itself; the later is the heaviest."""
-    agent = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0, noise=0.1), seed=1)
-    tell(agent, scripted(TWO, 30))
-    policy: Any = agent.policy
-    memory = agent.memory
-    core = memory.core[0]
-    best, slot = core.best, memory.slots[core.live]
-    copy(policy, memory, best, slot)
-    core.live, core.best = core.live + 1, slot
-    core.lineages = memory.particles[slot].lineage = core.lineages + 1
-    here = memory.states[slot, memory.particles[slot].here]
-    here.id, here.number = core.numbered + 1, 0
-    assert [state.number for state in policy.belief(memory).states] == [1, 1]  # it has none yet
-    return policy, memory
-
-
-def test_another_particle_that_found_the_same_regime_shows_the_same_number() -> None:
-    policy, memory = rivals()
-    memory.means[memory.core[0].best, 1]["average"] += 0.01
-    show(policy, memory)
-    assert [state.number for state in policy.belief(memory).states] == [1, 2]
-    assert memory.core[0].regimes == 2
-
-
-def test_a_state_with_other_means_is_another_regime() -> None:
-    policy, memory = rivals()
-    memory.means[memory.core[0].best, 1]["average"] = 0.5
-    show(policy, memory)
-    assert [state.number for state in policy.belief(memory).states] == [1, 3]
-    assert memory.core[0].regimes == 3
-
-
-def test_regimes_keep_their_numbers_when_the_past_is_learned_again() -> None:
-    """The noise at the start is made to look quite different: all particles begin again, with the last 256 rounds."""
-    agent = Agent("state-library", seed=1, compiled=True)
-    tell(agent, scripted(TWO * 5, 40, noise=0.05))
-    before, lineages = agent.belief, agent.memory.core[0].lineages
-    agent._player.memory.scale[0].noise_at_start /= 10
-    tell(agent, scripted(TWO * 2, 40, noise=0.05))
-    assert agent.memory.scale[0].noise_at_start == pytest.approx(before.noise, rel=0.2)  # it was learned again
-    assert agent.memory.core[0].lineages < lineages
-    assert [state.number for state in agent.belief.states] == [state.number for state in before.states] == [1, 2]
-
-
-def test_numbers_stay_over_long_runs() -> None:
-    """Most states are shown under one number for all 2,000 rounds, whichever particle is the heaviest."""
-    ratios = []
-    for draw in range(4):
-        made = lb.HiddenMarkov(states=4, arms=2, noise=0.1, stickiness=0.98).realise(2000, 1, 1000, draw, 0)
-        agent = Agent("state-library", seed=draw, compiled=True)
-        shown: set[int] = set()
-        for t in range(0, 2000, 10):
-            tell(agent, made.rewards[t : t + 10])
-            numbers = [state.number for state in agent.belief.states]
-            assert len(set(numbers)) == len(numbers)
-            shown |= set(numbers)
-        assert max(shown) <= agent.memory.core[0].regimes
-        ratios.append(len(shown) / len(numbers))
-    assert np.mean(ratios) < 2
-
-
-def test_a_file_of_version_6_keeps_the_numbers_that_it_showed() -> None:
-    for name in ("state-library", "state-library-forgetful"):
-        agent = Agent.load(AGENTS / "6" / f"{name}.agent")
-        memory = agent.memory
-        best, numbers = memory.core[0].best, [state.number for state in agent.belief.states]
-        assert numbers == memory.states["id"][best, : len(numbers)].tolist()
-        assert memory.core[0].regimes >= max(numbers)
-        list(played(agent, range(ROUNDS + 1, ROUNDS + 1 + MORE)))
-        later = [state.number for state in agent.belief.states]
-        assert len(set(later)) == len(later)
-        assert min(later) > 0
 
 
 def test_when_regimes_were_seen_and_how_long_they_last() -> None:
@@ -393,3 +282,52 @@ def test_rewards_of_the_first_rounds_count_in_any_order(order: str) -> None:
     for i in places[order]:
         agent.tell(decisions[i], float((0.8, 0.3, 0.5)[int(decisions[i].arm)] + 0.1 * chance.standard_normal()))
     assert [sum(state.counts) for state in agent.belief.states] == [60]
+
+
+# --- slopes and the lag model ---
+
+
+def test_slopes_are_in_the_unit_of_the_feature() -> None:
+    """Arm 1 pays 0.5 more per unit of the first feature, of which 1,000 times as much is passed, and arm 0 depends on none."""
+    agent = Agent(lb.StateLibrary(arms=2, covariates=2), seed=1, compiled=True)
+    generator = np.random.default_rng(1)
+    for _ in range(1000):
+        x = generator.normal(size=2)
+        decision = agent.ask([1000 * x[0], x[1]])
+        agent.tell(decision, float(generator.normal((0.3, 0.3 + 0.5 * x[0])[int(decision.arm)], 0.05)))
+    assert agent.belief.slopes == (
+        pytest.approx((0.0, 0.0), abs=0.01),
+        (pytest.approx(0.0005, rel=0.03), pytest.approx(0, abs=0.01)),
+    )
+
+
+def test_slopes_are_unknown_before_they_have_learned_and_none_without_features() -> None:
+    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1)
+    assert str(agent.belief.slopes) == "((nan,), (nan,))"
+    for t in range(30):
+        decision = agent.ask([t % 3], available=[0] if t > 1 else None)
+        agent.tell(decision, 0.1 * (t % 3))
+    agent.add(2)
+    assert 0.02 < agent.belief.slopes[0][0] < 0.1
+    assert str(agent.belief.slopes[2]) == "(nan,)"
+    plain = Agent("state-library", seed=1)
+    assert plain.belief.slopes == ()
+    tell(plain, scripted(TWO, 10))
+    assert plain.belief.slopes == ()
+
+
+def test_the_lag_model_weighs_much_where_the_state_alternates_and_nothing_where_it_lasts() -> None:
+    alternating, lasting = (Agent("state-library", seed=1, compiled=True) for _ in range(2))
+    assert alternating.belief.lag_weight == 0.0
+    tell(alternating, scripted(TWO * 200, 1))
+    tell(lasting, scripted(TWO * 2, 100))
+    assert alternating.belief.lag_weight > 0.9
+    assert lasting.belief.lag_weight == 0.0
+
+
+@pytest.mark.parametrize("agents", [{"levels": 0}, {"low": 0.0, "high": 1.0}])
+def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(agents: dict[str, Any]) -> None:
+    agent = Agent(lb.StateLibrary(arms=2, **agents), seed=1, compiled=True)
+    if "levels" in agents:
+        tell(agent, scripted(TWO * 200, 1))
+    assert agent.belief.lag_weight == 0.0

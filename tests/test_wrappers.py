@@ -107,7 +107,7 @@ def test_an_agent_saves_what_is_within_and_takes_new_arms(tmp_path: Path) -> Non
 
 def test_values_are_in_the_unit_of_rewards() -> None:
     agent = lb.Agent("scaled:ucb1", arms=["a", "b", "c"], compiled=False)
-    assert [agent.explain(agent.ask()).reason for _ in range(2)] == ["a probe, since an arm has not been tried"] * 2
+    assert [agent.explain(agent.ask()).reason for _ in range(2)] == ["a probe, since too little is known of an arm"] * 2
     told(agent, 60)
     values = [option.value for option in agent.explain(agent.ask()).options]
     assert values == pytest.approx([103, 203, 153], abs=5)

@@ -25,7 +25,7 @@ from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.mixing import mixing
 from latentbandits.agent.names import as_name, online
-from latentbandits.agent.picture import shown
+from latentbandits.agent.picture import shown, written
 from latentbandits.agent.player import Player
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
 from latentbandits.agent.records import Journal, as_journal, asked, field
@@ -373,6 +373,7 @@ class Agent:
             known, slot = self._player.find(decision, self._session)
             return explanation(known, slot, self._player)
 
+    __repr__ = written
     _repr_html_ = shown  # what a notebook shows
 
     def __getstate__(self) -> Any:

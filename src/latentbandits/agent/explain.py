@@ -21,7 +21,7 @@ _REASONS = {
     "staleness": "the last probe is long ago",
     "schedule": "it is time for one",
     "continued": "it began earlier",
-    "untried": "an arm has not been tried",
+    "untried": "too little is known of an arm",
     "rival": "another arm may be better by now",
 }
 

@@ -201,6 +201,37 @@ def from_6(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     arrays[f"{prefix}regime_means"][:known] = means[best, :known]
 
 
+def from_7(description: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """StateLibrary, also within another policy, did not note which regime it showed in a round: that of the present visit is known.
+
+    Neither did it count the different rewards: those of the rounds that it remembers are known.
+    """
+    policy, prefix = description["policy"], "memory/"
+    while "inner" in policy["settings"]:
+        policy, prefix = policy["settings"]["inner"], f"{prefix}inner."
+    if policy["class"] != "StateLibrary":
+        return
+    history, best = arrays[f"{prefix}history"], arrays[f"{prefix}core"]["best"][0]
+    particle = arrays[f"{prefix}particles"][best]
+    present = arrays[f"{prefix}states"]["number"][best, particle["here"]]
+    since = (history["number"] > 0) & (history["number"] >= particle["changed"])
+    arrays[f"{prefix}history"] = _with(
+        history,
+        "first reward number second other u state regime",
+        state=np.int64(0),
+        regime=np.where(since, present, 0),
+    )
+    rewards = np.unique(history["reward"][history["number"] > 0])
+    ends = (rewards[0], rewards[-1]) if len(rewards) else (0.0, 0.0)
+    arrays[f"{prefix}scale"] = _with(
+        arrays[f"{prefix}scale"],
+        "pairs ties noise_at_start values least most low high centre spread",
+        values=np.int64(min(len(rewards), 3)),
+        least=np.float64(ends[0]),
+        most=np.float64(ends[1]),
+    )
+
+
 def _with(rows: np.ndarray, names: str, **new: Any) -> np.ndarray:
     """Return records with these fields, in this order: new ones and those that they had."""
     kinds = [(name, new[name].dtype if name in new else rows.dtype[name]) for name in names.split()]
@@ -215,4 +246,5 @@ UPGRADES: Mapping[int, Callable[[dict[str, Any], dict[str, np.ndarray]], None]] 
     4: from_4,
     5: from_5,
     6: from_6,
+    7: from_7,
 }

@@ -52,6 +52,9 @@ class Belief(NamedTuple):
     changed : round of the last change, 0 if there was none
     sure : probability that the last change was then, give or take two rounds
     particles : number of particles that are alive
+    slopes : per arm, by how much its reward rises with every observed feature, per unit of the feature; NaN for an arm whose slopes have
+        learned from no reward yet, and empty without features
+    lag_weight : that of the lag model in the values, from 0 to 1; it is left out while rewards are under way
     """
 
     states: tuple[Remembered, ...]
@@ -66,6 +69,8 @@ class Belief(NamedTuple):
     changed: int
     sure: float
     particles: int
+    slopes: tuple[tuple[float, ...], ...]
+    lag_weight: float
 
     @property
     def present(self) -> Remembered | None:
@@ -123,12 +128,20 @@ def completed(particle: Any, core: Any, state: Any) -> float:
     return float((state.spent - (core.front - particle.changed + 1)) / (state.entered - 1.0))
 
 
+def slopes_of(memory: Memory) -> tuple[tuple[float, ...], ...]:
+    """Return the slopes of every arm; NaN before they have learned from a reward."""
+    if memory.slopes.shape[1] == 0:
+        return ()
+    rows = zip(memory.slopes.tolist(), memory.regressed, strict=True)
+    return tuple(tuple(row if learned else [math.nan] * len(row)) for row, learned in rows)
+
+
 def belief(policy: Any, memory: Memory) -> Belief:
     """Return what the policy believes."""
     core, scale = memory.core[0], memory.scale[0]
     low, high = float(scale.low), float(scale.high)
     if core.live == 0:
-        return Belief((), 0, 1.0, (), 1.0, math.inf, 0.0, low, high, 0, 0.0, 0)
+        return Belief((), 0, 1.0, (), 1.0, math.inf, 0.0, low, high, 0, 0.0, 0, slopes_of(memory), 0.0)
     best = memory.particles[core.best]
     probability = probabilities(memory)
     live = memory.particles[memory.slots[: core.live]]
@@ -155,4 +168,6 @@ def belief(policy: Any, memory: Memory) -> Belief:
         changed=int(best.changed),
         sure=min(sum(float(one.weight) for one in live if abs(one.changed - best.changed) <= 2), 1.0),
         particles=len(live),
+        slopes=slopes_of(memory),
+        lag_weight=1.0 - float(memory.lag[0].blend),
     )

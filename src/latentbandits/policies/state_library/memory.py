@@ -117,6 +117,8 @@ Observation = record_type(
     second=int,  # those of the other units; -1 if all played the same
     other=float,
     u=float,  # uniform on (0, 1), for the pruning
+    state=int,  # id of the state that the heaviest particle believed in when the round was last learned, 0 if it had forgotten
+    regime=int,  # the number that was shown for it, see `regimes`
 )
 Branch = record_type(
     parent=int,  # the row of the particle that it comes from
@@ -162,6 +164,7 @@ class Memory(NamedTuple):
     branches : those of all particles
     heavy : weights that may be above the cut of the pruning
     first_branch : per particle, the first of its branches that was kept
+    shared : per state and regime, the rounds that both have in common, see `regimes`
     """
 
     core: np.ndarray
@@ -206,3 +209,4 @@ class Memory(NamedTuple):
     branches: np.ndarray
     heavy: np.ndarray
     first_branch: np.ndarray
+    shared: np.ndarray

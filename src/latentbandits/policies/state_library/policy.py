@@ -43,7 +43,7 @@ from latentbandits.policies.state_library.memory import (
 from latentbandits.policies.state_library.net import stalest
 from latentbandits.policies.state_library.particles import advance, begin
 from latentbandits.policies.state_library.pending import await_rewards, receive
-from latentbandits.policies.state_library.regimes import show
+from latentbandits.policies.state_library.regimes import id_at, show
 from latentbandits.policies.state_library.scale import NARROW, WIDE, count_values, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
@@ -183,7 +183,7 @@ class StateLibrary(NamedTuple):
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that are written in every round before they are read."""
-        return ("effects", "branches", "heavy", "first_branch")
+        return ("effects", "branches", "heavy", "first_branch", "shared")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -232,6 +232,7 @@ class StateLibrary(NamedTuple):
             branches=np.zeros(room, Branch),
             heavy=np.zeros(room),
             first_branch=np.zeros(n, np.int64),
+            shared=np.zeros((m, m), np.int64),
         )
         for j in range(d):
             made.features[j].prior = SLOPES
@@ -338,6 +339,7 @@ class StateLibrary(NamedTuple):
             if second >= 0:
                 other -= effect(self, memory.slopes[second], memory.features, x, 0)
             advance(self, memory, first, reward, second, other, seen.u)
+            seen.state = id_at(memory, seen.number)
             if self.levels > 0:
                 lag.learn(memory, first, reward)
                 if second >= 0:
@@ -370,5 +372,17 @@ class StateLibrary(NamedTuple):
         (101, 2, 1)
         >>> [round(mean, 2) for mean in belief.states[belief.current].means]
         [0.3, 0.8]
+
+        With observed features, how much the reward of every arm rises with each of them:
+
+        >>> import random
+        >>> chance = random.Random(0)
+        >>> agent = lb.Agent(lb.StateLibrary(arms=2, covariates=1), seed=1)
+        >>> for _ in range(300):  # what arm 1 pays rises by 0.5 per unit
+        ...     feature = chance.random()
+        ...     decision = agent.ask([feature])
+        ...     agent.tell(decision, chance.gauss(0.5 * feature if decision.arm else 0.2, 0.02))
+        >>> [[round(slope, 1) for slope in slopes] for slopes in agent.belief.slopes]
+        [[0.0], [0.5]]
         """
         return belief(self, memory)

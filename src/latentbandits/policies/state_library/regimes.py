@@ -3,6 +3,9 @@
 Every particle has its own library, finds the same state at another time and tries many that come to nothing; which of them is the heaviest
 changes. A state gets a number when it first is in the library of the heaviest particle: that of a regime which was shown before, is not
 in this library and has the same means within their uncertainty, or else the next number. Copies of the state have it too.
+
+When the past is learned again all states are new, and with other slopes of observed features, or another noise, all means have moved. But
+a regime is where it was in time: a state gets the number that was shown for most of the rounds that it now holds.
 """
 
 import math
@@ -11,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.policies.state_library.memory import Memory
+from latentbandits.policies.state_library.late import state_at
+from latentbandits.policies.state_library.memory import HISTORY, Memory
 
 _FAR = 9.0  # squared standard errors by which means of one regime may differ
 
@@ -43,10 +47,10 @@ def apart(policy: Any, memory: Memory, k: int, row: int) -> float:
 
 
 @kernel
-def number_state(policy: Any, memory: Memory, k: int, found: int) -> None:
-    """Give a state of the heaviest particle the number of its regime, looked for if it is 0, and all copies of it in other libraries."""
+def by_means(policy: Any, memory: Memory, k: int) -> int:
+    """Return the number of a regime that has the means of a state of the heaviest particle and is not in its library, or the next one."""
     core = memory.core[0]
-    least = 0.0 if found > 0 else _FAR
+    found, least = 0, _FAR
     for row in range(policy.states):
         number = memory.regimes[row].number
         if number > 0 and not has(memory.states[core.best], memory.particles[core.best].known, number):
@@ -56,13 +60,64 @@ def number_state(policy: Any, memory: Memory, k: int, found: int) -> None:
     if found == 0:
         core.regimes += 1
         found = core.regimes
+    return int(found)
+
+
+@kernel
+def give(memory: Memory, k: int, number: int) -> None:
+    """Give a state of the heaviest particle a number, and all copies of it in other libraries."""
+    core = memory.core[0]
     known = memory.states[core.best, k].id
     for i in range(core.live):
         slot = memory.slots[i]
         states, held = memory.states[slot], memory.particles[slot].known
         for other in range(held):
-            if states[other].id == known and states[other].number == 0 and not has(states, held, found):
-                states[other].number = found
+            if states[other].id == known and states[other].number == 0 and not has(states, held, number):
+                states[other].number = number
+
+
+@kernel
+def id_at(memory: Memory, now: int) -> int:
+    """Return the id of the state that the heaviest particle believes in for a round; 0 if it has forgotten."""
+    best = memory.core[0].best
+    k = state_at(memory, best, now)
+    return int(memory.states[best, k].id) if k >= 0 else 0
+
+
+@kernel
+def count_shared(policy: Any, memory: Memory) -> None:
+    """Count, for each state of the heaviest particle and each regime, the rounds that the one now holds and the other was shown for."""
+    core = memory.core[0]
+    known = memory.particles[core.best].known
+    for k in range(known):
+        for row in range(policy.states):
+            memory.shared[k, row] = 0
+    for i in range(min(core.rounds, HISTORY)):
+        seen = memory.history[i]
+        for k in range(known if seen.regime > 0 else 0):
+            if memory.states[core.best, k].id == seen.state:
+                for row in range(policy.states):
+                    if memory.regimes[row].number == seen.regime:
+                        memory.shared[k, row] += 1
+
+
+@kernel
+def number_by_time(policy: Any, memory: Memory) -> None:
+    """Give the states with which the past was learned again the numbers that were shown for their rounds, the most rounds first."""
+    count_shared(policy, memory)
+    core = memory.core[0]
+    states, known = memory.states[core.best], memory.particles[core.best].known
+    for _ in range(known):
+        most, state, regime = 0, 0, 0
+        for k in range(known):
+            for row in range(policy.states):
+                free = states[k].number == 0 and memory.shared[k, row] > most
+                if free and not has(states, known, memory.regimes[row].number):
+                    most, state, regime = memory.shared[k, row], k, row
+        if most == 0:
+            return
+        give(memory, state, memory.regimes[regime].number)
+        note_means(policy, memory, state, regime)
 
 
 @kernel
@@ -80,22 +135,29 @@ def row_of(core: Any, regimes: np.ndarray, number: int) -> int:
 
 
 @kernel
+def note_means(policy: Any, memory: Memory, k: int, row: int) -> None:
+    """Note the means of a state of the heaviest particle as those of its regime."""
+    for arm in range(policy.arms):
+        memory.regime_means[row, arm] = memory.means[memory.core[0].best, k, arm]
+
+
+@kernel
 def show(policy: Any, memory: Memory) -> None:
-    """Give the states of the heaviest particle numbers, as far as they have none yet, and note the means of the present one."""
+    """Give the states of the heaviest particle numbers, if they have none yet; note the means of the present one and the round's number."""
     core = memory.core[0]
-    best = memory.particles[core.best]
+    best, states = memory.particles[core.best], memory.states[core.best]
     if core.shown != best.lineage:
-        if core.shown == 0 and policy.covariates > 0:
-            # The past was learned again with other slopes, which moves all means; but the present regime is the one that it was
-            number_state(policy, memory, best.here, memory.regimes[core.row].number)
+        if core.shown == 0:
+            number_by_time(policy, memory)
         core.shown = best.lineage
         for k in range(best.known):
-            if memory.states[core.best, k].number == 0:
-                number_state(policy, memory, k, 0)
-    number = memory.states[core.best, best.here].number
+            if states[k].number == 0:
+                give(memory, k, by_means(policy, memory, k))
+    number = states[best.here].number
     row = row_of(core, memory.regimes, number)
     memory.regimes[row].number = number
     memory.regimes[row].seen = core.rounds
-    means, shown = memory.means[core.best, best.here], memory.regime_means[row]
-    for arm in range(policy.arms):
-        shown[arm] = means[arm]
+    note_means(policy, memory, best.here, row)
+    latest = memory.history[(core.rounds - 1) % HISTORY]
+    then = state_at(memory, core.best, latest.number)
+    latest.regime = states[then].number if then >= 0 else 0

@@ -1,0 +1,179 @@
+"""Numbers of regimes: they stay, whichever particle is the heaviest, and when the past is learned again."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import latentbandits as lb
+from latentbandits.agent import Agent
+from latentbandits.policies.state_library.particles import copy
+from latentbandits.policies.state_library.regimes import show
+from tests.fixtures import AGENTS, MORE, ROUNDS, played
+from tests.test_state_library import scripted
+from tests.test_state_library_belief import TWO, now, tell
+
+
+def test_a_number_stays_with_its_regime() -> None:
+    """Twenty visits to each of two regimes, 50 rounds each."""
+    agent = Agent("state-library", seed=1, compiled=True)
+    rewards = scripted(TWO * 20, 50, noise=0.05)
+    found: list[tuple[int, int]] = []
+    for t in range(0, 2000, 10):
+        tell(agent, rewards[t : t + 10])
+        if t > 200 and t % 50 == 40:  # at the end of a visit
+            found.append((t // 50 % 2, now(agent).number))
+            assert now(agent).means == pytest.approx(TWO[t // 50 % 2], abs=0.06)
+    assert len(set(found)) == 2  # two pairs of a regime and its number
+    assert len({number for _, number in found}) == 2
+    numbers = [state.number for state in agent.belief.states]
+    assert len(numbers) == len(set(numbers))
+    assert min(numbers) > 0
+
+
+def test_numbers_count_the_regimes_that_were_shown() -> None:
+    """Ids of states count all that particles have tried."""
+    agent = Agent("state-library", seed=1, compiled=True)
+    tell(agent, scripted(TWO * 10, 50, noise=0.05))
+    memory = agent.memory
+    assert {state.number for state in agent.belief.states} == {1, 2}
+    assert memory.core[0].regimes < 6 < memory.core[0].numbered
+
+
+def test_the_first_regime_has_its_number_before_the_first_reward() -> None:
+    agent = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0), seed=1)
+    assert [state.number for state in agent.belief.states] == [1]
+    tell(agent, scripted(TWO[:1], 20))
+    assert now(agent).number == 1
+
+
+def rivals() -> tuple[Any, Any]:
+    """Return a policy, and a memory in which two particles have each found the second regime for itself; the later is the heaviest."""
+    agent = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0, noise=0.1), seed=1)
+    tell(agent, scripted(TWO, 30))
+    policy: Any = agent.policy
+    memory = agent.memory
+    core = memory.core[0]
+    best, slot = core.best, memory.slots[core.live]
+    copy(policy, memory, best, slot)
+    core.live, core.best = core.live + 1, slot
+    core.lineages = memory.particles[slot].lineage = core.lineages + 1
+    here = memory.states[slot, memory.particles[slot].here]
+    here.id, here.number = core.numbered + 1, 0
+    assert [state.number for state in policy.belief(memory).states] == [1, 1]  # it has none yet
+    return policy, memory
+
+
+def test_another_particle_that_found_the_same_regime_shows_the_same_number() -> None:
+    policy, memory = rivals()
+    memory.means[memory.core[0].best, 1]["average"] += 0.01
+    show(policy, memory)
+    assert [state.number for state in policy.belief(memory).states] == [1, 2]
+    assert memory.core[0].regimes == 2
+
+
+def test_a_state_with_other_means_is_another_regime() -> None:
+    policy, memory = rivals()
+    memory.means[memory.core[0].best, 1]["average"] = 0.5
+    show(policy, memory)
+    assert [state.number for state in policy.belief(memory).states] == [1, 3]
+    assert memory.core[0].regimes == 3
+
+
+def test_regimes_keep_their_numbers_when_the_past_is_learned_again() -> None:
+    """The noise at the start is made to look quite different: all particles begin again, with the last 256 rounds."""
+    agent = Agent("state-library", seed=1, compiled=True)
+    tell(agent, scripted(TWO * 5, 40, noise=0.05))
+    before, lineages = agent.belief, agent.memory.core[0].lineages
+    agent._player.memory.scale[0].noise_at_start /= 10
+    tell(agent, scripted(TWO * 2, 40, noise=0.05))
+    assert agent.memory.scale[0].noise_at_start == pytest.approx(before.noise, rel=0.2)  # it was learned again
+    assert agent.memory.core[0].lineages < lineages
+    assert [state.number for state in agent.belief.states] == [state.number for state in before.states] == [1, 2]
+
+
+def test_a_regime_is_where_it_was_in_time_when_all_means_have_moved() -> None:
+    agent = Agent("state-library", seed=1, compiled=True)
+    tell(agent, scripted(TWO * 5, 40, noise=0.05))
+    memory = agent._player.memory
+    memory.regime_means["average"] += 10
+    memory.scale[0].noise_at_start = 1e-9
+    while memory.scale[0].noise_at_start == 1e-9:  # until the noise is looked at, and all particles begin again
+        tell(agent, scripted(TWO[1:], 1))
+    assert [state.number for state in agent.belief.states] == [1, 2]
+    best = memory.core[0].best
+    for k, row in itertools.product(
+        range(2), range(2)
+    ):  # what both pay is known again, also that of the regime which is not present
+        if memory.regimes[row].number == k + 1:
+            assert memory.regime_means[row].tobytes() == memory.means[best, k].tobytes()
+
+
+def test_a_number_goes_to_the_state_that_holds_most_of_its_rounds() -> None:
+    """The first state holds five rounds of regime 2 and three of regime 1, the second four and two, and a ninth round of none."""
+    policy, memory = rivals()
+    core = memory.core[0]
+    states = memory.states[core.best]
+    states["number"] = core.shown = 0
+    one, other = states["id"][:2]
+    memory.history[:15]["state"] = [one] * 8 + [other] * 7
+    memory.history["regime"] = 0
+    memory.history[:14]["regime"] = [2] * 5 + [1] * 3 + [2] * 4 + [1] * 2
+    show(policy, memory)
+    assert [state.number for state in policy.belief(memory).states] == [2, 1]
+    assert core.regimes == 2
+
+
+def test_a_late_reward_belongs_to_the_regime_of_its_round() -> None:
+    agent = Agent("state-library", seed=1, compiled=True)
+    tell(agent, scripted([*TWO, TWO[0]], 40, noise=0.05))
+    late = agent.ask()
+    tell(agent, scripted(TWO, 20, noise=0.05))
+    agent.tell(late, TWO[0][int(late.arm)])
+    memory = agent.memory
+    before, latest = memory.history[memory.core[0].rounds - 2 : memory.core[0].rounds]
+    assert (before["number"], before["regime"], latest["number"], latest["regime"]) == (161, 2, 121, 1)
+    assert now(agent).number == 2
+
+
+@pytest.mark.parametrize("path", ["7/state-library", "4/dal-state-library"])
+def test_files_up_to_version_7_know_the_regime_of_the_present_visit(path: str) -> None:
+    agent = Agent.load(AGENTS / f"{path}.agent")
+    memory = agent.memory if hasattr(agent.memory, "history") else agent.memory.inner
+    number, regime = memory.history["number"], memory.history["regime"]
+    since = (number > 0) & (number >= agent.belief.changed)
+    assert since.any()
+    assert set(regime[since]) == {now(agent).number}
+    assert not regime[~since].any()
+    assert not memory.history["state"].any()
+
+
+def test_numbers_stay_over_long_runs() -> None:
+    """Most states are shown under one number for all 2,000 rounds, whichever particle is the heaviest."""
+    ratios = []
+    for draw in range(4):
+        made = lb.HiddenMarkov(states=4, arms=2, noise=0.1, stickiness=0.98).realise(2000, 1, 1000, draw, 0)
+        agent = Agent("state-library", seed=draw, compiled=True)
+        shown: set[int] = set()
+        for t in range(0, 2000, 10):
+            tell(agent, made.rewards[t : t + 10])
+            numbers = [state.number for state in agent.belief.states]
+            assert len(set(numbers)) == len(numbers)
+            shown |= set(numbers)
+        assert max(shown) <= agent.memory.core[0].regimes
+        ratios.append(len(shown) / len(numbers))
+    assert np.mean(ratios) < 2
+
+
+def test_a_file_of_version_6_keeps_the_numbers_that_it_showed() -> None:
+    for name in ("state-library", "state-library-forgetful"):
+        agent = Agent.load(AGENTS / "6" / f"{name}.agent")
+        memory = agent.memory
+        best, numbers = memory.core[0].best, [state.number for state in agent.belief.states]
+        assert numbers == memory.states["id"][best, : len(numbers)].tolist()
+        assert memory.core[0].regimes >= max(numbers)
+        list(played(agent, range(ROUNDS + 1, ROUNDS + 1 + MORE)))
+        later = [state.number for state in agent.belief.states]
+        assert len(set(later)) == len(later)
+        assert min(later) > 0
