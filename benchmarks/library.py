@@ -1,7 +1,7 @@
 """StateLibrary before and after a change: ``python -m benchmarks.library after.npz --against before.npz``.
 
-Plays it in the stress worlds, on the rows of the main table and of the limit, and in worlds with late rewards, with seeds that choose
-(1000 and above) or that report (0). Writes every run's regret, and prints paired ratios to another such file.
+Plays it in the stress worlds, on the rows of the main table and of the limit, and in worlds with late rewards and with clicks; with seeds
+that choose (1000 and above) or that report (0). Writes every run's regret, and prints paired ratios to another such file.
 """
 
 import argparse
@@ -22,12 +22,26 @@ from latentbandits.specs import fair
 
 DELAYS = (1, 10, 50, 100, 300, (20, 200), "geometric 20", "geometric 100")
 LATE = {f"delay {delay}": lb.HiddenMarkov(states=6, arms=3, noise=0.1, delay=delay) for delay in DELAYS}
+CLICKS: Mapping[str, Mapping[str, Any]] = {
+    "one state, 1, 2 and 0.5 %": {"means": [[0.01, 0.02, 0.005]]},
+    "one state, 3, 5 and 2 %": {"means": [[0.03, 0.05, 0.02]]},
+    "one state, 5, 8 and 3 %": {"means": [[0.05, 0.08, 0.03]]},
+    "one state, 30, 40 and 20 %": {"means": [[0.3, 0.4, 0.2]]},
+    "one state, ten ads, 2 to 6 %": {"states": 1, "arms": 10, "span": (0.02, 0.06)},
+    "two regimes of 3,000 rounds, 20 to 40 %": {"means": [[0.3, 0.4, 0.2], [0.4, 0.2, 0.3]], "dwell": 3000},
+    "two regimes of 2,000 rounds, 3 to 8 %": {"means": [[0.05, 0.08, 0.03], [0.08, 0.03, 0.05]], "dwell": 2000},
+    "three states of 500 rounds, 5 to 30 %": {"states": 3, "arms": 3, "span": (0.05, 0.3), "stickiness": 0.998},
+}
 Place = tuple[Any, int]
 JUDGES: Mapping[str, Mapping[str, Place]] = {
     "stress": {one.name: (one.world, one.horizon) for one in WORLDS},
     "rows": {f"row: {TITLES[row]}": place for row, place in rows().items()}
     | {f"row: {name}": (world, 20_000) for name, world in MORE.items()},
     "late": {name: (world, 10_000) for name, world in LATE.items()},
+    "clicks": {
+        f"clicks: {name}": (lb.HiddenMarkov(rewards="bernoulli", **settings), 20_000)
+        for name, settings in CLICKS.items()
+    },
 }
 
 

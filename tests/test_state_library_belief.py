@@ -13,6 +13,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
+from tests.fixtures import AGENTS
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -331,3 +332,10 @@ def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(ag
     if "levels" in agents:
         tell(agent, scripted(TWO * 200, 1))
     assert agent.belief.lag_weight == 0.0
+
+
+def test_a_file_of_version_7_counts_the_different_rewards_that_it_remembers() -> None:
+    scale = Agent.load(AGENTS / "7" / "state-library.agent").memory.scale[0]
+    assert scale.values == 3
+    assert 0.0 < scale.least < 0.3
+    assert 0.7 < scale.most < 1.0
