@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import latentbandits as lb
@@ -103,3 +104,20 @@ def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert lb.Agent.load(tmp_path / "agent").stats == agent.stats
     monkeypatch.setattr("latentbandits.agent.agent.time", lambda: kept.time - 5.0)  # a clock that was put back
     assert agent.stats.oldest == 0.0
+
+
+def test_the_usual_arm_against_the_highest_index_is_said_to_be_that() -> None:
+    """Noise that is loud for a while looks like states: the library prefers other arms than the usual one, and is not trusted."""
+    generator = np.random.default_rng(4)
+    agent = lb.Agent("state-library", arms=3, seed=1, compiled=True)
+    plays, found = [0, 0, 0], 0
+    for t in range(3000):
+        decision = agent.ask()
+        explained, arm = agent.explain(decision), int(decision.arm)
+        if explained.reason == "the policy's choice, against the highest index":
+            found += 1
+            assert plays[arm] == max(plays)
+            assert explained.options[arm].index != max(option.index or 0.0 for option in explained.options)
+        plays[arm] += 1
+        agent.tell(decision, (1.0, 1.1, 0.9)[arm] + generator.normal() * (3.0 if t // 50 % 2 else 0.3))
+    assert found > 10

@@ -18,7 +18,7 @@ from latentbandits.protocols import WHY
 _REASONS = {
     "residual": "the last reward was far from what was expected",
     "margin": "the indices of the best arms are close",
-    "staleness": "the last probe is long ago",
+    "staleness": "the last one, or the last try of an arm, is long ago",
     "schedule": "it is time for one",
     "continued": "it began earlier",
     "untried": "too little is known of an arm",
@@ -148,4 +148,5 @@ def _reason(arms: tuple[Name, ...], by: str, why: tuple[str, ...], options: Sequ
         (own,) = (option.index for option in options if option.played)
         if own == max(index for index in indices if index is not None):
             return "the arm with the highest index"
+        return "the policy's choice, against the highest index"
     return "the policy's choice"
