@@ -209,8 +209,8 @@ def test_decisions_give_their_reasons() -> None:
         (lambda a, d: a.tell(d, [1e60] * a.policy.units), "size at most 1e+50"),
         (lambda a, d: a.tell(d, [[0.5] * a.policy.units]), "must be"),
         (lambda a, d: a.forget(99), "decision is 99 but must be an open one"),
-        (lambda a, d: a.ask([1.0]), "context is [1.0] but must be 0 finite numbers"),
-        (lambda a, d: a.ask("sunny"), "context is 'sunny' but must be 0 finite numbers"),
+        (lambda a, d: a.ask([1.0]), "context is [1.0] but must be left out, since the policy observes no covariates"),
+        (lambda a, d: a.ask("sunny"), "context is 'sunny' but must be left out"),
     ],
 )
 def test_bad_input_is_refused_and_changes_nothing(name: str, act: Callable[[Any, Any], None], sentence: str) -> None:
@@ -231,6 +231,33 @@ def test_bad_context_is_refused(context: Any) -> None:
     with pytest.raises(ValueError, match=r"must be 2 finite numbers of size at most .*, the policy's covariates"):
         agent.ask(context)
     assert agent.open == ()
+
+
+def test_a_single_covariate_is_one_number() -> None:
+    agent = lb.Agent(lb.TraceLearner(arms=2, covariates=1), seed=0)
+    with pytest.raises(
+        lb.Refusal, match=r"must be a list of one finite number of size at most 1e\+50, the policy's covariate$"
+    ):
+        agent.ask([1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("policy", "arms", "sentence"),
+    [
+        ("state-library", 2, ', or belong to the policy, as in lb.policy("state-library", arms=2, covariates=2)'),
+        ("state-library", ["a", "b", "c"], 'lb.policy("state-library", arms=3, covariates=2)'),
+        ("state-library", None, 'lb.policy("state-library", arms=2, covariates=2)'),
+        (lb.UCB1(2), None, "lb.policy(name, arms=2, covariates=2)"),
+    ],
+)
+def test_settings_of_the_policy_belong_to_the_policy(policy: Any, arms: Any, sentence: str) -> None:
+    with pytest.raises(
+        lb.Refusal, match=r"Agent: setting is 'covariates' but must be one of arms, seed, .*, compiled"
+    ) as refusal:
+        lb.Agent(policy, arms, covariates=2)  # type: ignore[arg-type]
+    assert str(refusal.value).endswith(sentence)
+    with pytest.raises(lb.Refusal, match="did you mean holdback"):
+        lb.Agent(policy, arms, holdbak=0.1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

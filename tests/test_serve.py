@@ -204,7 +204,13 @@ def test_what_a_page_shows(make: Make) -> None:
     assert health["per_second"] == pytest.approx(0.1, rel=0.5)
     number = now["regime"]["number"]
     assert web.send("PUT", f"{E}/regimes/{number}", {"name": "rain"})[0] == 200
-    assert web.send("PUT", f"{E}/regimes/99999", {"name": "rain"})[0] == 422
+    status, refused = web.send("PUT", f"{E}/regimes/99999", {"name": "rain"})
+    assert (status, "regime is 99999 but must be the number of a remembered state, one of" in str(refused)) == (
+        422,
+        True,
+    )
+    status, refused = web.send("PUT", f"{E}/regimes/{number}", {"name": "rain\nsnow"})
+    assert (status, "must be a text of 1 to 100 characters in one line" in str(refused)) == (422, True)
     assert web.send("PUT", f"{E}/regimes/x", {"name": "rain"})[0] == 404
     assert web.send("GET", f"{E}/now")[1]["regime"]["name"] == "rain"
     regimes = web.send("GET", f"{E}/regimes")[1]["regimes"]

@@ -190,24 +190,44 @@ def test_an_unknown_number_is_refused(regime: Any) -> None:
     agent = named(journal=records.append)
     before, written = agent.belief, len(records)
     with pytest.raises(
-        lb.Refusal, match=r"Agent: regime is .* but must be the number of a remembered state, one of \["
+        lb.Refusal, match=r"Agent: regime is .* but must be the number of a remembered state, one of 1, "
     ):
         agent.name(regime, "snow")
     assert agent.belief == before
     assert len(records) == written
 
 
-@pytest.mark.parametrize("name", ["", "  ", None, 7, b"rain", ["rain"], "x" * 10_000])
+@pytest.mark.parametrize("name", ["", "  ", None, 7, b"rain", ["rain"], "x" * 10_000, "x" * 101, "x" + " " * 100])
 def test_a_name_that_is_none_is_refused(name: Any) -> None:
     agent = named()
     before = agent.belief
-    with pytest.raises(lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to"):
+    with pytest.raises(
+        lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"
+    ) as refusal:
         agent.name(now(agent).number, name)
+    assert len(str(refusal.value)) < 500
     assert agent.belief == before
 
 
+@pytest.mark.parametrize("name", ["rain\nsnow", "rain\n", "\nrain", "rain\rsnow", "rain\u2028snow"])
+def test_a_name_has_one_line_but_records_of_earlier_versions_are_taken(name: str) -> None:
+    agent = named()
+    with pytest.raises(lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"):
+        agent.name(now(agent).number, name)
+    agent.apply({"event": "name", "number": now(agent).number, "name": name})
+    assert now(agent).name == name
+
+
+def test_two_regimes_may_have_one_name_of_up_to_a_hundred_characters() -> None:
+    agent = named()
+    for state in agent.belief.states:
+        agent.name(state.number, "é" * 100)
+    assert len(agent.belief.states) > 1
+    assert {state.name for state in agent.belief.states} == {"é" * 100}
+
+
 def test_nothing_can_be_named_before_there_is_anything_or_without_a_belief() -> None:
-    with pytest.raises(lb.Refusal, match=r"must be the number of a remembered state, one of \[\]"):
+    with pytest.raises(lb.Refusal, match=r"must be the number of a remembered state, of which there are none yet"):
         Agent("state-library").name(1, "rain")
     with pytest.raises(
         lb.Refusal, match=r"Agent: policy is .UCB1. but must be one that has a belief, such as StateLibrary"

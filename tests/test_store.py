@@ -377,7 +377,11 @@ def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:
         ({}, "arms is None but must be given, since the store has no experiment offers yet"),
         ({"arms": ["a", "a"]}, "arms is"),
         ({"arms": 2, "window": -1}, "window is -1"),
-        ({"arms": 2, "flor": 1}, "setting is 'flor'"),
+        (
+            {"arms": 2, "flor": 1},
+            "open: setting is 'flor' but must be one of .* .did you mean floor.*, or belong to the policy",
+        ),
+        ({"arms": ["a", "b", "c"], "covariates": 2}, 'as in lb.policy."state-library", arms=3, covariates=2.$'),
     ],
 )
 def test_what_is_refused_leaves_no_file_behind(given: dict[str, Any], sentence: str, tmp_path: Path) -> None:

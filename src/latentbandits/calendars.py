@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.settings import Refusal
+from latentbandits.settings import Refusal, boolean
 
 _DAY = 86400  # seconds
 _FIRST = 3  # the epoch began on a Thursday; weekdays are counted from Monday
 _LATEST = 253402300800  # the end of the year 9999; milliseconds of our time are beyond it
-_RULE = "a datetime, a datetime64 or seconds since the epoch, or a sequence of one of them"
+_FINER = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}  # than seconds
+_COARSE = ("Y", "M", "W")  # units that have neither hours nor weekdays
+_ONE = "a datetime, a datetime64 or seconds since the epoch"
+_ALL = f"{_ONE}, or a sequence of one of them"
 
 
 def calendar(timestamps: Any, hours: bool = True, weekdays: bool = True) -> np.ndarray:
@@ -19,8 +22,8 @@ def calendar(timestamps: Any, hours: bool = True, weekdays: bool = True) -> np.n
     Parameters
     ----------
     timestamps : datetime, datetime64 or number, or a sequence of one of them
-        When: a datetime with a time zone stands for its own local time, one without for the time that it shows, and so does a datetime64;
-        numbers are seconds since the epoch, in UTC.
+        When: a datetime with a time zone stands for its own local time, one without for the time that it shows, and so does a datetime64
+        (a day for its midnight); numbers are seconds since the epoch, in UTC.
     hours : bool
         Whether to return the hour of the day, in four columns: sine and cosine of a period of 24 hours, and of one of 12 hours.
     weekdays : bool
@@ -40,11 +43,9 @@ def calendar(timestamps: Any, hours: bool = True, weekdays: bool = True) -> np.n
     >>> lb.calendar([0, 86400, 3 * 86400], hours=False).astype(int).tolist()  # Thursday, Friday and Sunday
     [[0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 1, 0], [-1, -1, -1, -1, -1, -1]]
     """
-    for name, wanted in (("hours", hours), ("weekdays", weekdays)):
-        if not isinstance(wanted, bool):
-            raise Refusal("calendar", name, wanted, "True or False")
+    hours, weekdays = boolean("calendar", "hours", hours), boolean("calendar", "weekdays", weekdays)
     if not hours and not weekdays:
-        raise Refusal("calendar", "weekdays", weekdays, "True, or hours must be")
+        raise Refusal("calendar", "hours", hours, "True, since weekdays is False")
     seconds, day = _seconds_and_weekday(_values(timestamps))
     columns = []
     if hours:
@@ -60,29 +61,56 @@ def _values(timestamps: Any) -> np.ndarray:
     try:
         values = np.asarray(timestamps)
     except (TypeError, ValueError, OverflowError):
-        raise Refusal("calendar", "timestamps", timestamps, _RULE) from None
+        raise Refusal("calendar", "timestamps", timestamps, _ALL) from None
     if values.ndim > 1:
         raise Refusal("calendar", "timestamps", values.shape, "one axis at most", ".shape")
+    if values.dtype.kind not in "MiufO":
+        raise Refusal("calendar", "timestamps", timestamps, _ALL)
+    if np.ma.is_masked(timestamps):
+        at = int(np.flatnonzero(np.ma.getmaskarray(timestamps))[0])
+        raise Refusal(
+            "calendar", "timestamps", True, "False, since no timestamp may be missing", f".mask{_at(values, at)}"
+        )
     if values.dtype.kind == "O":
-        for at, value in enumerate(values.flat):
-            if not isinstance(value, datetime) or value != value:  # pandas has datetimes that are none
-                _refuse(values, at, value)
-        # as their clocks show it
-        shown = [value.replace(tzinfo=None) for value in values.flat]
-        return np.array(shown, "datetime64[us]").reshape(values.shape)
-    if values.dtype.kind not in "Miuf":
-        raise Refusal("calendar", "timestamps", timestamps, _RULE)
-    values = values if values.dtype.kind == "M" else values.astype(float)
-    wrong = np.isnat(values) if values.dtype.kind == "M" else ~(np.abs(values) <= _LATEST)
+        return _shown(values)
+    wrong = np.isnat(values) if values.dtype.kind == "M" else ~(np.abs(values.astype(float)) <= _LATEST)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        _refuse(values, at, values.flat[at])
-    return values
+        raise _refusal(values, at, _looks_like(values.flat[at]))
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in _COARSE:
+        raise Refusal("calendar", "timestamps", str(values.dtype), "datetime64[D] or finer", ".dtype")
+    return values if values.dtype.kind == "M" else values.astype(float)
 
 
-def _refuse(values: np.ndarray, at: int, value: Any) -> None:
-    """Refuse one of the timestamps."""
-    raise Refusal("calendar", "timestamps", value, _RULE, f"[{at}]" if values.ndim else "")
+def _shown(values: np.ndarray) -> np.ndarray:
+    """Return datetimes as their clocks show them, or refuse."""
+    for at, value in enumerate(values.flat):
+        if not isinstance(value, datetime) or value != value:  # pandas has datetimes that are none
+            raise _refusal(values, at)
+    zoned = [value.utcoffset() is not None for value in values.flat]
+    if len(set(zoned)) > 1:
+        at, word = zoned.index(not zoned[0]), "with" if zoned[0] else "without"
+        raise Refusal("calendar", "timestamps", values[at], f"one {word} a time zone, as timestamps[0] is", f"[{at}]")
+    return np.array([value.replace(tzinfo=None) for value in values.flat], "datetime64[us]").reshape(values.shape)
+
+
+def _refusal(values: np.ndarray, at: int, hint: str = "") -> Refusal:
+    """Return what refuses one of the timestamps."""
+    rule = f"{_ONE}, of one kind with the others" if values.ndim else _ALL
+    return Refusal("calendar", "timestamps", values.flat[at], rule + hint, _at(values, at))
+
+
+def _at(values: np.ndarray, at: int) -> str:
+    """Return which of the timestamps it is; a single one needs no number."""
+    return f"[{at}]" if values.ndim else ""
+
+
+def _looks_like(value: Any) -> str:
+    """Return a hint at the unit of a number that is too large for seconds, or nothing."""
+    for unit, size in _FINER.items():
+        if not isinstance(value, np.datetime64) and abs(float(value)) / size <= _LATEST:
+            return f" (this looks like {unit})"
+    return ""
 
 
 def _seconds_and_weekday(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -133,9 +133,8 @@ class Refusal(ValueError):  # noqa: N818
 
 def _quoted(value: object) -> str:
     """Return a value in one short line."""
-    plain = (
-        value.item() if isinstance(value, np.generic) else value.tolist() if isinstance(value, np.ndarray) else value
-    )
+    number = isinstance(value, np.generic | np.ndarray) and value.dtype.kind != "M"  # NaT would become None
+    plain = value.tolist() if number else value  # type: ignore[attr-defined]
     text = " ".join(repr(plain).split())
     text = text if isinstance(plain, str) else re.sub(r"\bnan\b", "NaN", text)
     most = 400 if isinstance(plain, str) else 80  # a path is of no use in part
@@ -186,6 +185,13 @@ def whole(owner: str, field: str, value: Any, allowed: object = "an integer", le
     elif least != -math.inf:
         allowed = f"an integer at least {least:g}"
     raise Refusal(owner, field, value, allowed)
+
+
+def boolean(owner: str, field: str, value: object) -> bool:
+    """Return a bool, of NumPy too, or refuse."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise Refusal(owner, field, value, "True or False")
 
 
 def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
@@ -250,9 +256,7 @@ def _accept(owner: str, name: str, value: Any, field: Field) -> Any:
         made.flags.writeable = False  # compiled code relies on the check
         return made
     if kind is bool:
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        raise Refusal(owner, name, value, "True or False")
+        return boolean(owner, name, value)
     if kind not in (int, float):
         return value
     plain = "an integer" if kind is int else "a finite number"

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from time import time, time_ns
-from typing import Any, Self
+from typing import Any, Never, Self
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import observed, received
 from latentbandits.agent.mixing import mixing
-from latentbandits.agent.names import as_name, online
+from latentbandits.agent.names import as_name, online, refuse_settings
 from latentbandits.agent.picture import shown, written
 from latentbandits.agent.player import Player
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
@@ -71,6 +72,8 @@ class Agent:
     compiled : bool, optional
         Whether to run machine code: True compiles now, False never; if not given, the agent answers at once, interpreted, and goes on with
         machine code when it is there, which changes no choice.
+    **settings
+        None: settings of the policy belong to the policy, ``latentbandits.policy("state-library", arms=2, covariates=2)``.
 
     Examples
     --------
@@ -105,7 +108,9 @@ class Agent:
         control: Name | None = None,
         journal: Journal | None = None,
         compiled: bool | None = None,
+        **settings: Never,
     ) -> None:
+        refuse_settings("Agent", policy, arms, settings, [*signature(Agent).parameters][1:-1])
         made, names = online(policy, arms)
         seed = whole("Agent", "seed", seed, least=0)
         mix = mixing(made, names, seed, floor, holdback, control)

@@ -12,7 +12,13 @@ _SIZE = f"of size at most {LARGEST_REWARD:g}"
 
 def observed(context: Any, covariates: int) -> np.ndarray:
     """Return the covariates that a policy observes, or refuse."""
-    rule = f"{covariates} finite numbers {_SIZE}, the policy's covariates"
+    rule = (
+        "left out, since the policy observes no covariates"
+        if covariates == 0
+        else f"a list of one finite number {_SIZE}, the policy's covariate"
+        if covariates == 1
+        else f"{covariates} finite numbers {_SIZE}, the policy's covariates"
+    )
     values = _numbers("context", () if context is None else context, rule)
     if values.shape != (covariates,) or not (np.abs(values) <= LARGEST_REWARD).all():
         raise Refusal("Agent", "context", context, rule)

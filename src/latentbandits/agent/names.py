@@ -1,7 +1,8 @@
 """Arms by name."""
 
 import numbers
-from collections.abc import Iterable, Mapping, Sequence, Set
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from typing import Any
 
 from latentbandits import specs
@@ -29,6 +30,17 @@ def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Any
     if len(names) != policy.arms:
         raise Refusal("Agent", "arms", arms, f"{policy.arms}, the policy's, or that many names")
     return policy, names
+
+
+def refuse_settings(owner: str, policy: Any, arms: Any, given: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a setting that is not among the known ones of an agent; that of a policy belongs to the policy."""
+    for name, value in given.items():
+        if name not in known:
+            called = f'"{policy}"' if isinstance(policy, str) else "name"
+            count = arms if _integer(arms) else len(arms) if isinstance(arms, Sized) else 2
+            example = f"lb.policy({called}, arms={count}, {name}={reprlib.repr(value)})"
+            rule = f"one of {', '.join(known)}{nearest(name, known)}, or belong to the policy, as in {example}"
+            raise Refusal(owner, "setting", name, rule)
 
 
 def _names(arms: Any) -> list[Name]:

@@ -99,7 +99,8 @@ class Player:
         """Return what is recorded of a name; refuse a regime that is not remembered, or a name that is none."""
         known = [state.number for state in self._numbered()]
         if isinstance(regime, bool) or regime not in known:
-            raise Refusal("Agent", "regime", regime, f"the number of a remembered state, one of {known}")
+            which = f"one of {', '.join(map(str, known))}" if known else "of which there are none yet"
+            raise Refusal("Agent", "regime", regime, f"the number of a remembered state, {which}")
         return {"number": int(regime), "name": _as_title(name)}
 
     def name(self, said: Mapping[str, Any]) -> None:
@@ -113,7 +114,7 @@ class Player:
         key = "number" if "number" in said else "regime"
         if key == "number":
             found |= {state.number: state.number for state in states}
-        wanted, name = whole("Agent", key, field(said, key)), _as_title(field(said, "name"))
+        wanted, name = whole("Agent", key, field(said, key)), _as_title(field(said, "name"), recorded=True)
         if wanted in found:
             self.regimes[found[wanted]] = name
 
@@ -292,11 +293,11 @@ class Player:
         self._arrange(self.names, {*self.retired, arm})
 
 
-def _as_title(name: Any) -> str:
-    """Return the name of a state, or refuse it."""
-    if isinstance(name, str) and 0 < len(name.strip()) <= _LONGEST:
+def _as_title(name: Any, recorded: bool = False) -> str:
+    """Return the name of a state, or refuse it; one that was recorded by an earlier version may be longer, or have several lines."""
+    if isinstance(name, str) and name.strip() and (recorded or name[:_LONGEST].splitlines() == [name]):
         return name
-    raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters")
+    raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters in one line")
 
 
 def refuse_unavailable(choice: Choice) -> None:

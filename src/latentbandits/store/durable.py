@@ -14,6 +14,7 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Name, Stats
 from latentbandits.agent.explain import Explanation
+from latentbandits.agent.names import refuse_settings
 from latentbandits.extras import missing
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
@@ -284,9 +285,7 @@ def open(  # noqa: A001
 
 def _wanted(policy: Any, arms: Any, settings: dict[str, Any]) -> Spec | None:
     """Return the experiment that is asked for, None without a policy, or refuse it, before any file is made."""
-    unknown = next((key for key in settings if key not in Spec._fields), None)
-    if unknown is not None:
-        raise Refusal("open", "setting", unknown, f"one of {', '.join(Spec._fields[2:])}")
+    refuse_settings("open", USUAL if policy is None else policy, arms, settings, Spec._fields[2:])
     return None if policy is None else Spec.of(policy, arms, **settings)
 
 
