@@ -114,8 +114,11 @@ class Cloud:
         if entry.entered == 0:
             return 1 / 4
         no, yes = self.scale.two
-        n, paid = entry.counts[group.arm], (entry.means[group.arm] - no) / (yes - no)
-        return (n * (paid if group.mean == yes else 1 - paid) + 1) / (n + 2)
+        paid = yes if group.mean >= (no + yes) / 2 else no
+        effect = 0.0 if self.restless else paid - group.mean  # of features, without which a particle is restless
+        n, share = entry.counts[group.arm], (entry.means[group.arm] + effect - no) / (yes - no)
+        share = min(max(share if paid == yes else 1 - share, 0), 1)
+        return (n * share + 1) / (n + 2)
 
     def fit(self, entry: Remembered, groups: Sequence[Group]) -> float:
         heights, exponents = self.densities(entry, groups)

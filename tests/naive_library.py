@@ -278,8 +278,8 @@ class NaiveLibrary:
     def advance(self, seen: Seen) -> None:
         seen = self.slopes.without(seen)
         few = self.differences.once.few_values()
-        plain = few and self.units == 1 and len(seen.x) == 0
-        self.scale.two = tuple(sorted(self.different)) if plain and len(self.different) == 2 else ()
+        binary = few and self.units == 1 and len(self.different) == 2
+        self.scale.two = tuple(sorted(self.different)) if binary else ()
         self.cloud.advance(seen, outliers=not few)
         if self.levels > 0:
             self.lag.learn(seen.groups)

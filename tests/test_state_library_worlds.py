@@ -227,10 +227,13 @@ def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
     assert yes_or_no(policy, memory)
     mean = memory.means[0, 0, 0]
     mean.average, mean.count = 4.0, 8  # two of eight were 7
-    assert frequency(memory.scale[0], mean, 7.0) == pytest.approx(3 / 10)
-    assert frequency(memory.scale[0], mean, 3.0) == pytest.approx(7 / 10)
+    assert frequency(policy, memory.scale[0], mean, 7.0) == pytest.approx(3 / 10)
+    assert frequency(policy, memory.scale[0], mean, 3.0) == pytest.approx(7 / 10)
     assert not yes_or_no(policy._replace(units=2), memory)
-    assert not yes_or_no(policy._replace(covariates=1), memory)
+    # Features from which one more of four is expected to be 7, an effect of 1.0, which is taken off the reward
+    with_features = policy._replace(covariates=1)
+    assert frequency(with_features, memory.scale[0], mean, 6.0) == pytest.approx(5 / 10)
+    assert frequency(with_features, memory.scale[0], mean, 2.0) == pytest.approx(5 / 10)
     play(agent, np.full((1, 1, 2), 5.0))
     assert not yes_or_no(policy, agent.memory)
 

@@ -295,3 +295,10 @@ def test_the_experiment_scales_rivals_in_other_units_only() -> None:
         assert isinstance(cases[name]["cp-ts"], lb.Scaled)
         assert isinstance(cases[name]["state-library"], lb.StateLibrary)
     assert isinstance(cases["seasons"]["cp-ts"], lb.ChangePointThompson)
+
+
+@pytest.mark.slow
+def test_the_largest_policy_compiles_within_another() -> None:
+    """Numba nests tens of frames for every kernel that calls another."""
+    results = lb.simulate(lb.HiddenMarkov(), ["scaled:dal:state-library"], horizon=300, draws=1, repeats=1)
+    assert results.regret[0, 0] < 60.0

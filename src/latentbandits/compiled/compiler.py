@@ -31,6 +31,7 @@ class CompileError(TypeError):
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_DEEP = 10_000  # frames of Python that compiling may take
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INLINE = {"forceinline": True, "error_model": "numpy"}
 _kernels: list[Callable[..., Any]] = []
@@ -305,13 +306,24 @@ def _compile_silently(code: Code) -> Callable[..., Any]:
     _register()
     signature = tuple(typeof(arg) for arg in code.args)
     try:
-        with _explained(code.outside), code.compiled_once():
+        with _explained(code.outside), code.compiled_once(), _deeply():
             made.compile(signature)
     except OSError:  # a full disk, say: numba has compiled it but could not keep it
         if signature not in made.overloads:
             raise
         warn_once()
     return made.overloads[signature].entry_point  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _deeply() -> Iterator[None]:
+    """Let numba nest as deep as kernels call each other, tens of its frames for each: a large policy within another exceeds the default."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, _DEEP))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 @contextlib.contextmanager

@@ -46,16 +46,22 @@ def outlying(scale: Any, particle: Any, second: int) -> float:
 
 @kernel
 def yes_or_no(policy: Any, memory: Memory) -> bool:
-    """Return whether rewards are yes or no: two values in all, one unit, and no features, whose effects would blur them."""
-    scale = memory.scale[0]
-    return bool(policy.units == 1 and policy.covariates == 0 and scale.values == 2 and few_values(memory.noise[0]))
+    """Return whether rewards are yes or no: two values in all, and one unit."""
+    return bool(policy.units == 1 and memory.scale[0].values == 2 and few_values(memory.noise[0]))
 
 
 @kernel
-def frequency(scale: Any, mean: Any, reward: float) -> float:
-    """Return the probability of one of two rewards in a state: (n * share of the state's rewards that were the same + 1) / (n + 2)."""
-    share = (mean.average - scale.least) / (scale.most - scale.least)
-    if reward < 0.5 * (scale.least + scale.most):
+def frequency(policy: Any, scale: Any, mean: Any, reward: float) -> float:
+    """Return the probability of one of two rewards in a state: (n * share of the state's rewards that were the same + 1) / (n + 2).
+
+    The effect of features, which was taken off the reward, is added to the share.
+    """
+    yes = reward >= 0.5 * (scale.least + scale.most)
+    effect = 0.0
+    if policy.covariates > 0:
+        effect = (scale.most if yes else scale.least) - reward
+    share = (mean.average + effect - scale.least) / (scale.most - scale.least)
+    if not yes:
         share = 1.0 - share
     return float((mean.count * min(max(share, 0.0), 1.0) + 1.0) / (mean.count + 2.0))
 
@@ -68,7 +74,7 @@ def fit(
     blank = k < 0
     mean = memory.means[slot, max(k, 0), first]
     if yes_or_no(policy, memory):
-        return _EITHER if blank else frequency(memory.scale[0], mean, reward), 0.0
+        return _EITHER if blank else frequency(policy, memory.scale[0], mean, reward), 0.0
     table = memory.gaussians[group, 0 if blank else mean.count]
     far = reward - (memory.scale[0].centre if blank else mean.average)
     height, exponent = table.height, far * far * table.precision
@@ -132,7 +138,7 @@ def branch(
             exponent = far * far * fit.precision
             like = fit.height
             if binary:
-                like, exponent = frequency(memory.scale[0], mean, reward), 0.0
+                like, exponent = frequency(policy, memory.scale[0], mean, reward), 0.0
             if exponent > _IMPOSSIBLE and k != z:
                 continue
             if second >= 0:
