@@ -295,10 +295,10 @@ class NaiveLibrary:
         return [group.mean] if agree and self.is_outside(group.mean, margin) else []
 
     def absurd(self) -> bool:
-        """Set the range by the rewards of the first 256 rounds, without the two lowest and highest, if it is eight times as wide."""
+        """Set the range by the rewards of the first 256 rounds, without the two lowest and highest, if it is 64 times as wide."""
         rewards = sorted(past.groups[0].mean for past in self.history)
         low, high = rewards[2], rewards[-3]
-        if high - low < 1e-100 or self.scale.high - self.scale.low < 8 * (high - low):
+        if high - low < 1e-100 or self.scale.high - self.scale.low < 64 * (high - low):
             return False
         self.scale.low, self.scale.high = low - 0.25 * (high - low), high + 0.25 * (high - low)
         self.scale.noise = self.given_noise or self.differences.noise(self.scale.high - self.scale.low)

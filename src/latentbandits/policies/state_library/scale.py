@@ -17,7 +17,8 @@ _LOUDER, _QUIETER = 1.4, 0.5
 _UNIFORM = 0.29  # standard deviation of a uniform number on [0, 1]
 _OUTSIDE = 4.2  # means farther outside the range than this, in deviations, widen it, and rewards that are confirmed
 _WIDEN = 0.25
-_ABSURD = 8.0  # times the width of the rewards seen from which on a range is far too wide
+# Times the width of the rewards seen from which on a range is far too wide: in little noise, arms that differ make it tens of times as wide
+_ABSURD = 64.0
 # Rewards farther outside than this, in widths of the range and in units of the noise, count as if they were there; at first the range
 # may be far too narrow
 _REACH, _REACH_AT_FIRST, _LOUD = 1.0, 30.0, 10.0
