@@ -21,7 +21,7 @@ from latentbandits.experiments.store import Store
 from latentbandits.experiments.stress import claims as stress
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_UNIT
 from latentbandits.presentation.numbers import figure
-from latentbandits.presentation.palette import label
+from latentbandits.presentation.palette import label, plotting, saved
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = 9  # policies of the stress worlds
@@ -103,7 +103,8 @@ def main(folder: Path) -> None:
     results = pd.read_parquet(folder / "real.parquet")
     rows = [real_row(results, line) for line in real.standings(results).to_dict("records")]
     replaced(DOCS / "data.md", "| dataset | best single arm |", rows)
-    shares(results).savefig(DOCS / "data.svg")
+    with plotting():
+        (DOCS / "data.svg").write_bytes(saved(shares(results), "svg"))
     found = stress.standings(pd.read_parquet(folder / "stress.parquet")).reset_index().to_dict("records")
     replaced(
         DOCS / "stress.md", "| policy | within 10 % of the best other |", [stress_row(line) for line in found[:SHOWN]]
