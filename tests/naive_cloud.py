@@ -110,15 +110,17 @@ class Cloud:
         return heights, exponents
 
     def frequency(self, entry: Remembered, group: Group) -> float:
-        """Return how often a state has paid this of two rewards; of a state never entered nothing is known."""
-        if entry.entered == 0:
-            return 1 / 4
+        """Return how often a state has paid this of two rewards; a state never entered, half of what is guessed where nothing is known."""
         no, yes = self.scale.two
+        guess = min(max((self.scale.centre() - no) / (yes - no), 0), 1) if self.scale.given else 1 / 2
         paid = yes if group.mean >= (no + yes) / 2 else no
+        guess = guess if paid == yes else 1 - guess
+        if entry.entered == 0:
+            return guess / 2
         effect = 0.0 if self.restless else paid - group.mean  # of features, without which a particle is restless
         n, share = entry.counts[group.arm], (entry.means[group.arm] + effect - no) / (yes - no)
         share = min(max(share if paid == yes else 1 - share, 0), 1)
-        return (n * share + 1) / (n + 2)
+        return (n * share + 2 * guess) / (n + 2)
 
     def fit(self, entry: Remembered, groups: Sequence[Group]) -> float:
         heights, exponents = self.densities(entry, groups)

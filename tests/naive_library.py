@@ -74,6 +74,7 @@ class NaiveLibrary:
         self.trust = Trust()
         self.forced = 0
         self.why: frozenset[str] = frozenset()
+        self.scale.given = self.fixed_range
         if self.fixed_range:
             self.scale.low, self.scale.high = low, high
             self.scale.noise = noise or 0.1 * (high - low)

@@ -37,6 +37,7 @@ class Scale:
     low: float = 0.0
     high: float = 0.0
     two: tuple[float, ...] = ()  # the two values of rewards that are yes or no
+    given: bool = False  # whether the range is
 
     def spread(self) -> float:
         return 0.29 * (self.high - self.low)

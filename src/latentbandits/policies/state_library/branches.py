@@ -13,8 +13,8 @@ from latentbandits.policies.state_library.transitions import hazard
 _ROOT = math.sqrt(2.0 * math.pi)
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
 FAR = 4.5  # below this exponent, three standard deviations, a reward is no outlier
-# Probability of either of two rewards in a state never seen: half of even chances, so that a new state is not too easily believed
-_EITHER = 0.25
+# Rewards that are yes or no count by half in a state never seen, so that a new state is not too easily believed
+_NOVEL = 0.5
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
@@ -51,10 +51,19 @@ def yes_or_no(policy: Any, memory: Memory) -> bool:
 
 
 @kernel
-def frequency(policy: Any, scale: Any, mean: Any, reward: float) -> float:
-    """Return the probability of one of two rewards in a state: (n * share of the state's rewards that were the same + 1) / (n + 2).
+def guess(policy: Any, scale: Any, reward: float) -> float:
+    """Return the probability of one of two rewards where nothing is known: even, or as the middle of a range that is given says."""
+    share = 0.5
+    if policy.high > policy.low:
+        share = min(max((scale.centre - scale.least) / (scale.most - scale.least), 0.0), 1.0)
+    return float(share if reward >= 0.5 * (scale.least + scale.most) else 1.0 - share)
 
-    The effect of features, which was taken off the reward, is added to the share.
+
+@kernel
+def frequency(policy: Any, scale: Any, mean: Any, reward: float) -> float:
+    """Return the probability of one of two rewards in a state, by the share of the state's n rewards of that arm that were the same.
+
+    (n * share + 2 * guess) / (n + 2); the effect of features, which was taken off the reward, is added to the share
     """
     yes = reward >= 0.5 * (scale.least + scale.most)
     effect = 0.0
@@ -63,7 +72,7 @@ def frequency(policy: Any, scale: Any, mean: Any, reward: float) -> float:
     share = (mean.average + effect - scale.least) / (scale.most - scale.least)
     if not yes:
         share = 1.0 - share
-    return float((mean.count * min(max(share, 0.0), 1.0) + 1.0) / (mean.count + 2.0))
+    return float((mean.count * min(max(share, 0.0), 1.0) + 2.0 * guess(policy, scale, reward)) / (mean.count + 2.0))
 
 
 @kernel
@@ -74,7 +83,9 @@ def fit(
     blank = k < 0
     mean = memory.means[slot, max(k, 0), first]
     if yes_or_no(policy, memory):
-        return _EITHER if blank else frequency(policy, memory.scale[0], mean, reward), 0.0
+        return _NOVEL * guess(policy, memory.scale[0], reward) if blank else frequency(
+            policy, memory.scale[0], mean, reward
+        ), 0.0
     table = memory.gaussians[group, 0 if blank else mean.count]
     far = reward - (memory.scale[0].centre if blank else mean.average)
     height, exponent = table.height, far * far * table.precision
@@ -119,7 +130,7 @@ def branch(
         unseen *= fit.height * decay(min(far * far * fit.precision, _LEAST))
     binary = yes_or_no(policy, memory)
     if binary:
-        unseen = _EITHER
+        unseen = _NOVEL * guess(policy, memory.scale[0], reward)
     outliers = not few_values(memory.noise[0])
     number, total = 0, 0.0
     for i in range(memory.core[0].live):
