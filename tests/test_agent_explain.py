@@ -108,7 +108,7 @@ def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_usual_arm_against_the_highest_index_is_said_to_be_that() -> None:
     """Noise that is loud for a while looks like states: the library prefers other arms than the usual one, and is not trusted."""
-    generator = np.random.default_rng(5)
+    generator = np.random.default_rng(2)
     agent = lb.Agent("state-library", arms=3, seed=1, compiled=True)
     plays, found = [0, 0, 0], 0
     for t in range(3000):
