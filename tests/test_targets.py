@@ -34,7 +34,6 @@ RECORDED = dict.fromkeys(
         "limit, sd.5",
         "limit, 5 arms, default",
         "limit, 5 arms, sd.5",
-        "adarp-ucb, two units, S2",
     ],
     TIED,
 ) | dict.fromkeys(
