@@ -112,7 +112,7 @@ class Cloud:
     def frequency(self, entry: Remembered, group: Group) -> float:
         """Return how often a state has paid this of two rewards; a state never entered, half of what is guessed where nothing is known."""
         no, yes = self.scale.two
-        guess = min(max((self.scale.centre() - no) / (yes - no), 0), 1) if self.scale.given else 1 / 2
+        guess = min(max((self.scale.centre() - no) / (yes - no), 0.01), 0.99) if self.scale.given else 1 / 2
         paid = yes if group.mean >= (no + yes) / 2 else no
         guess = guess if paid == yes else 1 - guess
         if entry.entered == 0:

@@ -217,6 +217,17 @@ def test_rare_clicks_are_no_states(seed: int) -> None:
     assert present.dwell > 1000
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 2.0), (-2.0, 0.0), (5.0, 6.0)])
+def test_a_range_that_rules_out_yes_or_no_does_no_lasting_harm(low: float, high: float) -> None:
+    """Its middle says that every reward is yes, or no; but both come."""
+    rewards = (np.random.default_rng(1).random((1500, 1, 2)) < (0.2, 0.7)).astype(float)
+    agent = Agent(lb.StateLibrary(arms=2, low=low, high=high), seed=1, compiled=True)
+    arms = np.array([arm for (arm,) in play(agent, rewards)])
+    live = agent.memory.slots[: agent.memory.core[0].live]
+    assert agent.memory.particles["weight"][live].sum() == pytest.approx(1.0)
+    assert np.mean(arms[1000:] == 1) > 0.8
+
+
 def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
     """Two values of any size; a third one ends it."""
     policy = lb.StateLibrary(arms=2)

@@ -15,6 +15,7 @@ _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not
 FAR = 4.5  # below this exponent, three standard deviations, a reward is no outlier
 # Rewards that are yes or no count by half in a state never seen, so that a new state is not too easily believed
 _NOVEL = 0.5
+_SURE = 0.01  # no range that is given makes yes or no less likely than this
 _LEAST = 60.0  # the largest exponent: no likelihood is below exp(-60), so that one outlier cannot kill all particles
 _STEPS = 32.0
 _DECAY = np.exp(-np.arange(int(_LEAST * _STEPS) + 2) / _STEPS)
@@ -55,7 +56,7 @@ def guess(policy: Any, scale: Any, reward: float) -> float:
     """Return the probability of one of two rewards where nothing is known: even, or as the middle of a range that is given says."""
     share = 0.5
     if policy.high > policy.low:
-        share = min(max((scale.centre - scale.least) / (scale.most - scale.least), 0.0), 1.0)
+        share = min(max((scale.centre - scale.least) / (scale.most - scale.least), _SURE), 1.0 - _SURE)
     return float(share if reward >= 0.5 * (scale.least + scale.most) else 1.0 - share)
 
 
