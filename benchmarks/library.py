@@ -13,12 +13,12 @@ import numpy as np
 
 import latentbandits as lb
 from benchmarks.limit import MORE
-from latentbandits.experiments.paper.worlds import TITLES, rows
-from latentbandits.experiments.stress.settings import NAMES
-from latentbandits.experiments.stress.worlds import WORLDS
 from latentbandits.policies.groups import LIBRARY, LIMIT
 from latentbandits.presentation.numbers import aligned, figure
 from latentbandits.specs import fair
+from latentbandits_studies.experiments.paper.worlds import TITLES, rows
+from latentbandits_studies.experiments.stress.settings import NAMES
+from latentbandits_studies.experiments.stress.worlds import WORLDS
 
 DELAYS = (1, 10, 50, 100, 300, (20, 200), "geometric 20", "geometric 100")
 LATE = {f"delay {delay}": lb.HiddenMarkov(states=6, arms=3, noise=0.1, delay=delay) for delay in DELAYS}

@@ -12,11 +12,11 @@ import numpy as np
 from scipy.signal import lfilter
 
 import latentbandits as lb
-from latentbandits.data.forecasters import Series, scores
 from latentbandits.policies.groups import LIBRARY
 from latentbandits.presentation.numbers import aligned
 from latentbandits.protocols import Realisation
 from latentbandits.specs import fair
+from latentbandits_studies.data.forecasters import Series, scores
 
 ROUNDS, SEASON, BEFORE = (
     8000,

@@ -9,9 +9,9 @@ import time
 import numpy as np
 
 import latentbandits as lb
-from latentbandits.experiments.paper.worlds import TITLES, rows
 from latentbandits.policies.groups import GREEDY, LIBRARY, LIMIT
 from latentbandits.presentation.numbers import aligned, figure, multiple
+from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 
 DRAWS, SHORT_DRAWS = 128, 512  # matrices; more for runs below 20,000 rounds
 WORST = 20  # one run in so many is one of the worst

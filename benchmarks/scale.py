@@ -19,12 +19,12 @@ from benchmarks.cluster import Costs, efficiency, played
 from benchmarks.figures import Figure, say, table
 from latentbandits.compiled.cache import cache_root
 from latentbandits.executors import opened
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.registry import experiment
-from latentbandits.experiments.store import Shard, Store, shape_of
 from latentbandits.simulation import spread
 from latentbandits.simulation.blocks import Block
 from latentbandits.simulation.build import this_build
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.store import Shard, Store, shape_of
 
 WORKERS = (10, 100, 1000, 10_000)
 SIZES = (2.0, 5.0, 20.0, 60.0)

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from latentbandits.experiments.claims import Claim
 from latentbandits.simulation.loop import COUNTS
+from latentbandits_studies.experiments.claims import Claim
 
 DRAWS = 10
 Key = tuple[str, str]

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.experiments import (
+from latentbandits.policies.groups import LIMIT
+from latentbandits_studies.experiments import (
     ablation,
     residuals,
     sensitivity,
     timing,
 )
-from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, TIED
-from latentbandits.experiments.paper import printed
-from latentbandits.policies.groups import LIMIT
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
+from latentbandits_studies.experiments.paper import printed
 from tests.constructed import Change, Key
 
 # Sensitivity: all values of all thresholds equally good, unless said

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from latentbandits.experiments import (
+from latentbandits.policies.groups import GREEDY, LIMIT
+from latentbandits_studies.experiments import (
     example,
     many_arms,
     misspecification,
     optimal_arm_frequency,
 )
-from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, TIED
-from latentbandits.experiments.paper import printed
-from latentbandits.experiments.paper.worlds import COLUMNS, rows
-from latentbandits.policies.groups import GREEDY, LIMIT
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TIED
+from latentbandits_studies.experiments.paper import printed
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, rows
 from tests.constructed import Change, Key
 
 # Misspecification: as printed

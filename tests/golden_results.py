@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.registry import experiment
-from latentbandits.experiments.reproduce import reproduce
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.reproduce import reproduce
 
 FOLDER = Path(__file__).parent / "golden" / "results"
 NAME = "many-arms"  # the smallest

@@ -11,17 +11,17 @@ from typing import Any
 
 import pandas as pd
 
-from latentbandits.experiments.paper.worlds import LIBRARY_TWO
-from latentbandits.experiments.real import claims as real
-from latentbandits.experiments.real.figures import shares
-from latentbandits.experiments.registry import IDS
-from latentbandits.experiments.state_library import claims as library
-from latentbandits.experiments.state_library.settings import title
-from latentbandits.experiments.store import Store
-from latentbandits.experiments.stress import claims as stress
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_UNIT
 from latentbandits.presentation.numbers import figure
 from latentbandits.presentation.palette import label, plotting, saved
+from latentbandits_studies.experiments.paper.worlds import LIBRARY_TWO
+from latentbandits_studies.experiments.real import claims as real
+from latentbandits_studies.experiments.real.figures import shares
+from latentbandits_studies.experiments.registry import IDS
+from latentbandits_studies.experiments.state_library import claims as library
+from latentbandits_studies.experiments.state_library.settings import title
+from latentbandits_studies.experiments.store import Store
+from latentbandits_studies.experiments.stress import claims as stress
 
 DOCS = Path(__file__).parents[1] / "docs"
 SHOWN = 9  # policies of the stress worlds

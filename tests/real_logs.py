@@ -6,6 +6,7 @@ import numpy as np
 
 import latentbandits as lb
 from latentbandits.logs.log import Log, gaps_of
+from latentbandits_studies import data as datasets
 from tests.logged import played
 
 RULES = ("uniform", "epsilon-greedy", "ucb1")
@@ -13,7 +14,7 @@ RULES = ("uniform", "epsilon-greedy", "ucb1")
 
 def real_log(name: str, rule: str, seed: int = 0) -> Log:
     """Return a dataset as a rule would have logged it."""
-    data = lb.data.load(name)
+    data = datasets.load(name)
     arms = played(data.rewards, rule, np.random.default_rng(seed), seed)
     used, place = np.unique(arms, return_inverse=True)
     times = data.times.astype("datetime64[us]") if data.times.dtype.kind == "M" else None
@@ -35,7 +36,7 @@ def weather(name: str, d: lb.Diagnosis) -> dict[str, float]:
     assert d.model is not None
     expected = d.states @ d.model.means.mean(axis=1)
     found = {}
-    for measured, column in lb.data.load(name).unseen.items():
+    for measured, column in datasets.load(name).unseen.items():
         known = np.isfinite(column)
         if known.sum() > 100 and column[known].std() > 0:
             found[measured] = round(float(np.corrcoef(expected[known], column[known])[0, 1]), 2)
@@ -44,7 +45,7 @@ def weather(name: str, d: lb.Diagnosis) -> dict[str, float]:
 
 def main(names: list[str]) -> None:
     """Print the verdicts."""
-    for name in names or lb.data.names():
+    for name in names or datasets.names():
         for rule in RULES:
             try:
                 d = lb.diagnose(real_log(name, rule))

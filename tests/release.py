@@ -39,11 +39,12 @@ _PLAYED = (
 PROOF = {
     "bench": "import mabwiser, river",
     "client": "import latentbandits as lb; lb.Client('http://127.0.0.1:9', 'key', 'offers').close()",
-    "cloud": "from latentbandits.experiments.folders import folder_at; f = folder_at('memory://a'); f.prepare(); f.write('b', b'c'); "
+    "cloud": "from latentbandits_studies.experiments.folders import folder_at; f = folder_at('memory://a'); f.prepare(); "
+    "f.write('b', b'c'); "
     "assert f.read('b') == b'c'; import s3fs",
     "completion": "import sys; from latentbandits.cli import main; sys.exit(main(['completion', 'bash']))",
     "dask": "import distributed; from latentbandits.executors import dask",
-    "data": "import latentbandits as lb; assert lb.data.load('airports').rewards.shape == (6137, 3)",
+    "data": "from latentbandits_studies import data; assert data.load('airports').rewards.shape == (6137, 3)",
     "dev": "import importlinter, mypy; from importlib.metadata import version; version('ruff')",
     "docs": "import myst_nb, numpydoc, pydata_sphinx_theme, sphinx, sphinx_copybutton, sphinx_design, sphinx_gallery",
     "gymnasium": "import gymnasium, latentbandits.neighbours.gymnasium; e = gymnasium.make('latentbandits/HiddenMarkov-v0'); "
@@ -54,7 +55,7 @@ PROOF = {
     "openfeature": "import latentbandits.openfeature",
     "otel": "import latentbandits.serve.spans; import opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "postgres": "import latentbandits.store.postgresql",
-    "report": "import latentbandits.report.page; from latentbandits.experiments.registry import experiments; "
+    "report": "import latentbandits_studies.report.page; from latentbandits_studies.experiments.registry import experiments; "
     "[one.cases(True) for one in experiments()]",
     "river": "from latentbandits.neighbours.river import AgentPolicy; p = AgentPolicy('ts', seed=1); p.pull([0, 1])",
     "serve": "import latentbandits.serve.run",

@@ -13,7 +13,6 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli, theory
 from latentbandits.advice.candidates import candidates
-from latentbandits.advice.explain import quantities
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
 from latentbandits.advice.measure import HELD_OUT, looks
 from latentbandits.advice.race import RISK, Race, race
@@ -21,11 +20,12 @@ from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed
 from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.advice.word import LINEAR
-from latentbandits.experiments.paper.worlds import published
 from latentbandits.logs.advice import LogAdvice
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
+from latentbandits_studies.experiments.paper.worlds import published
+from latentbandits_studies.theory.problems import quantities
 
 pytestmark = pytest.mark.usefixtures("hasty_limit")
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
@@ -207,7 +207,7 @@ def test_any_scale_of_rewards() -> None:
     advice = lb.advise(lb.Problem(means="0 to 100", noise=30, **words), ["ucb1", "sw-ucb"], sweep=False)
     assert "which learns the range of rewards" in advice.text()
     assert "which learns the range of rewards" in advice.page()
-    assert advice.theory.loc["separation / noise", "median"] == pytest.approx(
+    assert quantities(advice.problem).loc["separation / noise", "median"] == pytest.approx(
         quantities(lb.Problem(noise=0.3, **words)).loc["separation / noise", "median"]
     )
 
@@ -280,7 +280,6 @@ def test_the_command_and_its_page(
         "of the attainable reward",
         "What it costs to be wrong",
         "When the advice would flip",
-        "Why:",
         "Gamma_B",
         "tau*",
         "lb.advise(",

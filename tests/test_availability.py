@@ -14,13 +14,13 @@ from latentbandits.nesting import replaced
 from latentbandits.policies.decode_commit import DecodeCommit
 from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.policies.summaries import BeliefLearner, SummaryLearner
 from latentbandits.policies.wrapping import within
 from latentbandits.protocols import WHY, Choice, Oracle, Realisation
 from latentbandits.random import stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.base import numbers
+from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
 from tests.twins import TABLES, assert_same, realise
 
 # Settings that no name stands for

@@ -17,9 +17,10 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.executors import Tally, Watched, opened
-from latentbandits.experiments.real.settings import replay
 from latentbandits.simulation import blocks, build, spread
 from latentbandits.simulation.blocks import Block, Piece, play_block
+from latentbandits_studies import data as datasets
+from latentbandits_studies.experiments.real.settings import replay
 
 SIZES: dict[str, Any] = {"horizon": 200, "draws": 5, "repeats": 3, "bins": 4}
 NAMES = ("ucb1", "random")
@@ -110,7 +111,7 @@ def test_a_block_is_small_and_datasets_travel_by_name() -> None:
     assert len(content) < 1000
     again = pickle.loads(content)
     np.testing.assert_array_equal(play_block(again).regret, play_block(block).regret)
-    mine = lb.Recorded(lb.data.load("airports").rewards[:5])  # not the dataset itself
+    mine = lb.Recorded(datasets.load("airports").rewards[:5])  # not the dataset itself
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(mine)).rewards, mine.rewards)
 
 

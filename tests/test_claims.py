@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from latentbandits import experiments as package
-from latentbandits.experiments import ablation, example, misspecification, sensitivity
-from latentbandits.experiments.claims import (
+from latentbandits_studies.experiments import ablation, example, misspecification, sensitivity
+from latentbandits_studies.experiments.claims import (
     FAILS,
     HOLDS,
     KINDS,
@@ -24,10 +24,10 @@ from latentbandits.experiments.claims import (
     order,
     tempered,
 )
-from latentbandits.experiments.paper.sentences import SENTENCES
-from latentbandits.experiments.paper.worlds import TITLES, rows
-from latentbandits.experiments.registry import IDS, experiment, experiments
-from latentbandits.experiments.table2 import claims as table2_claims
+from latentbandits_studies.experiments.paper.sentences import SENTENCES
+from latentbandits_studies.experiments.paper.worlds import TITLES, rows
+from latentbandits_studies.experiments.registry import IDS, experiment, experiments
+from latentbandits_studies.experiments.table2 import claims as table2_claims
 from tests.constructed import DRAWS, Change, Key, runs, verdicts
 from tests.constructed_probing import ABLATED, ABLATION, EVEN, RESIDUALS, SENSITIVITY, TIMING, opening, schedule
 from tests.constructed_table2 import PRINTED, TABLE2

@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from latentbandits.experiments.claims import VERDICTS
-from latentbandits.experiments.paper.sentences import SENTENCES
-from latentbandits.experiments.registry import IDS
+from latentbandits_studies.experiments.claims import VERDICTS
+from latentbandits_studies.experiments.paper.sentences import SENTENCES
+from latentbandits_studies.experiments.registry import IDS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "claims.md").read_text()
 

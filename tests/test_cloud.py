@@ -9,10 +9,10 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.experiments.cells import Part
-from latentbandits.experiments.folders import RemoteFolder, folder_at
-from latentbandits.experiments.reproduce import reproduce, reproduce_shard, status
-from latentbandits.experiments.store import Shard, Store
+from latentbandits_studies.experiments.cells import Part
+from latentbandits_studies.experiments.folders import RemoteFolder, folder_at
+from latentbandits_studies.experiments.reproduce import reproduce, reproduce_shard, status
+from latentbandits_studies.experiments.store import Shard, Store
 from tests.test_parts import NAME, content, small, tiny
 
 __all__ = ["small"]

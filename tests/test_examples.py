@@ -18,9 +18,9 @@ import yaml
 
 import latentbandits as lb
 from latentbandits.cli import main as command
-from latentbandits.cli import reproduce
 from latentbandits.compiled.cache import cache_root
-from latentbandits.experiments.store import Shard
+from latentbandits_studies.commands import reproduce
+from latentbandits_studies.experiments.store import Shard
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ("batch_job", "django_app", "fastapi_app", "flask_app", "web_app", "workers")

@@ -17,15 +17,15 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.compiled.cache import Code
-from latentbandits.experiments import ahead, table2, winning_rates
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import VERDICTS
-from latentbandits.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
-from latentbandits.experiments.registry import IDS, experiment, experiments
-from latentbandits.experiments.reproduce import reproduce
-from latentbandits.experiments.store import COLUMNS as ROWS
-from latentbandits.experiments.store import Store
 from latentbandits.policies.registry import REGISTRY
+from latentbandits_studies.experiments import ahead, table2, winning_rates
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.claims import VERDICTS
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
+from latentbandits_studies.experiments.registry import IDS, experiment, experiments
+from latentbandits_studies.experiments.reproduce import reproduce
+from latentbandits_studies.experiments.store import COLUMNS as ROWS
+from latentbandits_studies.experiments.store import Store
 from tests.fixtures import REGRET, WORLDS, regret
 
 

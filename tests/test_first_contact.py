@@ -18,13 +18,13 @@ from latentbandits.cli import quickstart
 def test_without_arguments_it_says_what_it_can_do_and_what_to_type_next(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) == 0
     said = capsys.readouterr().out
-    assert all(f"\n  {name} " in said for name in cli.COMMANDS)
+    assert all(f"\n  {name} " in said for name in cli.commands())
     assert said.splitlines()[-1].startswith("Next: `latentbandits quickstart`")
     for line in cli.FIRST:
         cli.parser().parse_args(shlex.split(line)[1:])
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", cli.commands())
 def test_help_has_two_examples_that_the_command_accepts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main([name, "--help"])
@@ -50,7 +50,7 @@ def test_completion_is_a_script_that_the_shell_accepts(
 ) -> None:
     assert cli.main(["completion", shell]) == 0
     script = capsys.readouterr().out
-    assert all(name in script for name in cli.COMMANDS)
+    assert all(name in script for name in cli.commands())
     assert "--write-example" in script
     if shutil.which(shell):
         (tmp_path / "script").write_text(script)

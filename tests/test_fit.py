@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latentbandits.experiments import fit
-from latentbandits.experiments.fit import FITTING, REPORTING, Fit, Found, Size, Value
-from latentbandits.experiments.fit.grids import COLUMNS, NOISE, Column, Settings, meant
-from latentbandits.experiments.paper.worlds import SWEEPS, fitted, rows
 from latentbandits.settings import describe
+from latentbandits_studies.experiments import fit
+from latentbandits_studies.experiments.fit import FITTING, REPORTING, Fit, Found, Size, Value
+from latentbandits_studies.experiments.fit.grids import COLUMNS, NOISE, Column, Settings, meant
+from latentbandits_studies.experiments.paper.worlds import SWEEPS, fitted, rows
 
 TWO = Column("d-ucb", {"a": (1, 2, 3, 4, 5), "b": (1, 2, 3, 4, 5)}, {"a": 1, "b": 5})
 TINY = Column("ucb1", {"exploration": (1.4, 2.0)}, {"exploration": 1.4})

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from latentbandits import cli
-from latentbandits.experiments.store import Store
+from latentbandits_studies.experiments.store import Store
 from tests.golden_results import CELL, FOLDER, NAME, first
 
 

@@ -8,10 +8,15 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments import ladder
-from latentbandits.experiments.claims import FAILS, HOLDS, OPEN, TARGET, TIED
-from latentbandits.experiments.decomposition import figures as decomposition_figures
-from latentbandits.experiments.ladder import (
+from latentbandits.presentation.palette import plotting
+from latentbandits.protocols import Choice
+from latentbandits.random import stream
+from latentbandits.simulation.batch import record_one
+from latentbandits.testing import PolicyChecks
+from latentbandits_studies.experiments import ladder
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TARGET, TIED
+from latentbandits_studies.experiments.decomposition import figures as decomposition_figures
+from latentbandits_studies.experiments.ladder import (
     APP,
     BELIEF,
     JOINT,
@@ -25,12 +30,7 @@ from latentbandits.experiments.ladder import (
     WITH_AGE,
     figures,
 )
-from latentbandits.policies.summaries import BeliefLearner, SummaryLearner, summarise
-from latentbandits.presentation.palette import plotting
-from latentbandits.protocols import Choice
-from latentbandits.random import stream
-from latentbandits.simulation.batch import record_one
-from latentbandits.testing import PolicyChecks
+from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner, summarise
 from tests.test_representation import constructed as constructed_decomposition
 
 

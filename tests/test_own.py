@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from latentbandits import cli
-from latentbandits.experiments.case import OWN
-from latentbandits.experiments.paper.worlds import TITLES, published, rows
-from latentbandits.experiments.registry import experiment
-from latentbandits.experiments.table2.own import with_own
 from latentbandits.settings import Refusal
+from latentbandits_studies.experiments.case import OWN
+from latentbandits_studies.experiments.paper.worlds import TITLES, published, rows
+from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.table2.own import with_own
 
 SKELETON, WINDOW = "examples.skeleton:WinStayLoseShift", "sw-ucb:window=300"
 
@@ -22,7 +22,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every environment have a hundred rounds."""
     made = {row: (world, 100) for row, (world, _) in rows().items()}
     for module in ("settings", "own"):
-        monkeypatch.setattr(f"latentbandits.experiments.table2.{module}.rows", lambda: made)
+        monkeypatch.setattr(f"latentbandits_studies.experiments.table2.{module}.rows", lambda: made)
 
 
 @pytest.mark.usefixtures("short", "hasty_limit")
@@ -84,7 +84,7 @@ def test_what_has_no_meaning_is_refused(line: str, sentence: str, capsys: Any, t
 
 
 def test_it_does_not_replace_a_full_run(tmp_path: Path) -> None:
-    from latentbandits.experiments.reproduce import reproduce
+    from latentbandits_studies.experiments.reproduce import reproduce
 
     (tmp_path / "results").mkdir()
     pd.DataFrame({"quick": [False]}).to_parquet(tmp_path / "results/table2.parquet")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments.paper.worlds import COLUMNS, SCALE, fitted, published, rows
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, SCALE, fitted, published, rows
 
 
 @pytest.mark.slow

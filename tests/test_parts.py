@@ -14,13 +14,13 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.experiments import cells as cells_module
-from latentbandits.experiments import store, timing
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.cells import Part
-from latentbandits.experiments.reproduce import reproduce, reproduce_shard, status
-from latentbandits.experiments.store import Shard, Store
 from latentbandits.simulation.build import this_build
+from latentbandits_studies.experiments import cells as cells_module
+from latentbandits_studies.experiments import store, timing
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.cells import Part
+from latentbandits_studies.experiments.reproduce import reproduce, reproduce_shard, status
+from latentbandits_studies.experiments.store import Shard, Store
 from tests.test_blocks import Failing, Stub
 
 NAME = "timing"

@@ -9,13 +9,13 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.advice.explain import quantities, sentences
 from latentbandits.advice.flips import grid, movable, other_kinds
 from latentbandits.advice.options import OPTIONS
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.ranges import Range
 from latentbandits.cli.problem import as_options
 from latentbandits.worlds.registry import RECORDED, REGISTRY
+from latentbandits_studies.theory.problems import quantities
 
 SAYINGS: list[tuple[dict[str, Any], Any]] = [
     ({"noise": "t3"}, lb.HiddenMarkov(noise_shape="t3")),
@@ -93,9 +93,6 @@ def test_perhaps_there_is_no_regime() -> None:
     assert np.abs(counts[1:6] / 2000 - shares).max() < 0.04
     assert grid(problem, "states")[:2] == [1, 2]
     assert grid(Problem(states=3), "states")[0] == 2
-    assert sentences(problem, quantities(Problem(states=1), 4)) == [
-        "There is a single state, so there is nothing to recognise and nothing goes stale."
-    ]
     assert (quantities(problem, 16)["low"]["switching rate"]) == 0
     results = lb.simulate(problem, ["best-single-arm", "bayes-limit"], horizon=50, draws=6, repeats=1, interpreted=True)
     single = [problem.sampled(0, draw)["states"] == 1 for draw in range(6)]

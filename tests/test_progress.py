@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from latentbandits import cli
-from latentbandits.experiments import fit
 from latentbandits.presentation import progress as screen
 from latentbandits.presentation import terminal
+from latentbandits_studies.experiments import fit
 
 Clock = Callable[[float], None]
 BARE = re.compile(r"\x1b\[[\d;]*[mK]|\r")  # what a terminal does not show

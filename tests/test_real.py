@@ -8,16 +8,24 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments.claims import FAILS, HOLDS, TARGET, TIED
-from latentbandits.experiments.real import claims, settings
-from latentbandits.experiments.real.figures import FIGURES, tables
-from latentbandits.experiments.real.replay import LEVELS, Believed, Replay, Ruler
-from latentbandits.experiments.real.statistics import blocks, holm, over_time, shift_test, switching, without_hours
-from latentbandits.experiments.registry import experiment
 from latentbandits.policies.groups import LIBRARY
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
+from latentbandits_studies import data as datasets
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
+from latentbandits_studies.experiments.real import claims, settings
+from latentbandits_studies.experiments.real.figures import FIGURES, tables
+from latentbandits_studies.experiments.real.replay import LEVELS, Believed, Replay, Ruler
+from latentbandits_studies.experiments.real.statistics import (
+    blocks,
+    holm,
+    over_time,
+    shift_test,
+    switching,
+    without_hours,
+)
+from latentbandits_studies.experiments.registry import experiment
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -138,14 +146,14 @@ def table() -> pd.DataFrame:
 
 
 def weather_like(case: str) -> np.ndarray:
-    found = lb.data.load(case.removesuffix(settings.ALONE)).unseen["wind"][: settings.QUICK_ROUNDS]
+    found = datasets.load(case.removesuffix(settings.ALONE)).unseen["wind"][: settings.QUICK_ROUNDS]
     return np.where(np.isnan(found), 0.0, found)
 
 
 def with_curve(table: pd.DataFrame, policy: str, regret: float) -> pd.DataFrame:
     """Return the table with another regret per step of a policy on the first dataset."""
     changed = table.copy()
-    rows = (changed["policy"] == policy) & (changed["case"] == lb.data.names()[0])
+    rows = (changed["policy"] == policy) & (changed["case"] == datasets.names()[0])
     changed.loc[rows, "regret_curve"] = changed.loc[rows, "regret_curve"].map(lambda curve: np.full(len(curve), regret))
     return changed
 
@@ -163,7 +171,7 @@ def test_the_first_may_be_tied_but_not_behind(table: pd.DataFrame) -> None:
     assert verdicts(behind)["real/first"] == FAILS
     line = claims.standings(behind).iloc[0]
     assert line["rank"] == line["policies"]
-    name = lb.data.names()[0]
+    name = datasets.names()[0]
     step = settings.rounds(name, quick=True) / (len(settings.edges(name, quick=True)) - 1)
     assert line["difference"] == pytest.approx(-0.5 / step)
 
@@ -172,7 +180,7 @@ def test_the_best_single_arm_is_a_bar(table: pd.DataFrame) -> None:
     assert verdicts(table)["real/above-single-arm"] in (FAILS, TIED)
     worse = with_curve(table, LIBRARY, 24.0)
     assert verdicts(worse)["real/above-single-arm"] == FAILS
-    line = claims.summary(worse).set_index(["dataset", "policy"]).loc[(lb.data.names()[0], LIBRARY)]
+    line = claims.summary(worse).set_index(["dataset", "policy"]).loc[(datasets.names()[0], LIBRARY)]
     assert line["share_100"] < 0
     assert (
         line["best_arm"] <= line["switches_1"] <= line["switches_10"] <= line["switches_100"] <= line["best_per_round"]
@@ -184,9 +192,9 @@ def test_the_figure_and_the_tables_have_every_dataset(table: pd.DataFrame) -> No
     with plotting():
         figure = plot(table)
     shown = [text.get_text().split()[0] for text in figure.axes[0].get_yticklabels()]
-    assert sorted(shown) == sorted(lb.data.names())
+    assert sorted(shown) == sorted(datasets.names())
     assert saved(figure, "svg").startswith(b"<?xml")
-    assert all(name in tables(table) for name in lb.data.names())
+    assert all(name in tables(table) for name in datasets.names())
 
 
 def test_regimes_that_are_the_wind_go_with_it(table: pd.DataFrame) -> None:

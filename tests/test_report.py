@@ -14,15 +14,15 @@ import pandas as pd
 import pytest
 
 from latentbandits import cli
-from latentbandits.cli import reproduce as command
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.claims import VERDICTS, Claim, tempered
-from latentbandits.experiments.registry import IDS, Experiment, experiment, experiments, section
-from latentbandits.experiments.reproduce import Outcome, reproduce
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
-from latentbandits.report import verdicts
-from latentbandits.report.page import write_report
+from latentbandits_studies.commands import reproduce as command
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.claims import VERDICTS, Claim, tempered
+from latentbandits_studies.experiments.registry import IDS, Experiment, experiment, experiments, section
+from latentbandits_studies.experiments.reproduce import Outcome, reproduce
+from latentbandits_studies.report import verdicts
+from latentbandits_studies.report.page import write_report
 from tests.conftest import made_once, make_hasty
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -54,7 +54,7 @@ def small(names: Sequence[str]) -> list[Experiment]:
 def made(names: Sequence[str], folder: Path) -> None:
     """Make the page of a run that is smaller than a quick one, and whose limit is a hasty one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("latentbandits.experiments.reproduce.experiments", small)
+        patch.setattr("latentbandits_studies.experiments.reproduce.experiments", small)
         make_hasty(patch)
         reproduce(names, folder / "results", quick=True)
     write_report(folder / "results", folder / "report")
@@ -129,7 +129,7 @@ def test_every_experiment_has_a_figure_of_its_own_name() -> None:
 def test_settings_and_scores_need_no_matplotlib() -> None:
     """Only the page and its figures import it."""
     script = (
-        "import sys; from latentbandits.experiments.registry import experiments; "
+        "import sys; from latentbandits_studies.experiments.registry import experiments; "
         "[one.cases(True) for one in experiments()]; sys.exit('matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -138,7 +138,9 @@ def test_settings_and_scores_need_no_matplotlib() -> None:
 @pytest.fixture
 def words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the figures out of a page: they take most of its time."""
-    monkeypatch.setattr("latentbandits.report.page.registry.section", lambda name: section(name)._replace(figures=()))
+    monkeypatch.setattr(
+        "latentbandits_studies.report.page.registry.section", lambda name: section(name)._replace(figures=())
+    )
 
 
 @pytest.mark.usefixtures("words_alone")

@@ -11,10 +11,14 @@ import pytest
 from scipy.stats import norm
 
 import latentbandits as lb
-from latentbandits.experiments import decomposition
-from latentbandits.experiments import representation as rep
-from latentbandits.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
-from latentbandits.experiments.representation import (
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Realisation
+from latentbandits.random import stream
+from latentbandits.simulation.batch import follow_one, record_one
+from latentbandits.worlds.hidden_markov import stationary
+from latentbandits_studies.experiments import decomposition
+from latentbandits_studies.experiments import representation as rep
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, PAPER, READING, TIED
+from latentbandits_studies.experiments.representation import (
     AGED,
     BOTH,
     FINGERPRINT,
@@ -25,10 +29,6 @@ from latentbandits.experiments.representation import (
     Representation,
     Run,
 )
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Realisation
-from latentbandits.random import stream
-from latentbandits.simulation.batch import follow_one, record_one
-from latentbandits.worlds.hidden_markov import stationary
 
 MEANS = np.array([[0.1, 0.5], [0.4, 0.45], [0.7, 0.2]])
 CHAIN = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.25, 0.15, 0.6]])

@@ -92,13 +92,13 @@ def test_examples_of_the_builder(module: Any) -> None:
 
 def test_the_reference_has_everything() -> None:
     import latentbandits as lb
-    from latentbandits.cli import COMMANDS
+    from latentbandits.cli import commands
     from latentbandits.policies.registry import REGISTRY
     from latentbandits.serve.routes import ROUTES
 
     listed = re.findall(r"~latentbandits\.(\w+)$", reference.api(), re.MULTILINE)
     assert sorted(listed) == sorted(set(lb.__all__) - {"__version__"})
-    assert re.findall(r"^## (\S+)$", reference.commands(), re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^## (\S+)$", reference.commands(), re.MULTILINE) == list(commands())
     assert re.findall(r"^## (\S+)$", reference.settings(), re.MULTILINE) == list(REGISTRY)
     assert "|  |\n" not in reference.settings(), "a setting that no docstring explains"
     shown = reference.http()

@@ -6,20 +6,20 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments import table2, winning_rates
-from latentbandits.experiments.case import Case, description
-from latentbandits.experiments.paper.worlds import ADDED, COLUMNS, LIBRARY_TWO, TITLES, rows
-from latentbandits.experiments.registry import experiment
-from latentbandits.experiments.state_library import claims as found_in
-from latentbandits.experiments.state_library import settings
-from latentbandits.experiments.state_library.figures import FIGURES
-from latentbandits.experiments.state_library.rescaled import Rescaled
-from latentbandits.experiments.state_library.settings import ALONE, PARTS, RIVALS, UNLIMITED, cases, successor
-from latentbandits.experiments.table2 import tables as table2_tables
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import label, style
-from latentbandits.report import page
 from latentbandits.simulation.results import ratio
+from latentbandits_studies.experiments import table2, winning_rates
+from latentbandits_studies.experiments.case import Case, description
+from latentbandits_studies.experiments.paper.worlds import ADDED, COLUMNS, LIBRARY_TWO, TITLES, rows
+from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.state_library import claims as found_in
+from latentbandits_studies.experiments.state_library import settings
+from latentbandits_studies.experiments.state_library.figures import FIGURES
+from latentbandits_studies.experiments.state_library.rescaled import Rescaled
+from latentbandits_studies.experiments.state_library.settings import ALONE, PARTS, RIVALS, UNLIMITED, cases, successor
+from latentbandits_studies.experiments.table2 import tables as table2_tables
+from latentbandits_studies.report import page
 
 
 def regrets(changes: dict[tuple[str, str], float] | None = None) -> pd.DataFrame:

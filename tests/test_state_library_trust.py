@@ -9,6 +9,7 @@ import latentbandits as lb
 from latentbandits.policies.state_library import trust
 from latentbandits.policies.state_library.memory import WAITING
 from latentbandits.protocols import Choice
+from latentbandits_studies import data as datasets
 
 
 def library(**settings: Any) -> tuple[lb.StateLibrary, Any, Choice]:
@@ -99,7 +100,7 @@ def restrained(memory: Any) -> list[bool]:
 
 def test_errors_of_forecasts_that_look_like_states_drive_it_from_the_best_arm_less_often() -> None:
     """With trust in all that it claims it earns 0.16 less than the best single arm here; its errors are skewed, and loud for a while."""
-    data = lb.data.load("wind-lga")
+    data = datasets.load("wind-lga")
     results = lb.simulate(data.world, ["state-library"], draws=1, repeats=16, seed=0)
     rewards = data.rewards.astype(float)
     earned = rewards.max(axis=1).mean() - results.regret.mean() / results.horizon

@@ -8,15 +8,15 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.experiments.claims import FAILS, HOLDS, TARGET, TIED
-from latentbandits.experiments.fit import JUDGE_SEED, SEARCH_SEED
-from latentbandits.experiments.registry import Experiment, experiment, experiments
-from latentbandits.experiments.state_library import settings as state_library
-from latentbandits.experiments.stress import claims, settings
-from latentbandits.experiments.stress.figures import FIGURES, heat_map, tables
-from latentbandits.experiments.stress.worlds import KINDS, SEED, WORLDS
 from latentbandits.policies.groups import FEW, FORGETFUL, LIBRARY, LIMIT, ORACLES
 from latentbandits.presentation.palette import label, saved
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
+from latentbandits_studies.experiments.fit import JUDGE_SEED, SEARCH_SEED
+from latentbandits_studies.experiments.registry import Experiment, experiment, experiments
+from latentbandits_studies.experiments.state_library import settings as state_library
+from latentbandits_studies.experiments.stress import claims, settings
+from latentbandits_studies.experiments.stress.figures import FIGURES, heat_map, tables
+from latentbandits_studies.experiments.stress.worlds import KINDS, SEED, WORLDS
 from tests.constructed import Change, Key, runs, verdicts
 
 WIDE, FAST, RARE = "normal noise 0.3", "alternates every round", "a rare state, 2 %"
@@ -178,7 +178,7 @@ def test_what_is_left_out_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: 
         asked.append([one.id for one in chosen])
         raise ValueError("reproduce: stopped")
 
-    monkeypatch.setattr("latentbandits.experiments.reproduce.reproduce", reproduce)
+    monkeypatch.setattr("latentbandits_studies.experiments.reproduce.reproduce", reproduce)
     assert cli.main(["reproduce", "--out", str(tmp_path), "stress", "theory", "--without", "stress"]) == 2
     assert asked == [["theory"]]
 

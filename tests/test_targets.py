@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.experiments.claims import FAILS, HOLDS, TIED, all_of, compared
-from latentbandits.experiments.paper.worlds import rows
 from latentbandits.policies.groups import LIMIT, SINGLE_UNIT
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, TIED, all_of, compared
+from latentbandits_studies.experiments.paper.worlds import rows
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from latentbandits import theory
+from latentbandits_studies import theory
 from tests.chains import CHAIN, CLOSE, MEANS, TABLE_1, World, agrees, paths, quick, walk, worlds
 
 # --- gaps ---
@@ -356,5 +356,5 @@ def test_theory_stands_alone() -> None:
                 assert node.level == 0
                 names = [node.module or ""]
             for name in names:
-                own = name.startswith(("latentbandits.theory.", "latentbandits.settings"))
+                own = name.startswith(("latentbandits_studies.theory.", "latentbandits.settings"))
                 assert own or name.split(".")[0] in allowed, (file.name, name)

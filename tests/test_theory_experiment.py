@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits import theory as forms
-from latentbandits.experiments import theory
-from latentbandits.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
-from latentbandits.experiments.theory import bounds, figures
 from latentbandits.presentation.palette import plotting
+from latentbandits_studies import theory as forms
+from latentbandits_studies.experiments import theory
+from latentbandits_studies.experiments.claims import ABOVE, BELOW, FAILS, HOLDS, KINDS, OPEN, PAPER, TARGET, TIED, Claim
+from latentbandits_studies.experiments.theory import bounds, figures
 
 RUNS = 6
 SPREAD = np.array([-1.0, 1.0, -0.6, 0.6, -0.2, 0.2])  # of six draws around their mean

@@ -13,9 +13,9 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.cli import compiling, warm
 from latentbandits.compiled import cache, compile_first, listening, machine_code, waited
-from latentbandits.experiments.representation import Representation
 from latentbandits.presentation import progress as screen
 from latentbandits.settings import Refusal
+from latentbandits_studies.experiments.representation import Representation
 
 SOURCES = Path(lb.__file__).parents[1]
 

@@ -11,8 +11,6 @@ import latentbandits as lb
 from latentbandits.advice.space import space
 from latentbandits.compiled import copy_into
 from latentbandits.compiled.cache import Code
-from latentbandits.experiments.case import Case
-from latentbandits.experiments.state_library import settings as experiment
 from latentbandits.memories import copied, parts
 from latentbandits.nesting import all_settings, replaced
 from latentbandits.policies.registry import REGISTRY
@@ -20,6 +18,8 @@ from latentbandits.protocols import WHY, Choice
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.specs import as_toml, fair, fairly, name_of, spec_of
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.state_library import settings as experiment
 
 SPECS = {
     "scaled": "scaled",

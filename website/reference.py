@@ -10,7 +10,7 @@ from typing import Any
 from numpydoc.docscrape import NumpyDocString
 
 import latentbandits as lb
-from latentbandits.cli import COMMANDS
+from latentbandits import cli
 from latentbandits.nesting import all_settings, owner_of
 from latentbandits.policies.registry import REGISTRY
 from website.citation import fenced
@@ -66,7 +66,7 @@ def api() -> str:
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of every command and of every action of one, by name."""
     found: dict[str, argparse.ArgumentParser] = {}
-    for name in COMMANDS:
+    for name in cli.commands():
         module = importlib.import_module(f"latentbandits.cli.{name}")
         parser = argparse.ArgumentParser(prog=f"latentbandits {name}", description=module.__doc__, allow_abbrev=False)
         module.configure(parser)

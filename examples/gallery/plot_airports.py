@@ -15,8 +15,9 @@ import numpy as np
 
 import latentbandits as lb
 from latentbandits.presentation.palette import BLUE, GREEN, ORANGE, label, plotting, style
+from latentbandits_studies import data
 
-airports = lb.data.load("airports")
+airports = data.load("airports")
 weeks = (airports.times - airports.times[0]).astype(int) // (7 * 24)
 starts = airports.times[np.searchsorted(weeks, np.unique(weeks))]
 policies = ["state-library", "ts", "epsilon-greedy"]

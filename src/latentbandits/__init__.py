@@ -80,11 +80,9 @@ _HOMES = {
     "trace": "advice.trace",
     "tune": "advice.tune",
 }
-_PACKAGES = ("data",)  # packages that are part of the interface as a whole
-__all__ = sorted([*_HOMES, *_PACKAGES, "__version__"])
+__all__ = sorted([*_HOMES, "__version__"])
 
 if TYPE_CHECKING:
-    from latentbandits import data as data
     from latentbandits.advice.advise import Advice as Advice
     from latentbandits.advice.advise import advise as advise
     from latentbandits.advice.compare import Comparison as Comparison
@@ -155,8 +153,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'latentbandits' has no attribute {name!r}")
     try:
-        if name in _PACKAGES:
-            return importlib.import_module(f"latentbandits.{name}")
         return getattr(importlib.import_module(f"latentbandits.{_HOMES[name]}"), name)
     except ModuleNotFoundError as absent:
         from latentbandits.extras import EXTRAS, missing

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pandas as pd
 
-from latentbandits.advice import explain, flips, given
+from latentbandits.advice import flips, given
 from latentbandits.advice.budget import FLIPS, GIVEN, MEASURE, NO_LIMIT, RACE, Budget, OutOfTime, Spent, cut
 from latentbandits.advice.candidates import candidates
 from latentbandits.advice.compare import (
@@ -155,11 +155,6 @@ class Advice(Result):
             rows.append([label, more, low, high, times, wins(ours, regret[label]) / len(ours)])
         return pd.DataFrame(rows, columns=["policy", "more", "low", "high", "times", "beaten"]).set_index("policy")
 
-    @cached_property
-    def theory(self) -> pd.DataFrame:
-        """The theory's quantities, as median and 10 and 90 % quantiles over worlds."""
-        return explain.quantities(self.problem)
-
     def figure(self) -> "Figure":
         """Return a figure: regret over time on fresh worlds, and the first of the candidates; `page` has them all, and the flips."""
         from latentbandits.advice.figures import advice_summary
@@ -212,7 +207,6 @@ class Advice(Result):
             "candidates": records(self.table),
             "given": plain(self.given),
             "flips": records(self.flips),
-            "theory": records(self.theory.rename_axis("quantity")),
             "python": self.python(),
             **({} if self.spent is None else {"spent": self.spent._asdict()}),
         }

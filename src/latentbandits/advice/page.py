@@ -2,9 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
-from latentbandits.advice import explain, figures, worth
+from latentbandits.advice import figures, worth
 from latentbandits.advice.text import (
     capital,
     columns,
@@ -20,7 +18,7 @@ from latentbandits.advice.text import (
 )
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Cell, Row, tag
-from latentbandits.presentation.numbers import figure, multiple, percent, short, span
+from latentbandits.presentation.numbers import figure, multiple, percent, span
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -54,9 +52,6 @@ def page(advice: "Advice") -> str:
     if advice.sweeps:
         flips = html.figure(figures.all_sweeps(advice), SWEEPS)
         parts += [tag("h2", "When the advice would flip"), html.listed(flip_lines(advice)), flips]
-    if len(advice.theory):
-        sentences = explain.sentences(advice.problem, advice.theory)
-        parts += [tag("h2", "Why"), html.listed(sentences), theory(advice.theory)]
     parts += [
         tag("h2", "All candidates"),
         tag(
@@ -127,12 +122,3 @@ def costs(advice: "Advice") -> html.Html:
         ]
         rows.append(Row(cells, classes="best" if name == advice.winner else ""))
     return html.table(names, rows)
-
-
-def theory(table: pd.DataFrame) -> html.Html:
-    """Return the table of the theory's quantities."""
-    rows = [
-        [str(name), short(row["median"]), span(row["low"], row["high"], short), str(row["meaning"])]
-        for name, row in table.iterrows()
-    ]
-    return html.table(["quantity", "median", "10 to 90 % of worlds", "what it is"], rows, text=(0, 3))

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from latentbandits.advice import explain, flips, given, worth
+from latentbandits.advice import flips, given, worth
 from latentbandits.advice.budget import NO_LIMIT
 from latentbandits.advice.compare import REFERENCES
 from latentbandits.nesting import all_settings
@@ -294,7 +294,6 @@ def advice_text(advice: "Advice") -> str:
         ],
     )  # fmt: skip
     names, *rows = side_by_side(advice)
-    why = explain.sentences(advice.problem, advice.theory)
     parts = [
         *verdict(advice),
         f"Settings: {settings_line(advice)}.",
@@ -303,7 +302,6 @@ def advice_text(advice: "Advice") -> str:
         columns(advice),
         *section("What it costs to be wrong (on the same worlds):", [costs] if len(advice.costs) else []),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
-        *section("Why:", [f"  {line}" for line in why]),
     ]
     return "\n".join(parts)
 

@@ -7,6 +7,8 @@ import os
 import sys
 import warnings
 from collections.abc import Container, Sequence
+from importlib.metadata import entry_points
+from types import ModuleType
 
 from latentbandits import __version__
 from latentbandits.cli.compiling import announced, shown
@@ -15,25 +17,10 @@ from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
 from latentbandits.presentation.terminal import show
 
-COMMANDS = {
-    "advise": "recommend a policy for a problem, with its confidence and when another would win",
-    "compare": "play any policies on any world and rank them",
-    "completion": "print a script that completes commands and options in your shell",
-    "demo": "compare all policies on the paper's default world, in under a minute",
-    "diagnose": "say what a log of decisions shows: regimes, drift, the calendar or noise",
-    "experiments": "list the experiments: the paper's and our own",
-    "policies": "list the policies, or the settings of one",
-    "quickstart": "describe a problem question by question, and get a policy and a program that uses it",
-    "report": "write the report again from results, without simulating",
-    "reproduce": "run the experiments and write results and the report",
-    "serve": "serve decisions over HTTP, from a store on disk",
-    "store": "look after a store of decisions: verify, export, migrate, compact",
-    "sweep": "advise on many problems, or tune for them: resumable, one table at the end",
-    "trace": "show a policy at work on one run",
-    "tune": "find settings of one policy for a problem, judged on worlds that it was not tuned on",
-    "warm": "compile ahead of time, for a container image say",
-}
-
+OWN = (
+    "advise", "compare", "completion", "demo", "diagnose", "policies", "quickstart", "serve", "store", "trace", "tune", "warm",
+)  # fmt: skip
+GROUP = "latentbandits.commands"  # the entry points by which other packages add commands, the studies for instance
 # What to type first, and what it answers
 FIRST = {
     "latentbandits quickstart": "your problem, question by question: a policy, and a program that uses it",
@@ -43,9 +30,23 @@ FIRST = {
     "latentbandits reproduce --quick": "the paper beside our own runs, on one page",
 }
 
-# Commands that keep what is finished
-RESUMING = ("reproduce", "sweep", "tune", "warm")
 RESUMED = "what is finished is kept: the same command goes on from there"
+
+
+def commands() -> dict[str, ModuleType]:
+    """Return the module of every command: those of this package, and those that others add by an entry point.
+
+    A module has `SUMMARY`, `EXAMPLES`, `configure` and `run`; `RESUMES`, if it keeps what is finished when it is interrupted.
+
+    Examples
+    --------
+    >>> from latentbandits.cli import commands
+    >>> commands()["reproduce"].__name__
+    'latentbandits_studies.commands.reproduce'
+    """
+    own = {name: importlib.import_module(f"latentbandits.cli.{name}") for name in OWN}
+    added = {point.name: point.load() for point in entry_points(group=GROUP)}
+    return dict(sorted((added | own).items()))
 
 
 class Help(argparse.HelpFormatter):
@@ -55,8 +56,8 @@ class Help(argparse.HelpFormatter):
         return text if text.startswith("examples:") else super()._fill_text(text, width, indent)
 
 
-def parser(configured: Container[str] = COMMANDS) -> argparse.ArgumentParser:
-    """Return the parser of the command line; options are declared for the commands in `configured` alone, since some take time to collect.
+def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command line; options are declared for `configured` commands alone, all if None: some take time.
 
     Examples
     --------
@@ -68,21 +69,20 @@ def parser(configured: Container[str] = COMMANDS) -> argparse.ArgumentParser:
         prog="latentbandits", description="Bandits for problems whose best arm changes with a hidden regime."
     )
     made.add_argument("--version", action="version", version=f"latentbandits {__version__}")
-    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, summary in COMMANDS.items():
-        module = importlib.import_module(f"latentbandits.cli.{name}")
+    subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in commands().items():
         examples = "\n".join(["examples:", *(f"  {line}" for line in module.EXAMPLES)])
-        sub = commands.add_parser(
+        sub = subparsers.add_parser(
             name,
-            help=summary,
+            help=module.SUMMARY,
             description=module.__doc__,
             epilog=examples,
             allow_abbrev=False,
             formatter_class=Help,
         )
-        if name in configured:
+        if configured is None or name in configured:
             module.configure(sub)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(run=module.run, resumes=getattr(module, "RESUMES", False))
     return made
 
 
@@ -94,7 +94,8 @@ def welcome() -> int:
 
 def overview() -> str:
     """Return what the command can do, and what to type next."""
-    first, names = max(map(len, FIRST)), max(map(len, COMMANDS))
+    listed = commands()
+    first, names = max(map(len, FIRST)), max(map(len, listed))
     return "\n".join(
         [
             f"latentbandits {__version__}: decisions where the best option changes with a regime that nobody sees.",
@@ -103,7 +104,7 @@ def overview() -> str:
             *(f"  {line.ljust(first)}  {text}" for line, text in FIRST.items()),
             "",
             "All commands:",
-            *(f"  {name.ljust(names)}  {text}" for name, text in COMMANDS.items()),
+            *(f"  {name.ljust(names)}  {module.SUMMARY}" for name, module in listed.items()),
             "",
             "Next: `latentbandits quickstart`, or `latentbandits COMMAND --help` for the options and two examples of each.",
         ]
@@ -152,5 +153,5 @@ def command(given: Sequence[str]) -> int:
         return 2
     except KeyboardInterrupt:
         wipe()
-        print("interrupted;", RESUMED if options.command in RESUMING else "nothing was written", file=sys.stderr)
+        print("interrupted;", RESUMED if options.resumes else "nothing was written", file=sys.stderr)
         return 130

@@ -6,6 +6,7 @@ from typing import Any
 
 from latentbandits.cli import problem
 
+SUMMARY = "recommend a policy for a problem, with its confidence and when another would win"
 EXAMPLES = (
     'latentbandits advise --arms 4 --states "3 to 20" --dwell "200 to 500" --noise 0.3',
     "latentbandits advise problem.toml --policies state-library cp-ts ucb1 --out advice.html",

@@ -6,6 +6,7 @@ from typing import Any
 
 from latentbandits.cli import problem
 
+SUMMARY = "play any policies on any world and rank them"
 EXAMPLES = (
     "latentbandits compare --states 5 --noise 0.1 --policies state-library adasp-ucb:staleness=12",
     "latentbandits compare --write-example problem.toml",

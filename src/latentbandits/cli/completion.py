@@ -2,6 +2,7 @@
 
 import argparse
 
+SUMMARY = "print a script that completes commands and options in your shell"
 EXAMPLES = (
     "latentbandits completion bash > ~/.local/share/bash-completion/completions/latentbandits",
     "latentbandits completion zsh > ~/.zfunc/_latentbandits",

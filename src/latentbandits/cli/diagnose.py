@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+SUMMARY = "say what a log of decisions shows: regimes, drift, the calendar or noise"
 EXAMPLES = (
     "latentbandits diagnose log.csv",
     "latentbandits diagnose log.parquet --arm banner --reward click --time at --context age",

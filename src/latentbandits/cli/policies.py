@@ -2,6 +2,7 @@
 
 import argparse
 
+SUMMARY = "list the policies, or the settings of one"
 EXAMPLES = (
     "latentbandits policies",
     "latentbandits policies state-library",

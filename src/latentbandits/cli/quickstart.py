@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+SUMMARY = "describe a problem question by question, and get a policy and a program that uses it"
 EXAMPLES = (
     "latentbandits quickstart",
     "latentbandits quickstart --defaults --out offers",

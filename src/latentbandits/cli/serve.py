@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+SUMMARY = "serve decisions over HTTP, from a store on disk"
 EXAMPLES = (
     "latentbandits serve --demo",
     "latentbandits serve --store decisions.db --port 8080",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from latentbandits.store import Verdict
 
+SUMMARY = "look after a store of decisions: verify, export, migrate, compact"
 EXAMPLES = (
     "latentbandits store verify decisions.db",
     "latentbandits store export decisions.db offers --out offers.csv",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from latentbandits.cli import problem
 
+SUMMARY = "show a policy at work on one run"
 EXAMPLES = (
     "latentbandits trace state-library --states 5 --noise 0.1",
     "latentbandits trace adasp-ucb:staleness=12 --start 400 --rounds 200 --out trace.png",

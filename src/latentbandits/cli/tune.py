@@ -10,6 +10,8 @@ from typing import Any
 from latentbandits.cli import problem
 from latentbandits.presentation.terminal import show, with_bar
 
+SUMMARY = "find settings of one policy for a problem, judged on worlds that it was not tuned on"
+RESUMES = True
 EXAMPLES = (
     "latentbandits tune adasp-ucb --states 5 --noise 0.1",
     'latentbandits tune sw-ucb problem.toml --search window="20 to 2000" --trials 30',

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from latentbandits.compiled.cache import Code
 
+SUMMARY = "compile ahead of time, for a container image say"
+RESUMES = True
 EXAMPLES = (
     "latentbandits warm",
     "latentbandits warm state-library --simulation",

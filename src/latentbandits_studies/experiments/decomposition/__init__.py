@@ -1,0 +1,237 @@
+"""Regret as App, what a summary of the policy's own history cannot tell, plus Reg, what the policy loses beyond it."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from latentbandits.policies.groups import GREEDY
+from latentbandits.policies.registry import policy
+from latentbandits.simulation.results import interval
+from latentbandits_studies import theory
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.claims import (
+    BELOW,
+    FAILS,
+    HOLDS,
+    PAPER,
+    READING,
+    Claim,
+    all_of,
+    compared,
+    order,
+    per_draw,
+)
+from latentbandits_studies.experiments.once import once
+from latentbandits_studies.experiments.paper.worlds import TITLES, fitted, rows
+from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
+
+SUMMARY = "regret as the loss of a summary of the policy's own history, plus what the policy loses beyond it"
+ROWS = ("default", "p.8", "sd.1")
+SEED, DRAWS, QUICK_DRAWS, QUICK_HORIZON = 0, 32, 6, 5_000
+# What is computed for whom: a policy without probes has no fingerprint
+ALL, PLAIN = (LAG, FINGERPRINT, BOTH, HISTORY), (LAG, HISTORY)
+STATISTICS: Mapping[str, tuple[str, ...]] = {
+    "adarp-ucb": ALL,
+    "adasp-ucb": ALL,
+    "sp-ucb": ALL,
+    "lc-ucb": PLAIN,
+    "sw-ucb": PLAIN,
+    "ucb1": PLAIN,
+    GREEDY: (HISTORY,),
+}
+# A statistic, and one that tells more
+NESTED = ((LAG, BOTH), (FINGERPRINT, BOTH), (BOTH, HISTORY), (LAG, HISTORY))
+# Where the error of decoding the state is computed too
+DECODED = (
+    ("adarp-ucb", FINGERPRINT),
+    ("adasp-ucb", LAG),
+    ("adasp-ucb", FINGERPRINT),
+    ("adasp-ucb", BOTH),
+    ("lc-ucb", LAG),
+)
+# Rounding of sums of 20,000 gaps
+ROUNDING = 1e-6
+
+
+class Split(NamedTuple):
+    """Mean regret of a policy over draws of the world, and its two parts with their 95 % intervals."""
+
+    regret: float
+    app: float
+    app_low: float
+    app_high: float
+    reg: float
+    reg_low: float
+    reg_high: float
+
+
+def split(results: pd.DataFrame, case: str, name: str, oracle: str) -> Split:
+    """Split the regret of a policy by that of the representation oracle on its runs, run by run.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from latentbandits_studies.experiments.decomposition import split
+    >>> runs = pd.DataFrame({"case": "c", "policy": ["p", "p", "o", "o"], "draw": [0, 1, 0, 1], "regret": [9.0, 7.0, 4.0, 2.0]})
+    >>> split(runs, "c", "p", "o")[:2], split(runs, "c", "p", "o").reg
+    ((8.0, 3.0), 5.0)
+    """
+    regret, app = per_draw(results, case, name), per_draw(results, case, oracle)
+    return Split(float(regret.mean()), *interval(app), *interval(regret - app))
+
+
+def oracle(name: str, statistic: str, decoded: bool = False) -> str:
+    """Return the label of the representation oracle of a policy and a statistic."""
+    return f"{name}|{statistic}" + ("|decoded" if decoded else "")
+
+
+def contestants() -> dict[str, Any]:
+    """Return all policies and the representation oracles on their runs."""
+    found: dict[str, Any] = {}
+    for name, statistics in STATISTICS.items():
+        base = policy(GREEDY) if name == GREEDY else fitted(name)
+        found[name] = base
+        for statistic in statistics:
+            found[oracle(name, statistic)] = Representation(base, statistic)
+            if (name, statistic) in DECODED:
+                found[oracle(name, statistic, decoded=True)] = Representation(base, statistic, decoded=True)
+    return found
+
+
+def cases(quick: bool) -> list[Case]:
+    """Return all contestants on three worlds of the main table."""
+    worlds = {row: rows()[row] for row in ROWS}
+    return [
+        Case(
+            row,
+            world,
+            contestants(),
+            QUICK_HORIZON if quick else horizon,
+            QUICK_DRAWS if quick else DRAWS,
+            seed=SEED,
+        )
+        for row, (world, horizon) in worlds.items()
+    ]
+
+
+@once
+def table(results: pd.DataFrame) -> pd.DataFrame:
+    """Return App and Reg by world, policy and statistic, with intervals."""
+    lines = [
+        {
+            "case": row,
+            "policy": name,
+            "statistic": statistic,
+            **split(results, row, name, oracle(name, statistic))._asdict(),
+        }
+        for row in ROWS
+        for name, statistics in STATISTICS.items()
+        for statistic in statistics
+    ]
+    return pd.DataFrame(lines)
+
+
+def learner_regret(case: Case, label: str, draw: int) -> float:
+    """Play one run again and return Reg per unit by its definition: what the oracle's arms would have earned beyond the policy's own."""
+    found = case.policies[label]
+    world = case.world.realise(case.horizon, found.units, case.seed, draw, 0)
+    script = found.informed(world).script
+    rounds = np.arange(case.horizon)[:, None]
+    earned = world.means[rounds, Run.of(found.base, world).arms].mean(axis=1)
+    return float((world.means[rounds[:, 0], script] - earned).sum())
+
+
+def score(results: pd.DataFrame) -> list[Claim]:
+    """Judge that the parts add up, that the bound on App holds, and that App falls with what a statistic tells."""
+    quick = "quick" in results and bool(results["quick"].iloc[0])
+    made = cases(quick)
+    return [_identity(results, made), _bound(results, made), _nested(results)]
+
+
+def _identity(results: pd.DataFrame, made: list[Case]) -> Claim:
+    """Play the first run of every world again and add up Reg round by round."""
+    off, count = 0.0, 0
+    for case in made:
+        for name, statistics in STATISTICS.items():
+            for statistic in statistics:
+                label = oracle(name, statistic)
+                first = [per_draw(results, case.name, one)[0] for one in (name, label)]
+                off = max(off, abs(first[0] - first[1] - learner_regret(case, label, 0)))
+                count += 1
+    found = table(results)
+    below = found[found["reg_high"] < 0]
+    negative = "; ".join(
+        f"{line.policy} with {line.statistic}, {TITLES[line.case]}: {line.reg:,.0f} ({line.reg_low:,.0f} to {line.reg_high:,.0f})"
+        for line in below.itertuples()
+    )
+    return Claim(
+        "decomposition/identity",
+        "Regret is App, the loss of the best rule that sees a statistic of the policy's own history, plus Reg, the rest",
+        "exact identity",
+        f"off by at most {off:.1g} in {count} runs",
+        HOLDS if off <= ROUNDING else FAILS,
+        f"App cannot be negative, Reg can: {negative or 'here it is not'}",
+        PAPER,
+    )
+
+
+def _bound(results: pd.DataFrame, made: list[Case]) -> Claim:
+    """Compare App with the largest gap times the number of rounds in which the state is decoded wrongly."""
+    words, slack = [], []
+    for case in made:
+        draws = results.loc[results["case"] == case.name, "draw"].unique()
+        largest = np.array([theory.largest_gap(case.world.matrix(case.seed, int(draw))) for draw in sorted(draws)])
+        for name, statistic in DECODED:
+            wrong = 1 - per_draw(results, case.name, oracle(name, statistic, decoded=True), "optimal")
+            found = compared(
+                per_draw(results, case.name, oracle(name, statistic)),
+                largest * case.horizon * wrong,
+                len(made) * len(DECODED),
+            )
+            words.append(found.word)
+            slack.append(1 / found.ratio)
+    return Claim(
+        "decomposition/bound",
+        "App is at most the largest gap times the expected number of rounds in which the statistic's best guess of the state is wrong",
+        "proved",
+        f"{words.count(BELOW)} of {len(words)} below; bound / App from {min(slack):.1f} to {max(slack):.1f}",
+        all_of(words),
+        "for fingerprint, lag and both of AdaSP-UCB, the lag of LC-UCB and the fingerprint of AdaRP-UCB",
+        PAPER,
+    )
+
+
+def _nested(results: pd.DataFrame) -> Claim:
+    """Compare the statistics that contain one another."""
+    pairs = [
+        (row, name, less, more)
+        for row in ROWS
+        for name, statistics in STATISTICS.items()
+        for less, more in NESTED
+        if less in statistics and more in statistics and (BOTH not in statistics or (less, more) != (LAG, HISTORY))
+    ]
+    found = {
+        pair: order(results, pair[0], oracle(pair[1], pair[3]), oracle(pair[1], pair[2]), len(pairs)) for pair in pairs
+    }
+    words = [one.word for one in found.values()]
+    others = ", ".join(
+        f"{name} {more} over {less} in {TITLES[row]}: {one.text}"
+        for (row, name, less, more), one in found.items()
+        if one.word != BELOW
+    )
+    return Claim(
+        "decomposition/nested",
+        "A statistic that contains another one has a lower App: lag and fingerprint above both, both above the whole history",
+        "follows from the definition",
+        f"{words.count(BELOW)} of {len(words)} lower; ratio from {min(one.ratio for one in found.values()):.2f} to "
+        f"{max(one.ratio for one in found.values()):.2f}",
+        all_of(words),
+        others,
+        READING,
+    )
+
+
+EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table)

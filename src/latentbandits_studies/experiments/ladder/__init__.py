@@ -1,0 +1,250 @@
+"""A ladder of summaries: what each richer summary of the history is worth to the same linear learner; not in the paper.
+
+All rungs share ridge penalty, exploration, encoding of a pair and times of probes; only the summary differs. The regret of each is split
+into App, what its summary cannot tell on its own runs, and Reg, what the learner makes of it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.claims import (
+    ABOVE,
+    BELOW,
+    TARGET,
+    TIED,
+    Claim,
+    all_of,
+    compared,
+    mean,
+    near,
+    per_draw,
+    worst,
+)
+from latentbandits_studies.experiments.decomposition import split
+from latentbandits_studies.experiments.ladder.price import Price
+from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
+from latentbandits_studies.experiments.once import once
+from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.representation import (
+    AGED,
+    BOTH,
+    FINGERPRINT,
+    FINGERPRINTS,
+    HISTORY,
+    LAG,
+    LAGS,
+    REMEMBERED,
+    Representation,
+)
+
+SUMMARY = "a ladder of summaries for one linear learner: which of App and Reg each rung lowers"
+# Nothing was tuned on worlds of this seed
+SEED, HORIZON, DRAWS, QUICK_HORIZON, QUICK_DRAWS = 7000, 20_000, 32, 5_000, 4
+HARDLY = 0.25  # what is near the price of the probes
+INTERVAL = 40  # rounds between probes, as SP-UCB has it
+WORLDS: Mapping[str, HiddenMarkov] = {
+    "default": HiddenMarkov(),
+    "stay 0.95": HiddenMarkov(stickiness=0.95),
+    "noise 0.10": HiddenMarkov(noise=0.1),
+    "20 states": HiddenMarkov(states=20),
+}
+APP = "|App"  # ends the label of the representation oracle on a rung's runs
+PRICE = "price of probes"
+LOST, LEFT, WHOLE = "app", "reg", "regret"
+
+
+class Rung(NamedTuple):
+    """A learner, and the statistic that its summary is."""
+
+    learner: Any
+    statistic: str
+
+
+def _probing(**parts: Any) -> SummaryLearner:
+    return SummaryLearner(arms=2, interval=INTERVAL, **parts)
+
+
+NO_PROBES, PAIR, PAIRS, MARK, JOINT, WITH_AGE, PRODUCTS, TWO, BELIEF = (
+    "pair, no probes",
+    "pair",
+    "three pairs",
+    "fingerprint",
+    "pair + fingerprint",
+    "pair + fingerprint + age",
+    "pair x fingerprint",
+    "pair + two fingerprints",
+    "belief",
+)
+RUNGS: Mapping[str, Rung] = {
+    NO_PROBES: Rung(SummaryLearner(arms=2), LAG),
+    PAIR: Rung(_probing(), LAG),
+    PAIRS: Rung(_probing(lags=REMEMBERED), LAGS),
+    MARK: Rung(_probing(lags=0, fingerprints=1), FINGERPRINT),
+    JOINT: Rung(_probing(fingerprints=1), BOTH),
+    WITH_AGE: Rung(_probing(fingerprints=1, age=True), AGED),
+    PRODUCTS: Rung(_probing(fingerprints=1, products=True), BOTH),
+    TWO: Rung(_probing(fingerprints=2), FINGERPRINTS),
+    BELIEF: Rung(BeliefLearner(arms=2, interval=INTERVAL), HISTORY),
+}
+# Rungs that a user could have: the belief needs the truth
+LEARNABLE = tuple(name for name in RUNGS if name != BELIEF)
+PROBING = tuple(name for name in LEARNABLE if name != NO_PROBES)
+
+
+def cases(quick: bool) -> list[Case]:
+    """Return all rungs, each beside the representation oracle on its own runs."""
+    policies: dict[str, Any] = {}
+    for name, rung in RUNGS.items():
+        policies[name] = rung.learner
+        policies[name + APP] = Representation(rung.learner, rung.statistic)
+    policies[PRICE] = Price(2, INTERVAL)
+    sizes = (QUICK_HORIZON, QUICK_DRAWS) if quick else (HORIZON, DRAWS)
+    return [Case(name, world, policies, *sizes, seed=SEED) for name, world in WORLDS.items()]
+
+
+@once
+def table(results: pd.DataFrame) -> pd.DataFrame:
+    """Return App and Reg by world and rung, with intervals."""
+    lines = [
+        {"case": case, "rung": rung, **split(results, case, rung, rung + APP)._asdict()}
+        for case in WORLDS
+        for rung in RUNGS
+    ]
+    return pd.DataFrame(lines)
+
+
+def price(results: pd.DataFrame, case: str) -> float:
+    """Return what the probes of every rung that has them cost in a world."""
+    return mean(results, case, PRICE)
+
+
+def losses(results: pd.DataFrame, case: str, rung: str, term: str) -> np.ndarray:
+    """Return App, Reg or the whole regret of a rung, one number per draw of the world."""
+    regret = per_draw(results, case, rung)
+    if term == WHOLE:
+        return regret
+    app = per_draw(results, case, rung + APP)
+    return app if term == LOST else regret - app
+
+
+class Change(NamedTuple):
+    """How a term changes from one rung to another in one world: mean over draws, and its interval. Reg may be negative, so no ratio."""
+
+    case: str
+    change: float
+    low: float
+    high: float
+
+    @property
+    def word(self) -> str:
+        """Whether the term falls or rises, or neither can be said."""
+        return BELOW if self.high < 0 else ABOVE if self.low > 0 else TIED
+
+    @property
+    def text(self) -> str:
+        """The change in a world."""
+        return f"{self.case} {self.change:+,.0f} ({self.low:+,.0f} to {self.high:+,.0f})"
+
+
+def changes(results: pd.DataFrame, one: str, other: str, term: str, among: int) -> list[Change]:
+    """Compare a term of two rungs in every world, on the same draws; `among` comparisons share the 5 % (Bonferroni)."""
+    found = []
+    for case in WORLDS:
+        difference = losses(results, case, other, term) - losses(results, case, one, term)
+        found.append(Change(case, *interval(difference, 1 - 0.05 / among)))
+    return found
+
+
+# What a step from one rung to another does to a term: name, text, both rungs, term, and whether it falls or rises
+STEPS = (
+    ("app-three-pairs", "Three pairs tell more than one: App falls", PAIR, PAIRS, LOST, BELOW),
+    ("app-fingerprint", "A fingerprint beside the pair tells more: App falls", PAIR, JOINT, LOST, BELOW),
+    ("app-pair", "A pair beside the fingerprint tells more: App falls", MARK, JOINT, LOST, BELOW),
+    ("app-age", "The fingerprint's age tells more: App falls", JOINT, WITH_AGE, LOST, BELOW),
+    ("app-two-fingerprints", "The fingerprint before tells more: App falls", JOINT, TWO, LOST, BELOW),
+    ("reg-three-pairs", "More features cost learning: with three pairs Reg rises", PAIR, PAIRS, LEFT, ABOVE),
+    ("reg-age", "More features cost learning: with the age Reg rises", JOINT, WITH_AGE, LEFT, ABOVE),
+    ("reg-two-fingerprints", "More features cost learning: with two fingerprints Reg rises", JOINT, TWO, LEFT, ABOVE),
+    (
+        "reg-products",
+        "Products tell nothing new, but a linear learner can use more of it: Reg falls",
+        JOINT,
+        PRODUCTS,
+        LEFT,
+        BELOW,
+    ),
+    ("regret-probes", "Probes whose fingerprint is thrown away cost regret", NO_PROBES, PAIR, WHOLE, ABOVE),
+)
+# Which rung has the lowest value of a term: name, text, the rung, its rivals, term
+LOWEST = (
+    ("app-belief", "The filter's belief, which loses nothing, has the lowest App", BELIEF, LEARNABLE, LOST),
+    ("reg-belief", "The filter's belief, in which rewards are linear, has the lowest Reg", BELIEF, PROBING, LEFT),
+    (
+        "regret-three-pairs",
+        "With the same probes, three pairs have the lowest regret but for the belief",
+        PAIRS,
+        PROBING,
+        WHOLE,
+    ),
+)
+
+
+def score(results: pd.DataFrame) -> list[Claim]:
+    """Judge what each rung does to App, to Reg and to regret."""
+    claims = [_step(results, *step) for step in STEPS] + [_lowest(results, *one) for one in LOWEST] + [_paid(results)]
+    terms = ("app", "reg", "regret")
+    return sorted(claims, key=lambda claim: terms.index(claim.id.split("/")[1].split("-")[0]))
+
+
+def _step(results: pd.DataFrame, name: str, text: str, one: str, other: str, term: str, wanted: str) -> Claim:
+    """Judge one step of the ladder in all worlds."""
+    found = changes(results, one, other, term, len(WORLDS))
+    verdict = all_of((change.word for change in found), wanted)
+    return Claim(f"ladder/{name}", text, "our target", "; ".join(change.text for change in found), verdict, kind=TARGET)
+
+
+def _paid(results: pd.DataFrame) -> Claim:
+    """Judge that a linear learner with the right summary loses little but the price of its probes."""
+    found = {
+        case: compared(losses(results, case, BELIEF, LEFT), per_draw(results, case, PRICE), len(WORLDS))
+        for case in WORLDS
+    }
+    words = [near(one, HARDLY) for one in found.values()]
+    return Claim(
+        "ladder/reg-price",
+        f"With the filter's belief, Reg is the price of the probes to within {100 * HARDLY:.0f} %",
+        "our target",
+        "; ".join(f"{case} {one.text}" for case, one in found.items()),
+        worst(words),
+        kind=TARGET,
+    )
+
+
+def _lowest(results: pd.DataFrame, name: str, text: str, best: str, others: Sequence[str], term: str) -> Claim:
+    """Judge that a term of one rung is below that of all others, in all worlds."""
+    rivals = [other for other in others if other != best]
+    found = {other: changes(results, other, best, term, len(WORLDS) * len(rivals)) for other in rivals}
+    words = [change.word for changed in found.values() for change in changed]
+    contrary = [
+        f"{other}, {change.text}" for other, changed in found.items() for change in changed if change.word == ABOVE
+    ]
+    return Claim(
+        f"ladder/{name}",
+        text,
+        "our target",
+        f"below in {words.count(BELOW)} of {len(words)} comparisons, tied in {words.count(TIED)}",
+        all_of(words),
+        "above " + "; ".join(contrary) if contrary else "",
+        TARGET,
+    )
+
+
+EXPERIMENT = Experiment(
+    "ladder", SUMMARY, cases, score, title="ladder: a ladder of summaries, not in the paper", table=table, ours=True
+)

@@ -1,0 +1,340 @@
+"""Richer summaries of the history for the paper's linear learner, on one fixed schedule: what a summary is worth, all else being equal."""
+
+import math
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
+
+from latentbandits.compiled import kernel
+from latentbandits.linear import predict, reset, update
+from latentbandits.policies.arms import assign, assign_highest, set_index
+from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
+from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record_type, traits
+from latentbandits.random import Stream
+from latentbandits.settings import AtLeast, Refusal, checked
+
+Scalars = record_type(
+    now=int,  # rounds begun
+    arrived=int,  # parts of the newest probe that have arrived
+    probe=int,  # number of the newest probe
+    shown=int,  # number of the newest one that is complete
+)
+
+
+class Memory(NamedTuple):
+    """What a summary learner remembers.
+
+    Attributes
+    ----------
+    factor, coefficients, gain : the arms' regressions (see `latentbandits.linear`) and scratch space
+    lag_arm, lag_reward : arms and rewards of the last completed decisions, newest first
+    fingerprints : rewards of the last completed probes, newest first
+    pending : rewards of the probe under way
+    scalars : counters of rounds and probes
+    """
+
+    factor: np.ndarray
+    coefficients: np.ndarray
+    gain: np.ndarray
+    lag_arm: np.ndarray
+    lag_reward: np.ndarray
+    fingerprints: np.ndarray
+    pending: np.ndarray
+    scalars: np.ndarray
+
+
+@traits(deterministic=True, fixed_arms=True)
+@checked
+class SummaryLearner(NamedTuple):
+    """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
+
+    With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
+    features and nothing else. A probe visits the arms one after the other, one per round; all units play the same arm.
+
+    Parameters
+    ----------
+    arms : int
+        Number of arms, K.
+    units : int
+        Units per round.
+    lags : int
+        How many of the last decisions are in the summary, each as one-hot of the arm, and the reward times it. Without any the
+        features have a constant instead.
+    fingerprints : int
+        How many of the last completed probes are in it.
+    age : bool
+        Whether it has the age of the newest fingerprint, as a share of `interval`, and that age times the fingerprint: an old fingerprint
+        says less.
+    products : bool
+        Whether it has all products of the newest fingerprint and the last decision.
+    covariates : int
+        Number of observed features that the caller passes with each round.
+    interval : int
+        A probe starts whenever the round is a multiple of it; 0 for none.
+    exploration : float
+        Width of the confidence bound.
+    regularization : float
+        Ridge penalty.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits_studies.experiments.ladder.summaries import SummaryLearner
+    >>> agent = lb.Agent(SummaryLearner(arms=2, lags=3), seed=1)
+    >>> agent.tell(agent.ask(), 0.7)
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    lags: Annotated[int, AtLeast(0)] = 1
+    fingerprints: Annotated[int, AtLeast(0)] = 0
+    age: bool = False
+    products: bool = False
+    covariates: Annotated[int, AtLeast(0)] = 0
+    interval: Annotated[int, AtLeast(0)] = 0
+    exploration: Annotated[float, AtLeast(0)] = 1.0
+    regularization: Annotated[float, AtLeast(1e-12)] = 0.1
+
+    def check(self) -> None:
+        """Refuse settings that contradict each other."""
+        name = "SummaryLearner"
+        if self.interval and self.interval < self.arms:
+            raise Refusal(name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe")
+        if self.fingerprints and not self.interval:
+            raise Refusal(name, "fingerprints", self.fingerprints, "0 without an interval")
+        if self.age and not self.fingerprints:
+            raise Refusal(name, "age", True, "False without a fingerprint")
+        if self.products and not (self.fingerprints and self.lags):
+            raise Refusal(name, "products", True, "False without a fingerprint or without a lag")
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return size(self)
+
+    def init(self) -> Memory:
+        """Return the memory before the first round."""
+        arms, width = self.arms, size(self)
+        factor = np.zeros((arms, width, width))
+        reset(factor, self.regularization)
+        scalars = np.zeros(1, Scalars)
+        scalars[0].arrived = 1  # the initial zeros count as the first part of probe 0: the paper's t = 1
+        return Memory(
+            factor,
+            np.zeros((arms, width)),
+            np.zeros(width),
+            np.zeros(max(self.lags, 1), np.int64),
+            np.zeros(max(self.lags, 1)),
+            np.zeros((max(self.fingerprints, 1), arms)),
+            np.zeros(arms),
+            scalars,
+        )
+
+    def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+        """Write the summary, and play the arm with the highest upper confidence bound unless a probe is due."""
+        scalars = memory.scalars[0]
+        scalars.now += 1
+        summarise(self, memory, context, choice.features)
+        for arm in range(self.arms):
+            mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
+            set_index(choice, arm, mean, self.exploration * math.sqrt(variance))
+        why, phase = 0, 0
+        if self.interval > 0:
+            phase = scalars.now % self.interval
+            if phase < self.arms:
+                why = SCHEDULED if phase == 0 else CONTINUED
+            if phase == 0:
+                scalars.probe += 1
+                scalars.arrived = 0
+        if why == 0:
+            assign_highest(choice)
+        else:
+            assign(phase, choice)
+        choice.note[WHY] = why
+        choice.note[PHASE] = phase
+        choice.note[EPISODE] = scalars.probe
+
+    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+        """Update the regression of the played arm, the lags and the fingerprints."""
+        arm, reward = choice.arms[0], 0.0
+        for unit in range(self.units):
+            reward += rewards[unit]
+        reward /= self.units
+        update(memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward)
+        for i in range(len(memory.lag_arm) - 1, 0, -1):
+            memory.lag_arm[i] = memory.lag_arm[i - 1]
+            memory.lag_reward[i] = memory.lag_reward[i - 1]
+        memory.lag_arm[0] = arm
+        memory.lag_reward[0] = reward
+        # parts of an older probe come too late for its fingerprint
+        scalars = memory.scalars[0]
+        if choice.note[WHY] != 0 and choice.note[EPISODE] == scalars.probe:
+            memory.pending[choice.note[PHASE]] = reward
+            scalars.arrived += 1
+            if scalars.arrived == self.arms:
+                scalars.shown = scalars.probe
+                for place in range(self.arms):
+                    for i in range(len(memory.fingerprints) - 1, 0, -1):
+                        memory.fingerprints[i, place] = memory.fingerprints[i - 1, place]
+                    memory.fingerprints[0, place] = memory.pending[place]
+
+
+@kernel
+def size(policy: SummaryLearner) -> int:
+    """Return the number of features."""
+    arms = policy.arms
+    width = policy.fingerprints * arms + policy.covariates + (2 * arms * policy.lags if policy.lags > 0 else 1)
+    if policy.age:
+        width += 1 + arms
+    if policy.products:
+        width += 2 * arms * arms
+    return width
+
+
+@kernel
+def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, features: np.ndarray) -> None:
+    """Write fingerprints, lags (or a constant), age, products and covariates, in this order."""
+    arms, at = policy.arms, 0
+    for i in range(policy.fingerprints):
+        for place in range(arms):
+            features[at] = memory.fingerprints[i, place]
+            at += 1
+    if policy.lags == 0:
+        features[at] = 1.0
+        at += 1
+    pairs = at
+    for i in range(policy.lags):
+        for arm in range(arms):
+            played = memory.lag_arm[i] == arm
+            features[at + arm] = 1.0 if played else 0.0
+            features[at + arms + arm] = memory.lag_reward[i] if played else 0.0
+        at += 2 * arms
+    if policy.age:
+        ended = memory.scalars[0].shown * policy.interval + arms - 1
+        age = (memory.scalars[0].now - ended) / policy.interval
+        features[at] = age
+        for place in range(arms):
+            features[at + 1 + place] = age * memory.fingerprints[0, place]
+        at += 1 + arms
+    if policy.products:
+        for place in range(arms):
+            for i in range(2 * arms):
+                features[at] = memory.fingerprints[0, place] * features[pairs + i]
+                at += 1
+    for i in range(policy.covariates):
+        features[at + i] = context[i]
+
+
+class BelieverMemory(NamedTuple):
+    """The memories of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields."""
+
+    factor: np.ndarray
+    coefficients: np.ndarray
+    gain: np.ndarray
+    lag_arm: np.ndarray
+    lag_reward: np.ndarray
+    fingerprints: np.ndarray
+    pending: np.ndarray
+    scalars: np.ndarray
+    belief: np.ndarray
+    next_belief: np.ndarray
+    clock: np.ndarray
+
+
+@traits(deterministic=True, fixed_arms=True)
+class Believer(NamedTuple):
+    """A summary learner whose covariates are the belief of a Bayes filter that sees the same rewards.
+
+    Attributes
+    ----------
+    learner : SummaryLearner with as many covariates as there are states
+    filter : BayesFilter of the world
+    """
+
+    learner: SummaryLearner
+    filter: BayesFilter
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.learner.arms
+
+    @property
+    def units(self) -> int:
+        """Units per round."""
+        return self.learner.units
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.learner.width
+
+    def init(self) -> BelieverMemory:
+        """Return the memory before the first round."""
+        mine, its = self.learner.init(), self.filter.init()
+        return BelieverMemory(
+            mine.factor,
+            mine.coefficients,
+            mine.gain,
+            mine.lag_arm,
+            mine.lag_reward,
+            mine.fingerprints,
+            mine.pending,
+            mine.scalars,
+            its.belief,
+            its.next_belief,
+            its.clock,
+        )
+
+    def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
+        """Move the filter's belief to this round; the learner, which sees it, chooses."""
+        self.filter.choose(memory, context, random, choice)
+        self.learner.choose(memory, memory.belief, random, choice)
+
+    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+        """Both learn."""
+        self.filter.learn(memory, choice, rewards)
+        self.learner.learn(memory, choice, rewards)
+
+
+@checked
+class BeliefLearner(NamedTuple):
+    """Oracle: LinUCB that must learn the arms' rewards, but is given the exact belief over the hidden state in every round.
+
+    The summary of the history that loses nothing. It still probes at fixed times where `interval` says so, for likeness.
+
+    Parameters
+    ----------
+    arms, units, interval, exploration, regularization
+        As in `SummaryLearner`.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits_studies.experiments.ladder.summaries import BeliefLearner
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> BeliefLearner(arms=2).informed(realisation).learner.covariates
+    3
+    """
+
+    arms: Annotated[int, AtLeast(2)]
+    units: Annotated[int, AtLeast(1)] = 1
+    interval: Annotated[int, AtLeast(0)] = 0
+    exploration: Annotated[float, AtLeast(0)] = 1.0
+    regularization: Annotated[float, AtLeast(1e-12)] = 0.1
+
+    def informed(self, realisation: Realisation) -> Believer:
+        """Return the learner beside the filter for this world."""
+        if realisation.available is not None:
+            raise Refusal("BeliefLearner", "arms", "not always all available", "the same in every round")
+        known: Any = BayesLimit(self.arms, self.units).informed(realisation)
+        learner = SummaryLearner(
+            self.arms,
+            self.units,
+            lags=0,
+            covariates=len(known.start),
+            interval=self.interval,
+            exploration=self.exploration,
+            regularization=self.regularization,
+        )
+        return Believer(learner, known)

@@ -1,0 +1,396 @@
+"""The approximation loss of a summary of the history, App, along the run of the policy that uses it.
+
+For a statistic Z of the history, the representation oracle plays the best arm that a rule can name which sees Z alone, in every
+round of a policy's own run: it does not choose what is seen. Its regret is App, and what the policy loses beyond it is Reg. The oracle is
+given means, chain and noise; and, for statistics that forget part of the history, how often each hidden state goes with each arm when this
+policy plays, since the arms that a policy chooses are themselves a hint at the state. That is counted in other runs of the same policy in
+the same world, its rehearsals.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from latentbandits.policies.bayes_filter import BayesLimit
+from latentbandits.policies.oracles import Scripted
+from latentbandits.protocols import CONTINUED, Policy, Realisation, Truth
+from latentbandits.random import stream
+from latentbandits.settings import Refusal, describe
+from latentbandits.simulation.batch import follow_one, record_one
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+
+STATISTICS = ("lag", "three lags", "fingerprint", "both", "both and age", "both and the fingerprint before", "history")
+LAG, LAGS, FINGERPRINT, BOTH, AGED, FINGERPRINTS, HISTORY = STATISTICS
+REMEMBERED = 3  # lags of LAGS
+REHEARSALS = 4
+# Counts that are added for every state, spread evenly over the states that it may go with: no combination is impossible
+SMOOTHING = 10.0
+# Names the randomness of rehearsals; no experiment has it
+SEED = 424_242
+KEPT = 8
+ALONE = np.zeros(1, np.int64)  # the only group
+
+
+class Run(NamedTuple):
+    """What one policy saw along one run, and what it could not see.
+
+    Attributes
+    ----------
+    realisation : the world
+    arms, rewards : arrays (rounds, units), what was played and received
+    begins, ends : first and last round of every probe
+    shown : for every round the number of the last probe that had ended before it, -1 for none
+    fresh : whether a probe ended in the round before. A rule that sees lag and fingerprint knows it: they share a reward
+    code : the arms of all units of a round as one number
+    """
+
+    realisation: Realisation
+    arms: np.ndarray
+    rewards: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    shown: np.ndarray
+    fresh: np.ndarray
+    code: np.ndarray
+
+    @classmethod
+    def of(cls, base: Any, realisation: Realisation) -> "Run":
+        """Play a policy on a realisation; one that needs random numbers is refused, since its run could not be replayed."""
+        random = stream(0)
+        arms, why = record_one(base, realisation, random)
+        if (random != stream(0)).any():
+            raise Refusal("Representation", "base", type(base).__name__, "a policy without randomness")
+        rounds = np.arange(len(arms))
+        probing = why != 0
+        before, after = np.append(0, why[:-1]), np.append(why[1:], 0)
+        begins = np.flatnonzero(probing & ((why != CONTINUED) | (before == 0)))
+        ends = np.flatnonzero(probing & (after != CONTINUED))
+        return cls(
+            realisation,
+            arms,
+            realisation.rewards[rounds[:, None], np.arange(arms.shape[1]), arms],
+            begins,
+            ends,
+            np.searchsorted(ends, rounds) - 1,
+            np.append(False, probing & (after != CONTINUED))[:-1],
+            arms @ realisation.rewards.shape[2] ** np.arange(arms.shape[1]),
+        )
+
+    @property
+    def truth(self) -> Truth:
+        """What is true of the world."""
+        assert self.realisation.truth is not None
+        return self.realisation.truth
+
+    def after(self, code: int) -> np.ndarray:
+        """Return whether the units played certain arms in the round before."""
+        found: np.ndarray = np.append(False, self.code[:-1] == code)
+        return found
+
+    def since(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return, for some rounds, the state in which the last probe ended and that of the round before."""
+        chosen = np.flatnonzero(rounds)
+        return self.realisation.states[self.ends[self.shown[chosen]]], self.realisation.states[chosen - 1]
+
+
+_kept: dict[object, list[Run]] = {}
+_keeping = Lock()  # runs are spread over threads
+
+
+def rehearse(base: Any, realisation: Realisation) -> list[Run]:
+    """Return runs of a policy in the world of a realisation that have nothing but the world in common with it.
+
+    Several statistics are computed for one policy and realisation in a row, so the last rehearsals are kept.
+    """
+    truth: Any = realisation.truth
+    rounds, units = realisation.rewards.shape[:2]
+    arrays = (truth.transition, truth.means, truth.noise)
+    key = (type(base), str(describe(base)), rounds, *(array.tobytes() for array in arrays))
+    with _keeping:
+        found = _kept.get(key)
+    if found is None:
+        world = HiddenMarkov(transition=truth.transition, means=truth.means, unit_noise=tuple(truth.noise))
+        found = [Run.of(base, world.realise(rounds, units, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
+        with _keeping:
+            while len(_kept) >= KEPT:
+                _kept.pop(next(iter(_kept)))
+            _kept[key] = found
+    return found
+
+
+def _times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Multiply in pieces too small for the algebra library to start threads of its own: runs are spread over all cores already."""
+    found, piece = np.empty((len(rows), matrix.shape[1])), max(1, 100_000 // matrix.size)
+    for first in range(0, len(rows), piece):
+        np.matmul(rows[first : first + piece], matrix, out=found[first : first + piece])
+    return found
+
+
+def _exp(logs: np.ndarray) -> np.ndarray:
+    """Return likelihoods that are never quite zero: a state that is 80 units of log-likelihood off is off, and tiny numbers are slow."""
+    found: np.ndarray = np.exp(np.maximum(logs, -80.0, out=logs), out=logs)
+    return found
+
+
+def _likelihood(run: Run, rounds: np.ndarray) -> np.ndarray:
+    """Return the likelihood of all rewards of some rounds in every state, each row up to a factor."""
+    logs = np.zeros((len(rounds), len(run.truth.means)))
+    for unit, noise in enumerate(run.truth.noise):
+        logs -= 0.5 * ((run.rewards[rounds, unit, None] - run.truth.means.T[run.arms[rounds, unit]]) / noise) ** 2
+    return _exp(logs - logs.max(axis=1, keepdims=True))
+
+
+def _decoded(run: Run, prior: np.ndarray) -> np.ndarray:
+    """Return what each probe says about the state in its last round, given a belief about its first: arrays (probes, states)."""
+    belief = np.array(np.broadcast_to(prior, (len(run.ends), len(run.truth.start))))
+    length = run.ends - run.begins
+    for part in range(int(length.max(initial=-1)) + 1):
+        rows = np.flatnonzero(length >= part)
+        if part > 0:
+            belief[rows] = belief[rows] @ run.truth.transition
+        belief[rows] *= _likelihood(run, run.begins[rows] + part)
+    total = belief.sum(axis=1, keepdims=True)
+    found: np.ndarray = belief / np.where(total > 0, total, 1.0)
+    return found
+
+
+def _decoded_with_previous(run: Run) -> np.ndarray:
+    """Return what each probe and the one before it say about the state in its last round."""
+    alone, prior = _decoded(run, run.truth.start), np.tile(run.truth.start, (len(run.ends), 1))
+    gap = run.begins[1:] - run.ends[:-1]
+    for rounds in np.unique(gap):
+        after = np.flatnonzero(gap == rounds) + 1
+        prior[after] = alone[after - 1] @ np.linalg.matrix_power(run.truth.transition, rounds)
+    return _decoded(run, prior)
+
+
+def _hints(run: Run, decoded: np.ndarray) -> np.ndarray:
+    """Return the likelihood of every round's fingerprint in the states that its probe may have ended in; ones before the first."""
+    found: np.ndarray = np.vstack([decoded / run.truth.start, np.ones(len(run.truth.start))])[
+        run.shown
+    ]  # the last for -1
+    return found
+
+
+class Part(NamedTuple):
+    """Rounds whose lag may stem from units that played certain arms.
+
+    Attributes
+    ----------
+    code : these arms, as one number
+    rounds : the rounds that see such a lag
+    likelihood : array (rounds, states) of the lag in the states of the round before, on one scale for all parts
+    """
+
+    code: int
+    rounds: np.ndarray
+    likelihood: np.ndarray
+
+
+def _lagged(run: Run) -> list[Part]:
+    """Return what the lag says: arm and mean reward of the round before, of its best arm if the units played several.
+
+    The lag does not tell what the other units played, so all that it may stem from is considered.
+    """
+    code = run.code[:-1]
+    arm, reward = np.full(len(run.arms), -1), np.empty(len(run.arms))
+    patterns = []
+    for each in np.unique(code):
+        before = np.flatnonzero(code == each)
+        units = run.arms[before[0]]
+        arms = np.unique(units)
+        paid = np.stack([run.rewards[before][:, units == one].mean(axis=1) for one in arms])
+        best = paid.argmax(axis=0)
+        arm[before + 1], reward[before + 1] = arms[best], paid[best, np.arange(len(before))]
+        noise = [np.sqrt((run.truth.noise[units == one] ** 2).sum()) / (units == one).sum() for one in arms]
+        patterns.append((int(each), arms, noise))
+    parts, top = [], np.full(len(run.arms), -np.inf)
+    for each, arms, noise in patterns:
+        for one in arms:
+            rounds = np.flatnonzero(arm == one)
+            logs = np.zeros((len(rounds), len(run.truth.start)))
+            for other, scale in zip(arms, noise, strict=True):
+                away = (reward[rounds, None] - run.truth.means[:, other]) / scale
+                logs += -0.5 * away**2 - np.log(scale) if other == one else log_ndtr(away)
+            top[rounds] = np.maximum(top[rounds], logs.max(axis=1))
+            parts.append(Part(each, rounds, logs))
+    return [part._replace(likelihood=_exp(part.likelihood - top[part.rounds, None])) for part in parts]
+
+
+def _count(groups: int, states: int, pairs: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Count how often each group goes with each state, in all rehearsals: an array (groups, states)."""
+    counted = np.zeros(groups * states)
+    for group, state in pairs:
+        counted += np.bincount(group * states + state, minlength=len(counted))
+    found: np.ndarray = counted.reshape(groups, states) + SMOOTHING / states
+    return found
+
+
+def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the belief about the state of the round before, given the lag; the chain gives the frequency of each state."""
+    states = len(run.truth.start)
+    belief, parts = np.zeros((len(run.arms), states)), _lagged(run)
+    counted = {
+        code: _count(1, states, ((ALONE, one.realisation.states[one.code == code]) for one in rehearsals))
+        for code in {part.code for part in parts}
+    }
+    total = sum(counted.values())
+    for part in parts:
+        belief[part.rounds] += part.likelihood * (run.truth.start * counted[part.code] / total)
+    return belief
+
+
+def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the same, given several lags: a filter that starts from how often each state begins such a sequence of arms."""
+    if run.arms.shape[1] > 1:
+        raise Refusal("Representation", "units", run.arms.shape[1], f"1 for {LAGS}")
+    arms, states = run.truth.means.shape[1], len(run.truth.start)
+    rounds = np.arange(REMEMBERED, len(run.arms))
+    oldest, powers = rounds - REMEMBERED, arms ** np.arange(REMEMBERED)
+
+    def sequence(one: Run) -> np.ndarray:
+        found: np.ndarray = np.stack([one.arms[rounds - lag, 0] for lag in range(1, REMEMBERED + 1)], 1) @ powers
+        return found
+
+    counted = _count(arms**REMEMBERED, states, ((sequence(one), one.realisation.states[oldest]) for one in rehearsals))
+    likelihood = _likelihood(run, np.arange(len(run.arms)))
+    found = (run.truth.start * counted / counted.sum(axis=0))[sequence(run)] * likelihood[oldest]
+    for lag in range(REMEMBERED - 1, 0, -1):
+        found = _times(found, run.truth.transition) * likelihood[rounds - lag]
+    return np.vstack([np.tile(run.truth.start, (REMEMBERED, 1)), found])  # at first there are not so many lags
+
+
+def _by_fingerprint(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
+    """Return the same, given the fingerprint: its probe may have ended at any time."""
+    states = len(run.truth.start)
+    pairs = (one.since(one.shown >= 0) for one in rehearsals)
+    return _times(_hints(run, _decoded(run, run.truth.start)), _count(states, states, pairs))
+
+
+def _by_both(run: Run, rehearsals: Sequence[Run], previous: bool = False, aged: bool = False) -> np.ndarray:
+    """Return the same, given lag and fingerprint, and the fingerprint before or the age if wanted.
+
+    How the state in which the last probe ended goes with that of the round before is counted. If the age is known, the chain tells it,
+    and only the arm that was played in such a case is counted: exact for probes at fixed times.
+    """
+    hints = _hints(run, _decoded_with_previous(run) if previous else _decoded(run, run.truth.start))
+    states, fresh = len(run.truth.start), run.fresh
+    belief = np.zeros((len(run.arms), states))
+    ended = _count(1, states, ((ALONE, one.realisation.states[one.ends]) for one in rehearsals))
+    belief[fresh] = hints[fresh] * ended
+    parts = _lagged(run)
+    counted = {}
+    for part in parts:
+        pairs = (one.since(one.after(part.code) & ~one.fresh & (one.shown >= 0)) for one in rehearsals)
+        counted[part.code] = _count(states, states, pairs)
+    age, power = np.zeros(len(fresh), np.int64), {0: np.ones((states, states))}
+    if aged:
+        age = np.where(run.shown >= 0, np.arange(len(fresh)) - 1 - np.append(run.ends, 0)[run.shown], 0)
+        power = {
+            int(n): run.truth.start[:, None] * np.linalg.matrix_power(run.truth.transition, n) for n in np.unique(age)
+        }
+        total = sum(counted.values())
+        counted = {code: count / total for code, count in counted.items()}
+    for part in parts:
+        old = ~fresh[part.rounds]
+        for n, matrix in power.items():
+            mine = np.flatnonzero(old & (age[part.rounds] == n))
+            rounds = part.rounds[mine]
+            belief[rounds] += _times(hints[rounds], matrix * counted[part.code]) * part.likelihood[mine]
+    return belief
+
+
+_BELIEFS: Mapping[str, Callable[[Run, Sequence[Run]], np.ndarray]] = {
+    LAG: _by_lag,
+    LAGS: _by_lags,
+    FINGERPRINT: _by_fingerprint,
+    BOTH: _by_both,
+    AGED: partial(_by_both, aged=True),
+    FINGERPRINTS: partial(_by_both, previous=True),
+}
+
+
+def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarray) -> np.ndarray:
+    """Return what a payoff (states, columns) is worth in every round, given a statistic: an array (rounds, columns), rows up to a factor.
+
+    With the means of the arms as payoff that is each arm's expected reward, with the identity it is the belief about the state.
+    """
+    if statistic in (FINGERPRINT, BOTH, AGED, FINGERPRINTS) and not len(run.ends):
+        raise Refusal(
+            "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
+        )
+    found = _times(_BELIEFS[statistic](run, rehearsals), run.truth.transition @ payoff)
+    found[0] = run.truth.start @ payoff
+    return found
+
+
+class Representation(NamedTuple):
+    """Oracle: the best rule that sees only a statistic of the history of another policy, on that policy's own run.
+
+    Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, fed with
+    the policy's run. For the others it is Bayes' rule with the world's means, chain and noise and with the frequencies of `rehearse`.
+    No rule that sees the statistic does better than the best, so what is computed is, on average, App or more: more by as much as the
+    counts are off, and because the noise of a fingerprint has a part in the arms played after it, which is left out.
+
+    Parameters
+    ----------
+    base : policy
+        The policy whose run it reads; one without randomness.
+    statistic : str
+        One of `STATISTICS`.
+    decoded : bool
+        Do not play the best rule, but the best arm where the statistic's most likely state is the true one, and else the worst: its regret
+        bounds App, and one less its share of optimal arms is the error of decoding the state.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits_studies.experiments.representation import Representation
+    >>> base = lb.policy("lc-ucb")
+    >>> contestants = {"regret": base, "lag": Representation(base, "lag"), "history": Representation(base, "history")}
+    >>> found = lb.simulate(lb.HiddenMarkov(), contestants, horizon=2000, draws=4, repeats=1)
+    >>> [row.label for row in found.summary()]
+    ['history', 'lag', 'regret']
+    """
+
+    base: Any
+    statistic: str
+    decoded: bool = False
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.base.arms)
+
+    @property
+    def units(self) -> int:
+        """Units per round."""
+        return int(self.base.units)
+
+    def informed(self, realisation: Realisation) -> Policy:
+        """Return the rule's arms on this very realisation."""
+        truth = realisation.truth
+        if self.statistic not in STATISTICS:
+            raise Refusal("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
+        if self.decoded and self.statistic == HISTORY:
+            raise Refusal("Representation", "decoded", True, "False for the whole history")
+        if truth is None or truth.rewards != "gaussian" or truth.carryover > 0:
+            raise Refusal(
+                "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no carryover"
+            )
+        run = Run.of(self.base, realisation)
+        rehearsals = rehearse(self.base, realisation) if self.statistic != HISTORY else []
+        if self.statistic == HISTORY:
+            script = follow_one(BayesLimit(self.arms, self.units), realisation, run.arms, stream(0))[:, 0]
+        elif self.decoded:
+            right = (
+                values(run, rehearsals, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == realisation.states
+            )
+            script = np.where(right, realisation.means.argmax(axis=1), realisation.means.argmin(axis=1))
+        else:
+            script = values(run, rehearsals, self.statistic, truth.means).argmax(axis=1)
+        return Scripted(self.arms, self.units, script)

@@ -1,0 +1,147 @@
+"""Is the Studentized residual standard normal, so that a threshold of 2 is a 95 % interval? How often the gate really opens."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+from latentbandits.settings import LARGEST
+from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.claims import (
+    ABOVE,
+    Claim,
+    Order,
+    all_of,
+    compared,
+    near,
+    per_draw,
+    worst,
+)
+from latentbandits_studies.experiments.paper.worlds import stated
+from latentbandits_studies.experiments.registry import Experiment
+
+SUMMARY = (
+    "how often the residual gate opens in a world whose state never changes, beside the tails of a normal distribution"
+)
+THRESHOLDS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+NOISES, HORIZONS = (0.01, 0.05), (500, 20_000)
+# The model is right: one state, and a single feature that is always 1
+CORRECT = "one constant feature"
+# The features of the text: fingerprint and pair
+TEXT = "fingerprint and lag"
+# The whole policy in a world whose state changes, and in one where it never does
+DRIFT = {"state changes": 0.99, "state stays": 1.0}
+FLOORED, BARE = "adarp-ucb-stated", "adarp-ucb-stated|no floor"
+SAID = 0.05  # outside of a 95 % interval
+SHARE = 0.25  # near enough to "approximately"
+
+
+def cases(quick: bool) -> list[Case]:
+    """Return one case per noise and horizon: one state, the residual gate alone, and every threshold."""
+    made = []
+    for noise in NOISES:
+        for horizon in HORIZONS:
+            world = HiddenMarkov(states=1, arms=2, noise=noise, reveal="state")
+            made.append(
+                Case(f"noise {noise:g}, {horizon:,} rounds", world, _policies(world), horizon, 16 if quick else 64)
+            )
+    for name, stay in DRIFT.items():
+        world = HiddenMarkov(states=10, arms=2, noise=NOISES[0], stickiness=stay)
+        policies = {
+            FLOORED: stated("adarp-ucb", world),
+            BARE: stated("adarp-ucb", world)._replace(residual_floor=world.noise / 100),
+        }
+        made.append(Case(name, world, policies, HORIZONS[-1], 16 if quick else 64))
+    return made
+
+
+def _policies(world: HiddenMarkov) -> dict[str, Any]:
+    made = {}
+    for threshold in THRESHOLDS:
+        # a gate that is looked at in every round, and no other
+        alone = {"residual_threshold": threshold, "margin": 0.0, "staleness": LARGEST, "min_gap": 1}
+        right = {"lag": "none", "fingerprint": False, "covariates": 1, "probe_set": [0]}
+        made[f"{CORRECT}|{threshold:g}"] = stated("adasp-ucb", world, **alone, **right)
+        made[f"{TEXT}|{threshold:g}"] = stated("adasp-ucb", world, **alone)
+    return made
+
+
+def tails(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one line per case, features and threshold: share of rounds in which the gate opened, its interval, and the normal tail.
+
+    `spread` is the standard deviation of a normal residual that exceeds the threshold as often.
+    """
+    lines = []
+    horizons = {f"noise {noise:g}, {horizon:,} rounds": horizon for noise in NOISES for horizon in HORIZONS}
+    looked = results["case"].map(horizons) - (results["probe_rounds"] - results["probes"])  # not within a probe
+    opened = results[results["case"].isin(horizons)].assign(opened=results["residual_gate"] / looked)
+    for case in horizons:
+        for features in (CORRECT, TEXT):
+            for threshold in THRESHOLDS:
+                share, low, high = interval(per_draw(opened, case, f"{features}|{threshold:g}", "opened"))
+                spread = threshold / norm.isf(share / 2) if 0 < share < 1 else np.nan
+                line = {"case": case, "features": features, "threshold": threshold}
+                line |= {"share": share, "low": low, "high": high}
+                lines.append(line | {"normal": 2 * norm.sf(threshold), "spread": spread})
+    return pd.DataFrame(lines)
+
+
+def score(results: pd.DataFrame) -> list[Claim]:
+    """Judge that the residual is about standard normal and that 2 is about 95 %, where the model is right and no state changes."""
+    table = tails(results)
+    claims = []
+    for name, features, text in (
+        ("normal", CORRECT, "With a correct model and no change of state |z| reaches 2 in about 5 % of the rounds"),
+        (
+            "normal-text",
+            TEXT,
+            "The same with the text's own features (fingerprint and lag), whose coefficients are to be learned",
+        ),
+    ):
+        part = table[(table["features"] == features) & (table["threshold"] == 2.0)]
+        words = [near(Order(x.share / SAID, x.low / SAID, x.high / SAID), SHARE) for x in part.itertuples()]
+        spreads = table[(table["features"] == features) & (table["threshold"] == 1.0)]["spread"]
+        claims.append(
+            Claim(
+                f"residuals/{name}",
+                text,
+                "approximately standard normal; 2 is a 95 % interval",
+                "; ".join(f"{x.case}: {x.share:.2%} ({max(x.low, 0):.2%} to {x.high:.2%})" for x in part.itertuples()),
+                worst(words),
+                f"the threshold 1 is exceeded as by a normal of standard deviation {spreads.min():.2f} to {spreads.max():.2f}; the "
+                "variance of the estimate enters without the noise's factor, so that it takes many more than 1 / noise^2 rounds to fade, "
+                "and the residual is taken after the update",
+            )
+        )
+    moved, still = (per_draw(results, case, FLOORED, "residual_gate") / HORIZONS[-1] for case in DRIFT)
+    claims.append(
+        Claim(
+            "residuals/drift",
+            "Large residuals tell of a change of state: the gate opens more often where the state changes",
+            "detects drift",
+            f"{moved.mean():.2%} of the rounds where it changes (stay 0.99), {still.mean():.2%} where it never does",
+            all_of([compared(moved, still).word], ABOVE),
+            "AdaRP-UCB as stated, ten states, noise 0.01",
+        )
+    )
+    bare = {case: per_draw(results, case, BARE, "residual_gate") / HORIZONS[-1] for case in DRIFT}
+    claims.append(
+        Claim(
+            "residuals/floor",
+            "The floor keeps the residual gate from opening too often: with a hundredth of it the gate opens more often",
+            "a floor to prevent the gate from triggering too often",
+            f"{bare['state changes'].mean():.2%} instead of {moved.mean():.2%} of the rounds where the state changes, "
+            f"{bare['state stays'].mean():.2%} instead of {still.mean():.2%} where it never does",
+            all_of(
+                (compared(bare[case], with_, 2).word for case, with_ in zip(DRIFT, (moved, still), strict=True)), ABOVE
+            ),
+            "the same",
+        )
+    )
+    return claims
+
+
+EXPERIMENT = Experiment("residuals", SUMMARY, cases, score)

@@ -1,0 +1,122 @@
+"""What is run: the rows of the main table, other worlds, more arms, short runs, and StateLibrary without each of its parts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from latentbandits import specs
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT
+from latentbandits.policies.registry import policy
+from latentbandits.protocols import World
+from latentbandits.worlds.drift import Drift
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits.worlds.seasons import Seasons
+from latentbandits_studies.experiments import table2
+from latentbandits_studies.experiments.case import Case
+from latentbandits_studies.experiments.paper.worlds import MATRICES, TITLES, rows
+from latentbandits_studies.experiments.state_library.rescaled import Rescaled
+
+HORIZON, DRAWS, PARTS_DRAWS = 20_000, 64, 32
+QUICK_HORIZON, QUICK_DRAWS = 4_000, 6
+SHORT, SHORT_REPEATS = 500, 2
+# Settings of StateLibrary were chosen on worlds of these seeds; all results here are of another
+TUNED_SEEDS, SEED = (1000, 2000, 3000), 0
+
+RIVALS = (*SINGLE_UNIT, *PEERS)  # one unit, and no knowledge of the world
+# What is taken away from StateLibrary, one at a time
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    "full": {},
+    "two particles": {"particles": 2},
+    "no optimism": {"optimism": 0.0},
+    "library of two": {"states": 2},
+    "no tests": {"testing": 0.0},
+    "no transitions": {"structure": 0.0},
+    "no lag model": {"levels": 0},
+}
+PARTS_ROWS = ("default", "S2", "S50", "p.5", "sd.5")
+ALONE = " | parts"  # ends the names of the ablation's cases
+CYCLIC_NOISY = "cyclic chain, noise 0.1"
+# Worlds in which the limit has no regret, or that have no chain; their unit is the best rival's regret
+UNLIMITED = ("one state", "drift", "seasons")
+MANY = (5, 10)
+CHAINS, RESCALED = ("cyclic chain", "dominant successor"), ("rewards / 1,000", "rewards x 1,000")
+
+
+def successor(states: int, share: float, stay: float = 0.99) -> np.ndarray:
+    """Return a chain in which each state is followed by the next one in a share of all jumps, else by any other.
+
+    Examples
+    --------
+    >>> from latentbandits_studies.experiments.state_library.settings import successor
+    >>> successor(3, 0.8, stay=0.5).tolist()
+    [[0.5, 0.4, 0.1], [0.1, 0.5, 0.4], [0.4, 0.1, 0.5]]
+    """
+    chain = np.full((states, states), (1 - stay) * (1 - share) / (states - 2))
+    for state in range(states):
+        chain[state, state] = stay
+        chain[state, (state + 1) % states] = (1 - stay) * share
+    return chain.round(12)
+
+
+def worlds() -> dict[str, World]:
+    """Return worlds unlike those of the main table."""
+    return {
+        "cyclic chain": HiddenMarkov(transition=successor(10, 1.0)),
+        "dominant successor": HiddenMarkov(transition=successor(10, 0.8)),
+        "100 states": HiddenMarkov(states=100),
+        "narrow means": Rescaled(HiddenMarkov(noise=0.1), shift=0.45, scale=0.1),
+        "Bernoulli": HiddenMarkov(rewards="bernoulli"),
+        RESCALED[0]: Rescaled(HiddenMarkov(), shift=5.0, scale=1e-3),
+        RESCALED[1]: Rescaled(HiddenMarkov(), shift=-300.0, scale=1e3),
+        "one state": HiddenMarkov(states=1),
+        "drift": Drift(),
+        "seasons": Seasons(),
+    }
+
+
+def arms_worlds() -> dict[str, World]:
+    """Return worlds with more than two arms."""
+    made: dict[str, World] = {}
+    for arms in MANY:
+        made[f"{arms} arms"] = HiddenMarkov(arms=arms)
+        made[f"{arms} arms, stay 0.80"] = HiddenMarkov(arms=arms, stickiness=0.8)
+        made[f"{arms} arms, noise 0.50"] = HiddenMarkov(arms=arms, noise=0.5)
+    return made
+
+
+def cases(quick: bool) -> list[Case]:
+    """Return the rows of the main table, which are not run twice, other worlds, more arms, short runs, and the ablation."""
+    horizon, draws = (QUICK_HORIZON, QUICK_DRAWS) if quick else (HORIZON, DRAWS)
+    made = table2.cases(quick)
+    for name, world in {**worlds(), **arms_worlds()}.items():
+        made.append(Case(name, world, _all(name, world), horizon, draws, seed=SEED))
+    for arms in MANY:
+        name, world = short(arms), HiddenMarkov(arms=arms)
+        size = (2 * QUICK_DRAWS, 1) if quick else (MATRICES, SHORT_REPEATS)
+        made.append(Case(name, world, _all(name, world), SHORT, *size, seed=SEED))
+    for name, world in _parts_worlds().items():
+        policies = {f"{LIBRARY}|{part}": policy(LIBRARY, **changes) for part, changes in PARTS.items()}
+        made.append(Case(name + ALONE, world, policies, horizon, QUICK_DRAWS if quick else PARTS_DRAWS, seed=SEED))
+    return made
+
+
+def short(arms: int) -> str:
+    """Return the name of the short case with so many arms."""
+    return f"{arms} arms, {SHORT} rounds"
+
+
+def _parts_worlds() -> dict[str, World]:
+    made: dict[str, World] = {row: rows()[row][0] for row in PARTS_ROWS}
+    return made | {CYCLIC_NOISY: HiddenMarkov(transition=successor(10, 1.0), noise=0.1)}
+
+
+def _all(case: str, world: World) -> dict[str, Any]:
+    """Return all policies; rivals that expect rewards on [0, 1] have them scaled in other units."""
+    names = [LIBRARY, FORGETFUL, *RIVALS, *([] if case in UNLIMITED else [LIMIT])]
+    return {name: specs.policy(specs.fair(name, world), arms=world.arms) for name in names}
+
+
+def title(case: str) -> str:
+    """Return a case's title."""
+    return TITLES.get(case.removesuffix(ALONE), case.removesuffix(ALONE))

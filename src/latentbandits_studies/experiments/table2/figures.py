@@ -1,0 +1,85 @@
+"""Figures of the main table."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.figure import Figure
+
+from latentbandits.policies.groups import LIMIT
+from latentbandits.presentation.palette import BLACK, label, style
+from latentbandits_studies.experiments import table2
+from latentbandits_studies.experiments.case import OWN
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, TITLES, rows
+from latentbandits_studies.experiments.registry import Illustration
+from latentbandits_studies.experiments.table2.tables import tables
+
+__all__ = ["FIGURES", "tables"]
+
+
+def heat_map(results: pd.DataFrame) -> Figure:
+    """Ours over the published cell, for all cells of the main table."""
+    ratio = (
+        table2.summary(results).pivot(index="row", columns="policy", values="ratio").loc[list(rows()), list(COLUMNS)]
+    )
+    figure = Figure(figsize=(8.6, 5.2))
+    axes = figure.subplots()
+    axes.grid(visible=False)
+    logs = np.log2(ratio.to_numpy())
+    image = axes.imshow(logs, cmap="RdBu_r", norm=TwoSlopeNorm(0, -0.6, 0.6), aspect="auto")
+    for (i, j), value in np.ndenumerate(ratio.to_numpy()):
+        axes.text(
+            j,
+            i,
+            f"{value:.2f}",
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color="white" if abs(logs[i, j]) > 0.4 else "black",
+        )
+    axes.set_xticks(range(len(COLUMNS)), [label(name) for name in COLUMNS], rotation=40, ha="right")
+    axes.set_yticks(range(len(ratio)), [TITLES[row] for row in ratio.index])
+    bar = figure.colorbar(
+        image, ax=axes, ticks=np.log2([0.67, 0.8, 1, 1.25, 1.5]), label="2 x regret per unit / published cell"
+    )
+    bar.ax.set_yticklabels(["0.67", "0.80", "1.00", "1.25", "1.50"])
+    return figure
+
+
+def multiples(results: pd.DataFrame) -> Figure:
+    """Regret as a multiple of the Bayes limit, per row and policy."""
+    table = table2.summary(results).pivot(index="row", columns="policy", values="regret").loc[list(rows())]
+    figure = Figure(figsize=(8.6, 4.4))
+    axes = figure.subplots()
+    x = np.arange(len(table))
+    own = results.loc[results["case"].str.endswith(OWN), "policy"].unique()
+    for name in (*own, *COLUMNS):
+        axes.plot(
+            x,
+            table[name] / table[LIMIT],
+            color=style(name).color,
+            linestyle=style(name).line,
+            marker="D" if name in own else "o",
+            ms=5 if name in own else 3,
+            label=label(name),
+        )
+    axes.axhline(1, color=BLACK, linestyle=style(LIMIT).line, label="Bayes limit")
+    axes.set_yscale("log")
+    axes.set_yticks([1, 2, 5, 10, 20, 50, 100], ["1", "2", "5", "10", "20", "50", "100"])
+    axes.set_xticks(x, [TITLES[row] for row in table.index], rotation=40, ha="right")
+    axes.set_ylabel("regret / regret of the Bayes limit")
+    axes.legend(ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8)
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "table2-ratio",
+        "Ours over the published cell, all 182 cells (twice our regret per unit; 1.00 is a match).",
+        heat_map,
+    ),
+    Illustration(
+        "table2-multiples",
+        "Regret as a multiple of the Bayes limit: a filter that is given means, chain and noise, and plans.",
+        multiples,
+    ),
+)

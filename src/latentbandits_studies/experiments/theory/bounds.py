@@ -1,0 +1,236 @@
+"""The bounds that simulation can be held against: worlds, settings, and a point for each of them."""
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+from scipy.stats import norm
+
+from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies import theory
+from latentbandits_studies.experiments.claims import ABOVE, BELOW, TIED, per_draw
+from latentbandits_studies.experiments.once import once
+
+HORIZON = 20_000
+# Two states, each with its own best arm, as Corollary 1 assumes; tau* is 5 there and the bound's own minimum at 7.07
+TWO = HiddenMarkov(means=[[0.8, 0.3], [0.25, 0.7]], stickiness=0.98, noise=0.05)
+INTERVALS = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
+UNITS = {"randomized": 2, "sequential": 1}
+# How far a reward may be from the probe's: three standard deviations of noise, half of what a change of state moves it
+SURPRISE = 0.25
+# An arm that hardly ever pays, beside one that often does. A probe that saw nothing commits to the first arm: wrong, and never
+# surprised; a probe that saw a success commits rightly, and failures soon contradict it
+KEPT = "kept"
+DUD = HiddenMarkov(means=[[0.02, 0.8, 0.02], [0.02, 0.02, 0.8]], stickiness=0.999, rewards="bernoulli")
+CAPS = (5, 10, 20, 40, 80)
+CORRECTED_POINTS = 4 * len(INTERVALS) + 2 * len(CAPS)  # two schedules, in three worlds
+# A learner that sees the state, with the least exploration of its bound and with a quarter of it
+MATCHED = HiddenMarkov(
+    means=[[0.8, 0.5, 0.3], [0.2, 0.55, 0.7], [0.4, 0.9, 0.6], [0.65, 0.35, 0.75]],
+    stickiness=0.95,
+    noise=0.1,
+    reveal="state",
+)
+HORIZONS = (300, 1_000, 3_000, 10_000, 30_000)
+# The first two arms tell the states apart, the others are the best ones and have to be learned; in short runs, where that matters
+DECODING = (0, 1)
+DECODED_MEANS = np.array([[0.1, 0.1, 0.45, 0.4], [0.1, 0.7, 0.6, 0.8], [0.7, 0.1, 0.85, 0.6], [0.7, 0.7, 0.8, 0.9]])
+DECODED_STAY, DECODED_TAU, DECODED_NOISE, DECODED_HORIZON = 0.99, 16, 0.02, 2_000
+DECODED_TAUS = (2, 4, 8, 16, 32, 64)
+DECODED_NOISES = (0.005, 0.01, 0.02, 0.025, 0.03, 0.035, 0.04, 0.05, 0.1)
+# Decoding alone: five states whose means on either arm are 0.2 apart, so that every bound has something to say
+FIVE = HiddenMarkov(means=[[0.1, 0.5], [0.3, 0.9], [0.5, 0.3], [0.7, 0.1], [0.9, 0.7]], stickiness=0.95)
+DRAWS = 200_000
+SIGMAS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04)
+
+
+def decoded_world(noise: float) -> HiddenMarkov:
+    """Return the world of the decoded schedule; its four units have twice this noise."""
+    return HiddenMarkov(means=DECODED_MEANS, stickiness=DECODED_STAY, noise=noise)
+
+
+def matched_alpha(horizon: int) -> float:
+    """Return the least exploration for which the matched learner's bound holds."""
+    return theory.matched_exploration(MATCHED.states, MATCHED.arms, horizon, MATCHED.noise)
+
+
+class Point(NamedTuple):
+    """A bound at one setting, per round, and the simulated regret there with its interval over draws.
+
+    `word` says where the interval lies when all points of a claim share the 5 %: below the bound, above it, or tied.
+    """
+
+    bound_of: str
+    case: str
+    kind: str
+    x: float
+    regret: float
+    low: float
+    high: float
+    bound: float
+    word: str
+
+
+def point(
+    results: pd.DataFrame,
+    bound_of: str,
+    case: str,
+    label: str,
+    bound: Callable[[float], float],
+    horizon: int,
+    among: int,
+) -> Point:
+    """Return a point of a bound, which is given as a function of the probes per round.
+
+    Every draw is held against the bound at its own rate of probes: where the bound is concave in the rate, that is no less strict than
+    the bound at the mean rate.
+    """
+    kind, _, x = label.partition("|")
+    regret = per_draw(results, case, label) / horizon
+    bounds = np.array([bound(rate) for rate in per_draw(results, case, label, "probes") / horizon])
+    _, least, most = interval(regret - bounds, 1 - 0.05 / among)
+    word = BELOW if most < 0 else ABOVE if least > 0 else TIED
+    return Point(bound_of, case, kind, float(x or horizon), *interval(regret), float(bounds.mean()), word)
+
+
+@once
+def points(results: pd.DataFrame) -> pd.DataFrame:
+    """Return all simulated points of all bounds, a row each."""
+    parts = (_schedules(results), _kept(results), _matched(results), _decoded(results))
+    return pd.DataFrame([one for part in parts for one in part])
+
+
+def _schedules(results: pd.DataFrame) -> Iterator[Point]:
+    """Hold Theorem 1, its corollaries and the corrected one against probe-and-commit in the two-state world."""
+    means, chain, among = TWO.matrix(0, 0), TWO.chain, 2 * len(INTERVALS)
+    delta, q = theory.largest_gap(means), theory.switch_rate(chain)
+    for name, units in UNITS.items():
+        window = 2 // units
+        # the probe errs when noise turns the nearest two means around, or when the state changes within it
+        flip = float(norm.sf(theory.state_gaps(means).max(axis=1).min() / (TWO.noise * np.sqrt(units) * np.sqrt(2))))
+        error = flip + theory.window_change_bound(window, q)
+        cost = theory.probe_regret(means, chain, sequential=units == 1, worst=True)
+        for tau in INTERVALS:
+            length = tau - window + 1  # one more than the rounds of reuse
+            drift = [theory.drift_probability(means, chain, lag, worst=True) for lag in range(1, length)]
+            count = HORIZON // tau
+            whole = [cost] * count, [length] * count, [error] * count
+            theorem = theory.episode_bound(whole[0], whole[1], whole[2], drift, delta, HORIZON - count * tau) / HORIZON
+            periodic = theory.periodic_bound(tau, cost, delta, q, error, HORIZON)
+            for bound_of, most in (("theorem", theorem), ("periodic", periodic)):
+                yield point(results, bound_of, name, f"tau|{tau}", partial(_always, most), HORIZON, among)
+            for bound_of, bound in _capped(length, cost, delta, drift, q, error).items():
+                for kind in ("tau", "surprise"):
+                    shared = CORRECTED_POINTS if bound_of == "corrected" else 2 * among
+                    yield point(results, bound_of, name, f"{kind}|{tau}", bound, HORIZON, shared)
+
+
+def _always(bound: float, rate: float) -> float:  # noqa: ARG001
+    return bound
+
+
+def _capped(
+    cap: int, cost: float, delta: float, drift: list[float], q: float, error: float
+) -> dict[str, Callable[[float], float]]:
+    """Return the hazard corollary, as stated and corrected, as functions of the probes per round.
+
+    The first round begins a probe and the last episode may be cut short, so that no round is left over.
+    """
+    return {
+        "hazard": lambda rate: theory.hazard_bound(cap, rate, cost, delta, drift, error),
+        "corrected": lambda rate: theory.adaptive_bound(cap, rate, cost, delta, q, error),
+    }
+
+
+def _kept(results: pd.DataFrame) -> Iterator[Point]:
+    """Hold the hazard corollary against a schedule whose wrong probes outlast the right ones, and against a fixed one."""
+    means, chain = DUD.matrix(0, 0), DUD.chain
+    cost, delta, q = theory.probe_regret(means, chain, worst=True), theory.largest_gap(means), theory.switch_rate(chain)
+    for cap in CAPS:
+        drift = [theory.drift_bound(lag, q) for lag in range(1, cap)]
+        for bound_of, bound in _capped(cap, cost, delta, drift, q, kept_error()).items():
+            for kind in ("tau", "surprise"):
+                shared = CORRECTED_POINTS if bound_of == "corrected" else len(CAPS)
+                yield point(results, bound_of, KEPT, f"{kind}|{cap}", bound, HORIZON, shared)
+
+
+def kept_error() -> float:
+    """Return the exact error of a probe in the counter-example's world, in its worst state.
+
+    The best arm is named if it pays while no arm before it does; it is never the first.
+    """
+    means = DUD.matrix(0, 0)
+    best = theory.optimal_arms(means)
+    return 1 - min(float(row[arm] * np.prod(1 - row[:arm])) for row, arm in zip(means, best, strict=True))
+
+
+def _matched(results: pd.DataFrame) -> Iterator[Point]:
+    for rounds in HORIZONS:
+        bound = theory.matched_bound(MATCHED.matrix(0, 0), MATCHED.chain, rounds, MATCHED.noise, matched_alpha(rounds))
+        for name in ("least", "quarter"):
+            case = f"matched|{rounds}"
+            yield point(results, "matched", case, name, partial(_always, bound / rounds), rounds, len(HORIZONS))
+
+
+def decoded_budget(tau: int, noise: float) -> theory.Budget:
+    """Return the bound on the decoded schedule, by its parts."""
+    sigma = noise * float(np.sqrt(len(DECODED_MEANS[0])))
+    return theory.decoded_bound(DECODED_MEANS, decoded_world(noise).chain, sigma, tau, DECODED_HORIZON, DECODING)
+
+
+def _decoded(results: pd.DataFrame) -> Iterator[Point]:
+    among = len(DECODED_TAUS) + len(DECODED_NOISES) - 1
+    for noise in DECODED_NOISES:
+        for tau in DECODED_TAUS if noise == DECODED_NOISE else (DECODED_TAU,):
+            bound = partial(_always, decoded_budget(tau, noise).total / DECODED_HORIZON)
+            yield point(results, "decoded", f"decoded|{noise:g}", f"tau|{tau}", bound, DECODED_HORIZON, among)
+
+
+def optimum() -> tuple[float, float]:
+    """Return the interval that minimises the bound, and the paper's tau*, for randomized probes."""
+    means, chain = TWO.matrix(0, 0), TWO.chain
+    numbers = theory.probe_regret(means, chain, worst=True), theory.largest_gap(means), theory.switch_rate(chain)
+    return theory.best_interval(*numbers), theory.paper_interval(*numbers)
+
+
+def quantile(level: float = 0.95) -> float:
+    """Return how many standard errors the Student interval of a share among `DRAWS` reaches to either side."""
+    return float(stdtrit(DRAWS - 1, 0.5 + level / 2))
+
+
+@cache
+def decoding() -> pd.DataFrame:
+    """Return, per noise, the error of decoding the state from lag and fingerprints, its standard error, and the bounds."""
+    means, chain = FIVE.matrix(0, 0), FIVE.chain
+    lines = []
+    for sigma in SIGMAS:
+        spread = np.sqrt(2) * sigma  # of each unit's reward when two share a round
+        together = theory.nearest_centroid_error(means, spread, FIVE.start, DRAWS, np.random.default_rng(0))
+        in_turn = _sequential_error(means, chain, sigma)
+        found = {"lagged": theory.Estimate(theory.lagged_error(means, chain, sigma), 0.0)}
+        found |= {"synchronous": together, "sequential": in_turn}
+        most = {"lagged": theory.lagged_bound(means, chain, sigma)}
+        most |= {
+            "synchronous": theory.synchronous_bound(means, spread),
+            "sequential": theory.sequential_bound(means, chain, sigma),
+        }
+        lines += [
+            {"summary": name, "sigma": sigma, "error": value, "spread": se, "bound": most[name]}
+            for name, (value, se) in found.items()
+        ]
+    return pd.DataFrame(lines)
+
+
+def _sequential_error(means: np.ndarray, chain: np.ndarray, sigma: float) -> theory.Estimate:
+    """Simulate probes of one arm after the other while the state moves on, and decode the state in which they end."""
+    generator = np.random.default_rng(0)
+    first = generator.choice(len(means), size=DRAWS, p=FIVE.start)
+    last = (generator.random(DRAWS)[:, None] > np.cumsum(chain, axis=1)[first]).sum(axis=1)
+    seen = np.stack([means[first, 0], means[last, 1]], axis=1) + sigma * generator.standard_normal((DRAWS, 2))
+    named = ((seen[:, None, :] - means[None, :, :]) ** 2).sum(axis=2).argmin(axis=1)
+    value = float((named != last).mean())
+    return theory.Estimate(value, float(np.sqrt(value * (1 - value) / DRAWS)))

@@ -1,0 +1,95 @@
+"""Head-to-head winning rates over the four sweeps."""
+
+import numpy as np
+import pandas as pd
+
+from latentbandits.policies.groups import TWO_UNIT
+from latentbandits.simulation.results import interval
+from latentbandits_studies.experiments import table2
+from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, TITLES
+from latentbandits_studies.experiments.registry import Experiment
+
+SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"
+cases = table2.paper  # the same runs; nothing is simulated twice
+
+
+def pairs(results: pd.DataFrame, case: str) -> pd.DataFrame:
+    """Return the share of paired runs of a case in which the row's policy has less regret than the column's (ties count half)."""
+    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
+    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)].to_numpy()
+    beats = (wide[:, :, None] < wide[:, None, :]).mean(axis=0) + 0.5 * (wide[:, :, None] == wide[:, None, :]).mean(
+        axis=0
+    )
+    np.fill_diagonal(beats, np.nan)
+    return pd.DataFrame(beats, index=list(COLUMNS), columns=list(COLUMNS))
+
+
+def shares(results: pd.DataFrame, case: str) -> pd.DataFrame:
+    """Return, per matrix of a case (lines) and policy, the share of duels won against all other columns of the main table."""
+    part = results[(results["case"] == case) & results["policy"].isin(COLUMNS)]
+    wide = part.pivot(index=["draw", "repeat"], columns="policy", values="regret")[list(COLUMNS)]
+    values = wide.to_numpy()
+    wins = (
+        (values[:, :, None] < values[:, None, :]).sum(axis=2)
+        + 0.5 * ((values[:, :, None] == values[:, None, :]).sum(axis=2) - 1)
+    ) / (len(COLUMNS) - 1)
+    return pd.DataFrame(wins, index=wide.index, columns=wide.columns).groupby(level=0).mean()
+
+
+def rates(results: pd.DataFrame) -> pd.DataFrame:
+    """Return each policy's winning rate against all other columns of the main table, per case, with a 95 % interval over matrices."""
+    lines = []
+    for case in dict.fromkeys(results["case"]):
+        found = shares(results, case)
+        for label in COLUMNS:
+            mean, low, high = interval(found[label].to_numpy())
+            lines.append({"row": case, "policy": label, "rate": mean, "low": max(low, 0.0), "high": min(high, 1.0)})
+    return pd.DataFrame(lines)
+
+
+def leads(results: pd.DataFrame, group: tuple[str, ...], rivals: tuple[str, ...]) -> dict[str, str]:
+    """Return, per case, whether the best of a group wins more duels than the best of its rivals: holds, tied or does not hold."""
+    found = {}
+    cases = list(dict.fromkeys(results["case"]))
+    for case in cases:
+        won = shares(results, case)
+        ours, theirs = (max(names, key=lambda name: won[name].mean()) for names in (group, rivals))
+        _, low, high = interval((won[ours] - won[theirs]).to_numpy(), 1 - 0.05 / len(cases))
+        found[case] = HOLDS if low > 0 else FAILS if high < 0 else TIED
+    return found
+
+
+def _judged(words: dict[str, str], wanted: int) -> tuple[str, str]:
+    """Return the counts in words, and whether at least `wanted` cases have it; tied ones count neither way."""
+    count = {word: [case for case, given in words.items() if given == word] for word in (HOLDS, TIED, FAILS)}
+    text = f"{len(count[HOLDS])} of {len(words)}, tied in {len(count[TIED])}"
+    if count[FAILS]:
+        text += f", not in {', '.join(TITLES[case] for case in count[FAILS])}"
+    if len(count[HOLDS]) >= wanted:
+        return text, HOLDS
+    return text, TIED if len(count[HOLDS]) + len(count[TIED]) >= wanted else FAILS
+
+
+def score(results: pd.DataFrame) -> list[Claim]:
+    """Judge who wins most duels: our reading, since the paper shows the rates without a sentence on their ranking."""
+    single = tuple(name for name in COLUMNS if name not in TWO_UNIT)
+    own = ("adasp-ucb", "lc-ucb", "lc-ts", "sp-ucb")
+    adarp = leads(results, ("adarp-ucb",), tuple(name for name in COLUMNS if name != "adarp-ucb"))
+    ours = leads(results, own, tuple(name for name in single if name not in own))
+    claims = []
+    for name, text, words, wanted in (
+        ("adarp", "AdaRP-UCB wins most duels in most environments", adarp, len(adarp) // 2 + 1),
+        (
+            "single",
+            "Among single-unit policies one of the paper's own wins most duels, but for high noise",
+            ours,
+            len(ours) - 1,
+        ),
+    ):
+        found, verdict = _judged(words, wanted)
+        claims.append(Claim(f"winning-rates/{name}", text, "a figure", found, verdict, "", READING))
+    return claims
+
+
+EXPERIMENT = Experiment("winning-rates", SUMMARY, cases, score)

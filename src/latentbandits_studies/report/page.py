@@ -1,0 +1,167 @@
+"""The report: one page that reads offline, on a phone and in print; it walks the registry of experiments."""
+
+from collections.abc import Callable, Container
+from pathlib import Path
+
+import pandas as pd
+
+from latentbandits.files import write_whole
+from latentbandits.presentation import html
+from latentbandits.presentation.html import Html, tag
+from latentbandits.presentation.numbers import millions
+from latentbandits.presentation.palette import plotting, saved
+from latentbandits.settings import Refusal
+from latentbandits_studies.experiments import registry
+from latentbandits_studies.experiments.case import resized
+from latentbandits_studies.experiments.claims import TARGET, Claim, tempered
+from latentbandits_studies.experiments.registry import IDS, Experiment, experiment
+from latentbandits_studies.experiments.store import Store, code_of
+from latentbandits_studies.report import verdicts
+
+TITLE = "Adaptive exploration for latent-state bandits, reproduced"
+
+
+def write_report(results: str | Path, folder: Path, progress: Callable[[int, int], None] | None = None) -> Path:
+    """Plot every experiment whose rows are there, and return the page's path.
+
+    Parameters
+    ----------
+    results : path or str
+        A folder, or an address such as ``s3://bucket/results``, that `latentbandits reproduce` has filled.
+    folder : path
+        Where the page, its figures and the verdicts are written.
+    progress : callable, optional
+        Called with the number of experiments done and the total.
+    """
+    store = Store(results, read_only=True)
+    there = store.experiments()
+    found = [name for name in IDS if name in there]
+    if not found:
+        raise Refusal("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
+    try:
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
+    sections, judged, quick = [], {}, {}
+    for done, name in enumerate(found):
+        if progress is not None:
+            progress(done, len(found))
+        rows = store.load(name)
+        try:
+            quick[name] = bool(rows["quick"].any())
+            claims = tempered(experiment(name).score(rows), quick[name])
+            sections.append(section(experiment(name), rows, folder, claims) + _stale(store, name, quick[name]))
+            judged[name] = claims
+        except (LookupError, ValueError):  # a case, policy or column that this version does not have
+            quick.pop(name, None)
+            sections.append(tag("h2", name, id=name) + _other(name))
+    if progress is not None:
+        progress(len(found), len(found))
+    parts = [head(store, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, verdicts.choices()]
+    try:
+        write_whole(folder / "index.html", html.page("Latent-state bandits, reproduced", *parts).encode())
+        write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
+        write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
+    except OSError as problem:
+        raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
+    return folder / "index.html"
+
+
+def _other(name: str) -> str:
+    command = tag("code", f"latentbandits reproduce {name}")
+    words = "These results are of another version of the code: "
+    return tag("p", words, command, " computes what has changed.", classes="quick")
+
+
+def _stale(store: Store, name: str, quick: bool) -> str:
+    """Return a warning if the rows of an experiment were not computed by this code."""
+    about = store.manifest["experiments"].get(name, {})
+    cases = resized(experiment(name).cases(quick), about.get("sizes"))
+    return "" if about.get("code") in (None, code_of(cases)) else _other(name)
+
+
+def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
+    """Return one experiment: its line, where its claims are judged, its figures and tables."""
+    declared = registry.section(one.id)
+    links = ", ".join(tag("a", claim.id.split("/")[1], href=f"#{claim.id}") for claim in judged)
+    kind = "Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"
+    parts = [
+        tag("h2", one.title or one.id, id=one.id),
+        tag("p", f"{one.summary}."),
+        tag("p", f"{kind}: ", Html(links), ".", classes="note"),
+        declared.introduction,
+    ]
+    for name, caption, plot in declared.figures:
+        with plotting():
+            content = saved(plot(results), "svg")
+        write_whole(folder / "figures" / f"{name}.svg", content)
+        parts.append(html.figure(content, caption))
+    if declared.tables is not None:
+        parts.append(declared.tables(results))
+    return "\n".join(filter(None, parts))
+
+
+def head(store: Store, quick: dict[str, bool]) -> str:
+    """Return what was run, on what, and how long it took; `quick` says of each experiment on the page whether it was a quick run."""
+    manifest = store.manifest
+    lines = []
+    for name, hasty in quick.items():
+        run = manifest["experiments"].get(name, {})
+        lines.append(
+            [
+                Html(tag("a", name, href=f"#{name}") + tag("small", experiment(name).summary)),
+                "quick" if hasty else "full",
+                millions(run["rounds"]) if run else "?",
+                f"{run['seconds']:.1f}" if run else "?",
+            ]
+        )
+    machine = manifest.get("machine", {})
+    where = (
+        f"latentbandits {manifest['latentbandits']}, Python {manifest['python']}, {machine.get('cores')} cores "
+        f"({machine.get('processor')}). Runs that two experiments share are counted in both."
+        if "latentbandits" in manifest
+        else "The manifest of these results is missing: when and where they were computed is not known."
+    )
+    source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
+    return "".join(
+        [
+            tag("h1", TITLE),
+            tag(
+                "p",
+                "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
+                source,
+                ": every table, figure and claim beside ours. Regret is per unit, against an oracle that sees the hidden state; the ",
+                tag("em", "Bayes limit"),
+                " is a filter that is given the means, the chain and the noise but not the state, and that plans; the ",
+                tag("em", "greedy filter"),
+                " is given the same and never tests.",
+            ),
+            _warning([name for name, hasty in quick.items() if hasty]),
+            _left_out(quick),
+            tag("p", where),
+            html.table(["experiment", "size", "million rounds", "seconds"], lines),
+        ]
+    )
+
+
+def _warning(hasty: list[str]) -> str:
+    """Return which experiments were quick runs."""
+    if not hasty:
+        return ""
+    every = len(hasty) == len(IDS)
+    which = "all experiments" if every else ", ".join(hasty)
+    words = (
+        "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
+    )
+    full = tag("code", "latentbandits reproduce" + ("" if every else f" {' '.join(hasty)}"))
+    minutes = ", in tens of minutes" if every else ""
+    return tag("p", f"Quick run of {which}: {words}In full{minutes}: ", full, ".", classes="quick")
+
+
+def _left_out(shown: Container[str]) -> str:
+    """Return which experiments are not on the page, and the command that runs them."""
+    absent = [name for name in IDS if name not in shown]
+    if not absent:
+        return ""
+    command = tag("code", f"latentbandits reproduce {' '.join(absent)}")
+    return tag("p", f"Not run, and so not on this page: {', '.join(absent)}. ", command, " adds them.", classes="quick")
