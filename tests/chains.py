@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from latentbandits import theory
+from latentbandits_studies import theory
 
 TABLE_1 = np.array([[0.4, 0.3], [0.4, 0.5], [0.6, 0.5], [0.6, 0.3]])
 MEANS = np.array([[0.9, 0.2, 0.5], [0.1, 0.6, 0.4], [0.3, 0.35, 0.8]])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits import cli, theory
+from latentbandits import cli
 from latentbandits.advice.candidates import candidates
 from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
 from latentbandits.advice.measure import HELD_OUT, looks
@@ -24,6 +24,7 @@ from latentbandits.logs.advice import LogAdvice
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
+from latentbandits_studies import theory
 from latentbandits_studies.experiments.paper.worlds import published
 from latentbandits_studies.theory.problems import quantities
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latentbandits import experiments as package
+from latentbandits_studies import experiments as package
 from latentbandits_studies.experiments import ablation, example, misspecification, sensitivity
 from latentbandits_studies.experiments.claims import (
     FAILS,

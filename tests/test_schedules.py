@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from latentbandits import theory
+from latentbandits_studies import theory
 from tests.chains import CHAIN, CLOSE, MEANS, World, agrees, quick, walk, worlds
 
 # --- schedules ---
