@@ -26,7 +26,7 @@ from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.paper.worlds import published
-from latentbandits_studies.theory.problems import quantities
+from latentbandits_studies.experiments.theory.quantities import quantities
 
 pytestmark = pytest.mark.usefixtures("hasty_limit")
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}

@@ -36,7 +36,7 @@ def quantities(problem: Problem, worlds: int = WORLDS) -> pd.DataFrame:
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits_studies.theory.problems import quantities
+    >>> from latentbandits_studies.experiments.theory.quantities import quantities
     >>> found = quantities(lb.Problem(dwell=50, noise=0.1), worlds=8)
     >>> round(float(found.loc["switching rate", "median"]), 3), float(found.loc["staleness cap", "median"])
     (0.02, 35.0)
