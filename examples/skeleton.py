@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Within
 
 Scalars = record_type(arm=int)  # the arm it stays with
 
@@ -19,9 +19,7 @@ class Memory(NamedTuple):
     usual: np.ndarray  # running mean reward of each arm
 
 
-@traits(deterministic=True)
-@checked
-class WinStayLoseShift(NamedTuple):
+class WinStayLoseShift(Policy):
     """Stay with an arm while it pays at least its usual reward less a tolerance; else try the next arm.
 
     Parameters
@@ -35,6 +33,8 @@ class WinStayLoseShift(NamedTuple):
     rate : float
         Weight of the newest reward in the running mean.
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, Within
 
 
 class Memory(NamedTuple):
@@ -16,8 +16,7 @@ class Memory(NamedTuple):
     usual: np.ndarray  # running mean reward of each arm
 
 
-@checked
-class Softmax(NamedTuple):
+class Softmax(Policy):
     """Sample arms with probabilities that grow exponentially with their running mean rewards.
 
     Parameters

@@ -71,7 +71,7 @@ def played(agent: lb.Agent, numbers: range) -> Iterator[str]:
 
 def write(name: str, policy: Policy) -> str:
     """Write one fixture, with everything that a file can hold, and return what the agent chose after it."""
-    fixed = getattr(policy, "fixed_arms", False)
+    fixed = policy.fixed_arms
     floor = 0.1 if policy.units == 1 and not fixed else 0.0
     agent = lb.Agent(policy, arms=list(ARMS[: policy.arms]), seed=len(name), floor=floor, compiled=False)
     list(played(agent, range(ROUNDS - 100)))

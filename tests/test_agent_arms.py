@@ -8,7 +8,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.memories import parts
-from latentbandits.policies.growth import grown
+from latentbandits.protocols import grown
 from tests.fixtures import UNGROWN, policies
 from tests.test_agent import snapshot
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.protocols import Policy
 from tests.test_agent import reward, snapshot
 
 
@@ -144,7 +145,7 @@ class Remembered(NamedTuple):
     work: np.ndarray
 
 
-class Working(NamedTuple):
+class Working(Policy):
     """A policy of user code with a field that need not be saved."""
 
     arms: int = 2

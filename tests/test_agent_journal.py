@@ -14,7 +14,7 @@ from tests.test_agent import ONLINE, snapshot
 def live(agent: lb.Agent, moves: int, seed: int) -> None:
     """Use an agent as a program would, with everything that it offers, for a number of records."""
     chance = random.Random(seed)
-    fixed = getattr(agent.policy, "fixed_arms", False)
+    fixed = agent.policy.fixed_arms
     grows = not fixed and not isinstance(agent.policy, lb.ABTest | lb.BayesFilter | lb.PlanningFilter)
     for move in range(moves):
         kind = chance.random()

@@ -21,7 +21,7 @@ import latentbandits as lb
 from tests.fixtures import UNGROWN, policies
 from tests.test_agent import snapshot
 
-POLICIES = {name: policy for name, policy in policies().items() if not getattr(policy, "fixed_arms", False)}
+POLICIES = {name: policy for name, policy in policies().items() if not policy.fixed_arms}
 MAX_OPEN = 5
 
 

@@ -13,7 +13,7 @@ from tests.fixtures import policies
 
 POLICIES = policies()
 REDRAWS = pytest.mark.parametrize("redraws", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
-SINGLE = [name for name, policy in POLICIES.items() if policy.units == 1 and not getattr(policy, "fixed_arms", False)]
+SINGLE = [name for name, policy in POLICIES.items() if policy.units == 1 and not policy.fixed_arms]
 
 
 def trained(name: str, rounds: int = 57, **settings: Any) -> lb.Agent:

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 import latentbandits as lb
 from latentbandits.memories import parts, saved
-from latentbandits.nesting import replaced
+from latentbandits.parameters import replaced
 from latentbandits.policies.decode_commit import DecodeCommit
-from latentbandits.policies.growth import grown, grown_choice
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.policies.wrapping import within
-from latentbandits.protocols import WHY, Choice, Oracle, Realisation
+from latentbandits.protocols import WHY, Choice, Oracle, Realisation, grown, grown_choice
 from latentbandits.random import stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
@@ -44,10 +43,6 @@ def named(name: str, arms: int = 3) -> Any:
     return replaced(MORE[name], {"arms": arms}) if name in MORE else lb.policy(name, arms=arms)
 
 
-def covariates(policy: Any) -> int:
-    return getattr(policy, "covariates", 0)
-
-
 class Online:
     """A policy that plays round by round, interpreted; rewards arrive when the test says so."""
 
@@ -59,7 +54,7 @@ class Online:
     def ask(self, available: Sequence[bool] | np.ndarray) -> Choice:
         choice = Choice.blank(self.policy)
         choice.offers["available"] = available
-        context = np.cos(np.arange(1, covariates(self.policy) + 1) * self.now)
+        context = np.cos(np.arange(1, self.policy.covariates + 1) * self.now)
         with np.errstate(all="ignore"):
             self.policy.choose(self.memory, context, self.random, choice)
         self.open.append((self.now, choice))
@@ -114,8 +109,8 @@ def together(one: Online, other: Online, masks: np.ndarray, generator: np.random
 def test_a_masked_spare_arm_changes_no_choice(name: str, table: str) -> None:
     for seed, arms in enumerate((2, 3, 5) if name in REGISTRY else (3, 4)):
         policy = named(name, arms)
-        world = {"noise": 0.1, "stickiness": 0.95, "states": covariates(policy) or 3}
-        reveal = {"reveal": "state"} if covariates(policy) else {}
+        world = {"noise": 0.1, "stickiness": 0.95, "states": policy.covariates or 3}
+        reveal = {"reveal": "state"} if policy.covariates else {}
         larger = replaced(policy, {"arms": arms + 1})
         wide = realise(larger, {**world, **reveal}, 400, seed)
         wide.rewards[:, :, arms] = 1e3
@@ -243,10 +238,10 @@ def test_only_available_arms_are_played(name: str, arms: int, steps: list[tuple[
 def check_probabilities(policy: Any, choice: Choice) -> None:
     """Check that probabilities are a distribution over the available arms, or that there are none."""
     first = 1 if isinstance(policy, lb.Scaled) else 0  # a lower number of restarts: the wrapper itself chose
-    if hasattr(policy, "inner") and choice.features[-1] >= first:
+    if policy.inner is not None and choice.features[-1] >= first:
         return check_probabilities(policy.inner, within(choice))
     chances = choice.offers["probability"]
-    if getattr(policy, "deterministic", False) or isinstance(
+    if policy.deterministic or isinstance(
         policy,
         lb.ThompsonSampling
         | lb.ChangePointThompson

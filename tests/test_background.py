@@ -4,7 +4,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent import compiled_jobs
 from latentbandits.compiled import background, cache, in_background, installed, loaded
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Policy
 from tests.test_start import COMPILE, ONLINE, run
 
 compiled = pytest.mark.compiled
 
 
-class Mine(NamedTuple):
+class Mine(Policy):
     """User code."""
 
     arms: int = 2

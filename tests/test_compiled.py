@@ -10,7 +10,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.compiled import cache, compiler, machine_code
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Policy
 
 pytestmark = pytest.mark.compiled
 PACKAGE = Path(lb.__file__).parent
@@ -114,7 +114,7 @@ def test_numba_is_not_imported_until_it_is_needed(script: str) -> None:
     subprocess.run([sys.executable, "-c", script + check], check=True, capture_output=True)
 
 
-class Careless(NamedTuple):
+class Careless(Policy):
     """A policy of user code that allocates in `choose`."""
 
     arms: int = 2

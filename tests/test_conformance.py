@@ -10,7 +10,7 @@ import latentbandits as lb
 from latentbandits.compiled import CompileError
 from latentbandits.policies.arms import available, nth_available
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import WHY, Choice, traits
+from latentbandits.protocols import WHY, Choice, Policy
 from latentbandits.random import below
 from latentbandits.testing import PolicyChecks
 
@@ -56,7 +56,7 @@ class Counted(NamedTuple):
     counts: np.ndarray
 
 
-class Modest(NamedTuple):
+class Modest(Policy):
     """A policy of user code that keeps to the rules: the available arm that was played least. Those below break one rule each."""
 
     arms: int = 2
@@ -140,21 +140,23 @@ class Scratchy(Modest):
         choice.arms[0] = nth_available(choice, int(memory.latest[0] // 7) % available(choice))
 
 
-@traits(deterministic=True)
 class Pretending(Modest):
     """It says that it chooses without chance, and does not."""
+
+    deterministic = True
 
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = nth_available(choice, below(random, available(choice)))
 
 
-class Sampled(NamedTuple):
+class Sampled(Policy):
     """Every available arm is equally likely; the probabilities that it writes of the first and the last of them may be wrong."""
 
     arms: int = 3
     units: int = 2
     first: float = 0.0
     last: float = 0.0
+    silent: bool = False  # about the first
 
     def init(self) -> Counted:
         return Counted(np.zeros(self.arms))
@@ -164,7 +166,7 @@ class Sampled(NamedTuple):
         for n in range(number):
             choice.offers[nth_available(choice, n)].probability = 1.0 / number
         if number > 1:
-            choice.offers[nth_available(choice, 0)].probability += self.first
+            choice.offers[nth_available(choice, 0)].probability += np.nan if self.silent else self.first
             choice.offers[nth_available(choice, number - 1)].probability += self.last
         for unit in range(self.units):
             choice.arms[unit] = nth_available(choice, below(random, number))
@@ -254,7 +256,7 @@ def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> Non
             CHANCE,
             "writes probabilities of the available arms that sum to 0.9 instead of 1 in round",
         ),
-        (Sampled(first=np.nan), CHANCE, "writes some probabilities and not others in round"),
+        (Sampled(silent=True), CHANCE, "writes some probabilities and not others in round"),
         (Sampled(first=0.6, last=-0.6), CHANCE, "writes a negative probability in round"),
         (Forgetful(), LOSES, r"Forgetful plays otherwise in round \d+ once it has a new arm that is not available"),
         (Crowded(), LOSES, r"Crowded plays otherwise in round \d+ once it has a new arm that is not available"),

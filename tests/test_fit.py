@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from latentbandits.settings import describe
+from latentbandits.parameters import describe
 from latentbandits_studies.experiments import fit
 from latentbandits_studies.experiments.fit import FITTING, REPORTING, Fit, Found, Size, Value
 from latentbandits_studies.experiments.fit.grids import COLUMNS, NOISE, Column, Settings, meant

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.protocols import LARGEST_DELAY, Choice, Realisation
+from latentbandits.protocols import LARGEST_DELAY, Choice, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one, follow_one, record_one
 from latentbandits.simulation.late import Late
@@ -132,7 +132,7 @@ class Log(NamedTuple):
     learned: np.ndarray
 
 
-class Diary(NamedTuple):
+class Diary(Policy):
     """A policy that plays every arm in turn and writes down what it learns, and when."""
 
     arms: int = 3

@@ -7,8 +7,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
+from latentbandits.parameters import describe
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.settings import describe
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "policies"

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import latentbandits as lb
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Realisation
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Oracle, Policy, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import follow_one, record_one
 from latentbandits.worlds.hidden_markov import stationary
@@ -41,7 +41,7 @@ class Beat(NamedTuple):
     round: np.ndarray
 
 
-class Metronome(NamedTuple):
+class Metronome(Policy):
     """Look at nothing: a sequential probe every five rounds, else the arm of a script. So its arms are no hint at the state."""
 
     arms: int = 2
@@ -64,7 +64,7 @@ class Metronome(NamedTuple):
         pass
 
 
-class Peeker(NamedTuple):
+class Peeker(Oracle):
     """An oracle that probes like the metronome, and else plays the arm that is best: its arms tell the state."""
 
     arms: int = 2

@@ -19,7 +19,7 @@ class Memory(NamedTuple):
     counts: np.ndarray
 
 
-class Mine(NamedTuple):
+class Mine(Policy):
     arms: int = 2
     units: int = 1
 

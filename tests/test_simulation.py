@@ -12,7 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.compiled.cache import Code
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import GATES, REASONS, Realisation
+from latentbandits.protocols import GATES, REASONS, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import Player, record_one
 from latentbandits.simulation.loop import play
@@ -103,7 +103,7 @@ def test_regret_is_against_the_best_available_arm() -> None:
 
 
 def test_all_arms_available_are_no_availability() -> None:
-    names = [name for name in REGISTRY if not getattr(lb.policy(name), "fixed_arms", False)]
+    names = [name for name in REGISTRY if not lb.policy(name).fixed_arms]
     plain = lb.simulate(lb.HiddenMarkov(), names, **SMALL)
     masked = lb.simulate(lb.Available(lb.HiddenMarkov(), np.ones((500, 2))), names, **SMALL)
     for name in names:
@@ -202,7 +202,7 @@ def test_bad_simulations_are_refused(change: dict[str, Any], sentence: str) -> N
         lb.simulate(options.pop("world"), options.pop("policies"), **options)
 
 
-class Broken(NamedTuple):
+class Broken(Policy):
     """A policy of user code that chooses an arm which does not exist."""
 
     arms: int = 2

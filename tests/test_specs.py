@@ -24,7 +24,7 @@ POLICIES_REFUSED = {
     "latentbandits.policies.ucb1:UCB7": "imported from here (AttributeError",
     "latentbandits.policies.ucb1:UCB1:explore=1": "did you mean exploration?",
     "latentbandits.agent:Agent": "must be a class that takes arms and its settings (",
-    "collections:OrderedDict": "must be a NamedTuple class with arms, units and its settings",
+    "collections:OrderedDict": "must be a class that inherits latentbandits.protocols.Policy",
     "math:pi": "must be a class with init, choose and learn",
     "missing.toml": "file is 'missing.toml' but must be a file that `tune` wrote",
 }
@@ -45,11 +45,12 @@ def test_bad_policies_are_refused(
 USER_CODE = '''
 from typing import NamedTuple
 import numpy as np
+from latentbandits.protocols import Policy
 
 class Memory(NamedTuple):
     last: np.ndarray
 
-class WinStay(NamedTuple):
+class WinStay(Policy):
     """Stays after a reward above a level, else moves on."""
     arms: int = 2
     units: int = 1

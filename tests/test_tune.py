@@ -13,7 +13,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.advice.space import space
-from latentbandits.settings import describe
+from latentbandits.parameters import describe
 from latentbandits.simulation.results import interval
 from tests.tuning import FLIP, Careless, Misleading, record_simulations, same, tune_flip
 

@@ -1,16 +1,16 @@
 import os
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import optuna
 import pytest
 
 import latentbandits as lb
 from latentbandits.advice.space import Axis, space
-from latentbandits.markers import Step, Untuned, When
-from latentbandits.nesting import all_settings, replaced
+from latentbandits.parameters import all_settings, describe, replaced
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.settings import AtLeast, Vector, checked, describe
+from latentbandits.protocols import Policy
+from latentbandits.settings import AtLeast, Step, Untuned, Vector, When
 from tests.tuning import FLIP
 
 
@@ -68,8 +68,7 @@ def test_a_setting_that_another_one_replaces_is_not_searched() -> None:
 
 
 def test_a_policy_of_a_user_declares_what_can_be_tuned() -> None:
-    @checked
-    class Marked(NamedTuple):
+    class Marked(Policy):
         arms: Annotated[int, AtLeast(2)]
         units: Annotated[int, AtLeast(1)] = 1
         size: Annotated[int, AtLeast(2), Untuned()] = 32

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +12,9 @@ from latentbandits.advice.space import space
 from latentbandits.compiled import copy_into
 from latentbandits.compiled.cache import Code
 from latentbandits.memories import copied, parts
-from latentbandits.nesting import all_settings, replaced
+from latentbandits.parameters import all_settings, replaced
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import WHY, Choice
+from latentbandits.protocols import WHY, Choice, Oracle, Policy
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.specs import as_toml, fair, fairly, name_of, spec_of
@@ -129,7 +129,7 @@ def test_what_is_believed_is_that_of_the_policy_within() -> None:
     agent = lb.Agent("scaled:state-library:states=4", arms=["a", "b", "c"], compiled=False)
     told(agent, 30)
     assert len(agent.belief.states) >= 1
-    assert not hasattr(lb.policy("dal"), "belief")
+    assert not lb.policy("dal").has_belief
 
 
 def started(policy: Any) -> tuple[Any, Choice]:
@@ -183,7 +183,7 @@ def test_sales_that_are_rare_have_a_range_too() -> None:
 FREE = [
     name
     for name, row in REGISTRY.items()
-    if getattr(row.make, "scale_free", False) and name not in {"scaled", "random"} and not hasattr(row.make, "informed")
+    if lb.policy(name).scale_free and name not in {"scaled", "random"} and not issubclass(row.make, Oracle)
 ]
 
 
@@ -222,7 +222,7 @@ def test_copies_reach_memories_within() -> None:
     assert all((one == part).all() for one, part in zip(parts(memory).values(), parts(other).values(), strict=True))
 
 
-class Mine(NamedTuple):
+class Mine(Policy):
     arms: int = 2
     units: int = 1
 

@@ -9,9 +9,9 @@ import pytest
 import latentbandits as lb
 from latentbandits.advice import study
 from latentbandits.advice import tune as module
-from latentbandits.protocols import Choice, Realisation
+from latentbandits.protocols import Choice, Policy, Realisation
 from latentbandits.random import Purpose, Stream, below, stream, uniform
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Within
 
 FLIP = lb.Problem(means=[[0.9, 0.1], [0.1, 0.9]], dwell=100, noise=0.1, horizon=900, runs=40)
 OPTIONS: dict[str, Any] = {"policy": "d-ucb:discount=0.9", "search": {"discount": "0.8 to 0.999"}}
@@ -21,8 +21,7 @@ class Memory(NamedTuple):
     round: np.ndarray
 
 
-@checked
-class Careless(NamedTuple):
+class Careless(Policy):
     """Plays at random: arm 1 with probability `lean`. `idle` does nothing, `salt` changes the luck and nothing else."""
 
     arms: Annotated[int, AtLeast(2)]

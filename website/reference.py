@@ -11,7 +11,7 @@ from numpydoc.docscrape import NumpyDocString
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.nesting import all_settings, owner_of
+from latentbandits.parameters import all_settings, owner_of
 from latentbandits.policies.registry import REGISTRY
 from website.citation import fenced
 

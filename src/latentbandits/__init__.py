@@ -71,7 +71,7 @@ _HOMES = {
     "advise": "advice.advise",
     "calendar": "calendars",
     "compare": "advice.compare",
-    "describe": "settings",
+    "describe": "parameters",
     "diagnose": "logs.diagnose",
     "kernel": "compiled",
     "open": "store",
@@ -104,6 +104,7 @@ if TYPE_CHECKING:
     from latentbandits.logs.diagnose import diagnose as diagnose
     from latentbandits.logs.diagnosis import Diagnosis as Diagnosis
     from latentbandits.logs.log import Log as Log
+    from latentbandits.parameters import describe as describe
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
@@ -136,7 +137,6 @@ if TYPE_CHECKING:
     from latentbandits.protocols import Choice as Choice
     from latentbandits.protocols import Realisation as Realisation
     from latentbandits.settings import Refusal as Refusal
-    from latentbandits.settings import describe as describe
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
     from latentbandits.specs import policy as policy

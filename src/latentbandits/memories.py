@@ -45,6 +45,6 @@ def copied(memory: Any) -> Any:
 
 def saved(policy: Any, memory: Any) -> dict[str, np.ndarray]:
     """Return the arrays of a memory that must be saved, by name: all but those that the policy names in `scratch`."""
-    scratch: tuple[str, ...] = getattr(policy, "scratch", ())
+    scratch: tuple[str, ...] = policy.scratch
     within = tuple(f"{name}." for name in scratch)
     return {name: array for name, array in parts(memory).items() if name not in scratch and not name.startswith(within)}

@@ -1,17 +1,20 @@
 """What all parts of the package share: a policy makes a choice, a world is realised as arrays.
 
-A policy is a NamedTuple of settings with three methods, ``init``, ``choose`` and ``learn``. The same methods run compiled, interpreted,
-in simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
+A policy is a tuple of settings with three methods, ``init``, ``choose`` and ``learn``. The same methods run compiled, interpreted, in
+simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
 """
 
-from collections.abc import Callable
 from operator import itemgetter
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
+from latentbandits.parameters import Parameters
 from latentbandits.random import Stream
 from latentbandits.settings import Refusal
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.belief import Belief
 
 _KINDS: dict[Any, Any] = {int: np.int64, float: np.float64}
 
@@ -108,82 +111,166 @@ class Choice(NamedTuple):
     @classmethod
     def blank(cls, policy: "Policy") -> "Choice":
         """Return an empty choice of the size that a policy needs, with all arms available."""
-        width = getattr(policy, "width", 0)
         offers = np.zeros(policy.arms, Offer)
         offers["available"] = 1
         for field in ("value", "index", "probability", "doubt"):
             offers[field] = np.nan
-        return cls(np.zeros(policy.units, np.int64), np.zeros(width), np.zeros(NOTES, np.int64), offers)
+        return cls(np.zeros(policy.units, np.int64), np.zeros(policy.width), np.zeros(NOTES, np.int64), offers)
 
 
-Class = TypeVar("Class", bound=type)
+class Contestant(Parameters):
+    """What can be simulated: a policy, or an oracle that becomes one when it is given the truth.
 
-
-def traits(
-    *, deterministic: bool = False, fixed_arms: bool = False, scale_free: bool = False
-) -> Callable[[Class], Class]:
-    """Say of a policy class what it does without: chance, arms that change, and a unit of rewards.
-
-    Parameters
-    ----------
-    deterministic : bool
-        Whether it samples nothing to choose an arm.
-    fixed_arms : bool
-        Whether all its arms are needed in every round.
-    scale_free : bool
-        Whether it plays alike in every unit of rewards. `latentbandits.specs.fair` scales the rewards of any other.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> lb.UCB1.deterministic, lb.Scripted.fixed_arms, lb.StateLibrary.scale_free
-    (True, True, True)
-    """
-
-    def say(kind: Any) -> Any:
-        kind.deterministic, kind.fixed_arms, kind.scale_free = deterministic, fixed_arms, scale_free
-        return kind
-
-    return say
-
-
-def refuse_fixed(policy: Any) -> None:
-    """Refuse a policy whose arms cannot change."""
-    if getattr(policy, "fixed_arms", False):
-        raise Refusal(
-            type(policy).__name__, "arms", "not always all available", "the same in every round for this policy"
-        )
-
-
-@runtime_checkable
-class Policy(Protocol):
-    """A NamedTuple of settings, at least ``arms`` and ``units``, with three methods that compile.
-
-    ``choose`` plays arms that are available alone (``choice.offers[arm].available``), in a probe too. With one available arm it plays that
-    one and does not probe.
-
-    A policy whose choices carry features has a property ``width``, their number; one that reads observed covariates has a field
-    ``covariates``, their number. One whose memory has fields that need not be saved names them in ``scratch``, a tuple. A policy without
-    the trait ``deterministic`` (see `traits`) writes the probability of every available arm, if it can. One whose arms are all needed
-    in every round has the trait ``fixed_arms``. `latentbandits.policies.growth` says how a policy receives a new arm.
+    All attributes that follow are for Python; compiled code sees the settings alone.
     """
 
     @property
     def arms(self) -> int:
-        """Number of arms."""
+        """Number of arms; usually a setting."""
+        raise NotImplementedError
 
     @property
     def units(self) -> int:
-        """Number of units that receive an arm in every round."""
+        """Number of units that receive an arm in every round; usually a setting."""
+        raise NotImplementedError
+
+    @property
+    def covariates(self) -> int:
+        """Number of observed features that it reads from the context; a setting where there are any."""
+        return 0
+
+    @property
+    def fixed_arms(self) -> bool:
+        """Whether all its arms are needed in every round."""
+        return False
+
+    @property
+    def scale_free(self) -> bool:
+        """Whether it plays alike in every unit of rewards. `latentbandits.specs.fair` scales the rewards of any other."""
+        return False
+
+    @property
+    def inner(self) -> "Policy | None":
+        """The policy within, of a policy around another: see `latentbandits.policies.wrapping.Wrapper`."""
+        return None
+
+
+class Policy(Contestant):
+    """A tuple of settings, at least ``arms`` and ``units``, with three methods that compile: the base of every policy.
+
+    A policy must define ``init``, ``choose`` and ``learn``. ``choose`` plays arms that are available alone
+    (``choice.offers[arm].available``), in a probe too. With one available arm it plays that one and does not probe. Everything else has a
+    default; a class overrides it with a value (``deterministic = True``), a property or a setting.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> ucb1, library = lb.policy("ucb1"), lb.policy("state-library", covariates=3)
+    >>> ucb1.deterministic, ucb1.scale_free, ucb1.covariates, ucb1.inner
+    (True, False, 0, None)
+    >>> library.deterministic, library.scale_free, library.covariates, len(library.scratch)
+    (True, True, 3, 5)
+    """
+
+    @property
+    def width(self) -> int:
+        """Number of features that its choices carry until their rewards arrive."""
+        return 0
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether it samples nothing to choose an arm. Any other writes the probability of every available arm, if it can."""
+        return False
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """Fields of the memory that need not be saved: they are written before they are read."""
+        return ()
 
     def init(self) -> Any:
-        """Return a fresh memory: a NamedTuple of arrays."""
+        """Return a fresh memory: a NamedTuple of arrays, and of memories in a policy around another."""
+        raise NotImplementedError
 
     def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Fill in a choice."""
+        raise NotImplementedError
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
-        """Learn from one reward per unit."""
+        """Learn from one reward per unit. The choice may be an old one: rewards can come late."""
+        raise NotImplementedError
+
+    @property
+    def has_belief(self) -> bool:
+        """Whether it believes something about hidden states."""
+        return False
+
+    def belief(self, memory: Any) -> "Belief":
+        """Return what the policy believes about hidden states; only where `has_belief` is true."""
+        raise NotImplementedError
+
+    def larger(self) -> Self:
+        """Return the same policy with one more arm, the last; see `grown`."""
+        return self._replace(arms=self.arms + 1)
+
+    def grow(self, memory: Any) -> Any:
+        """Return the memory of the larger policy: the new arm is as fresh as before the first round, or refuse."""
+        return corner(self.larger().init(), memory)
+
+    def positions(self) -> np.ndarray:
+        """Return where each feature of a choice stands in a choice of the larger policy."""
+        return np.arange(self.width)
+
+
+class Oracle(Contestant):
+    """What must be given the truth about a world before it can play."""
+
+    def informed(self, realisation: "Realisation") -> Policy:
+        """Return the policy for this very realisation."""
+        raise NotImplementedError
+
+
+def corner(fresh: Any, memory: Any) -> Any:
+    """Return a fresh memory with the arrays of a smaller one copied into their first rows and columns."""
+    for large, small in zip(fresh, memory, strict=True):
+        large[tuple(slice(size) for size in small.shape)] = small
+    return fresh
+
+
+def grown(policy: Policy, memory: Any) -> tuple[Policy, Any]:
+    """Return a policy with one more arm, the last, and its memory, in which that arm is as fresh as before the first round.
+
+    A policy that cannot take a new arm refuses.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.protocols import grown
+    >>> policy, memory = grown(lb.UCB1(arms=2), lb.UCB1(arms=2).init())
+    >>> policy.arms, len(memory.counts)
+    (3, 3)
+    """
+    refuse_fixed(policy)
+    memory = policy.grow(memory)
+    return policy.larger(), memory
+
+
+def grown_choice(policy: Policy, larger: Policy, choice: Choice) -> Choice:
+    """Return a choice that was made before an arm was added, in the form that the larger policy learns from."""
+    made = Choice.blank(larger)
+    made.arms[:] = choice.arms
+    made.features[policy.positions()] = choice.features
+    made.note[:] = choice.note
+    made.offers[: policy.arms] = choice.offers
+    made.offers[policy.arms :]["available"] = 0
+    return made
+
+
+def refuse_fixed(policy: Contestant) -> None:
+    """Refuse a policy whose arms cannot change."""
+    if policy.fixed_arms:
+        raise Refusal(
+            type(policy).__name__, "arms", "not always all available", "the same in every round for this policy"
+        )
 
 
 class Truth(NamedTuple):
@@ -251,11 +338,3 @@ class World(Protocol):
 
         The realisation depends on nothing but the arguments. Two realisations that differ only in `units` share everything but the noise.
         """
-
-
-@runtime_checkable
-class Oracle(Protocol):
-    """A policy that must be given the truth about a world before it can play."""
-
-    def informed(self, realisation: Realisation) -> Policy:
-        """Return the policy for this very realisation."""

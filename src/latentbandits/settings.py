@@ -9,11 +9,19 @@ import numbers
 import re
 from collections.abc import Iterable, Mapping
 from types import NoneType
-from typing import Annotated, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+    runtime_checkable,
+)
 
 import numpy as np
-
-from latentbandits.markers import MARKERS
 
 Cls = TypeVar("Cls", bound=type)
 
@@ -91,6 +99,35 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         return "two finite numbers, the lower first"
+
+
+# How `tune` treats a setting: markers stand beside its rule, ``Annotated[float, AtLeast(0), Untuned()]``
+
+
+class Untuned(NamedTuple):
+    """A setting that is searched only on request: the size of a policy's memory, or what it is given of the problem."""
+
+
+class Step(NamedTuple):
+    """An integer setting whose values are multiples of `size`."""
+
+    size: int
+
+
+class When(NamedTuple):
+    """A setting that has an effect only while the setting `on` is true (or not empty) and, if named, the setting `off` is not."""
+
+    on: str
+    off: str = ""
+
+
+class InUnit(NamedTuple):
+    """A setting in the unit of rewards: a reward itself (`level`), or a distance of two."""
+
+    level: bool = False
+
+
+MARKERS = (Untuned, Step, When, InUnit)
 
 
 class Refusal(ValueError):  # noqa: N818
@@ -210,33 +247,33 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
     return typed
 
 
+Rule = AtLeast | Above | Within | OneOf | Vector | Interval
+
+
 class Field(NamedTuple):
     """What a field may hold: its plain type, its rule (None for none), whether it may be None (if that is its default), and its markers."""
 
     kind: Any
-    rule: Any
+    rule: Rule | None
     optional: bool
-    markers: tuple[Any, ...]
+    markers: tuple[object, ...]
 
 
-def _fields(cls: Any) -> dict[str, Field]:
-    """Return the fields of a NamedTuple class or a dataclass."""
-    if dataclasses.is_dataclass(cls):
-        defaults = {field.name: field.default for field in dataclasses.fields(cls)}
-    else:
-        defaults = {name: cls._field_defaults.get(name, dataclasses.MISSING) for name in cls._fields}
+def fields_of(cls: type, names: Iterable[str], defaults: Mapping[str, object]) -> dict[str, Field]:
+    """Return what the annotated fields of a class may hold."""
     hints = get_type_hints(cls, include_extras=True)
     found = {}
-    for name, default in defaults.items():
+    for name in names:
         plain, *beside = get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
-        rule = next((one for one in beside if not isinstance(one, MARKERS)), None)
-        markers = tuple(one for one in beside if isinstance(one, MARKERS))
+        rule = next((each for each in beside if not isinstance(each, MARKERS)), None)
+        markers = tuple(each for each in beside if isinstance(each, MARKERS))
         kinds = [kind for kind in get_args(plain) if kind is not NoneType]
-        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, default is None, markers)
+        optional = name in defaults and defaults[name] is None
+        found[name] = Field(kinds[0] if NoneType in get_args(plain) else plain, rule, optional, markers)
     return found
 
 
-def _accept(owner: str, name: str, value: Any, field: Field) -> Any:
+def accept(owner: str, name: str, value: Any, field: Field) -> Any:
     """Return a value in the exact type that compiled code needs, or refuse it."""
     kind, rule = field.kind, field.rule
     if value is None and field.optional:
@@ -278,98 +315,66 @@ def _chosen(owner: str, name: str, value: Any, rule: OneOf, kind: type) -> int |
 
 
 def checked(cls: Cls) -> Cls:
-    """Make a NamedTuple class, or a frozen dataclass, check and normalise its fields whenever one is made.
-
-    Each field may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy
-    has one compiled form. A method ``check(self)`` may add rules that span fields. Objects with equal fields are equal, arrays
-    included.
+    """Make a frozen dataclass check and normalise its fields whenever one is made, as `latentbandits.parameters.Parameters` does.
 
     Examples
     --------
-    >>> from typing import Annotated, NamedTuple
+    >>> from dataclasses import dataclass
+    >>> from typing import Annotated
     >>> from latentbandits.settings import AtLeast, checked
     >>> @checked
-    ... class Greedy(NamedTuple):
+    ... @dataclass(frozen=True)
+    ... class Coin:
     ...     arms: Annotated[int, AtLeast(2)]
-    ...     prior: float = 0.0
-    >>> Greedy(2, prior=1)
-    Greedy(arms=2, prior=1.0)
-    >>> Greedy(1)
+    >>> Coin(1)
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Greedy: arms is 1 but must be an integer at least 2
+    latentbandits.settings.Refusal: Coin: arms is 1 but must be an integer at least 2
     """
-    fields = _fields(cls)
-    (_check_dataclass if dataclasses.is_dataclass(cls) else _check_tuple)(cls, fields)
+    described: Any = cls
+    plain_init = described.__init__
+    known = list(inspect.signature(plain_init).parameters)[1:]
+    defaults = {field.name: field.default for field in dataclasses.fields(described)}
+    fields = fields_of(cls, defaults, defaults)
 
-    def content(self: Any) -> tuple[Any, ...]:
-        values = (getattr(self, name) for name in fields)
-        return (cls, *((v.shape, *v.ravel().tolist()) if isinstance(v, np.ndarray) else v for v in values))
+    @functools.wraps(plain_init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        refuse_unknown(cls, kwargs, known)
+        plain_init(self, *args, **kwargs)
+        for name, field in fields.items():
+            object.__setattr__(self, name, accept(cls.__name__, name, vars(self)[name], field))
+        if isinstance(self, _Checks):
+            self.check()
+
+    def compared(self: Any) -> tuple[Any, ...]:
+        return content(type(self), (vars(self)[name] for name in fields))
 
     def __eq__(self: Any, other: object) -> bool:  # noqa: N807
-        return type(other) is type(self) and content(self) == content(other)
-
-    def __ne__(self: Any, other: object) -> bool:  # noqa: N807
-        return not __eq__(self, other)
+        return type(other) is type(self) and compared(self) == compared(other)
 
     def __hash__(self: Any) -> int:  # noqa: N807
-        return hash(content(self))
+        return hash(compared(self))
 
-    for name, method in (("__eq__", __eq__), ("__ne__", __ne__), ("__hash__", __hash__)):
-        setattr(cls, name, method)
-    cls.rules = {name: field.rule for name, field in fields.items()}  # type: ignore[attr-defined]
-    cls.markers = {name: field.markers for name, field in fields.items()}  # type: ignore[attr-defined]
+    described.__init__, described.__eq__, described.__hash__ = __init__, __eq__, __hash__
+    described.rules = {name: field.rule for name, field in fields.items()}
     return cls
 
 
-def _refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> None:
+@runtime_checkable
+class _Checks(Protocol):
+    def check(self) -> None: ...
+
+
+def content(kind: type, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return what decides whether two checked objects are equal: the class and all values, arrays as plain numbers."""
+    return (kind, *((v.shape, *v.ravel().tolist()) if isinstance(v, np.ndarray) else v for v in values))
+
+
+def refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse settings that a class does not have."""
     known = list(known)
     for name in given:
         if name not in known:
             raise Refusal(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
-
-
-def _check_tuple(cls: Any, fields: Mapping[str, Field]) -> None:
-    """Make a NamedTuple class check its fields."""
-    plain_new: Any = cls.__new__
-
-    def __new__(kind: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        _refuse_unknown(cls, kwargs, fields)
-        given = zip(fields.items(), plain_new(kind, *args, **kwargs), strict=True)
-        made = tuple.__new__(kind, [_accept(cls.__name__, name, value, field) for (name, field), value in given])
-        if hasattr(made, "check"):
-            made.check()
-        return made
-
-    def _make(kind: Any, values: Any) -> Any:
-        return __new__(kind, *values)
-
-    def _replace(self: Any, **changes: Any) -> Any:
-        return __new__(type(self), **{**dict(zip(fields, self, strict=True)), **changes})
-
-    def __repr__(self: Any) -> str:  # noqa: N807
-        values = zip(fields.items(), self, strict=True)
-        return f"{cls.__name__}({', '.join(f'{name}={shown(field.rule, v)!r}' for (name, field), v in values)})"
-
-    for name, method in (("__new__", __new__), ("_replace", _replace), ("__repr__", __repr__)):
-        setattr(cls, name, method)
-    cls._make = classmethod(_make)
-
-
-def _check_dataclass(cls: Any, fields: Mapping[str, Field]) -> None:
-    """Make a frozen dataclass check its fields."""
-    plain_init = cls.__init__
-    known = list(inspect.signature(plain_init).parameters)[1:]
-
-    @functools.wraps(plain_init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        _refuse_unknown(cls, kwargs, known)
-        plain_init(self, *args, **kwargs)
-        for name, field in fields.items():
-            object.__setattr__(self, name, _accept(cls.__name__, name, getattr(self, name), field))
-        if hasattr(self, "check"):
-            self.check()
-
-    cls.__init__ = __init__
 
 
 def shown(rule: object, value: Any) -> Any:
@@ -377,16 +382,3 @@ def shown(rule: object, value: Any) -> Any:
     if isinstance(rule, OneOf) and not isinstance(value, str):
         return rule.names[value]
     return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def describe(policy: Any) -> Mapping[str, Any]:
-    """Return the settings of a policy as plain values, such that ``type(policy)(**describe(policy))`` is the same policy.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> lb.describe(lb.policy("ucb1", arms=3))
-    {'arms': 3, 'units': 1, 'exploration': 2.0}
-    """
-    rules: Mapping[str, Any] = getattr(policy, "rules", {})
-    return {field: shown(rules.get(field), value) for field, value in zip(policy._fields, policy, strict=True)}

@@ -35,7 +35,7 @@ from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.race import Race, race
 from latentbandits.advice.result import Result, plain, problem_values, records
 from latentbandits.advice.worth import WORTH, Worth, judge
-from latentbandits.nesting import all_settings
+from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
 from latentbandits.protocols import Oracle

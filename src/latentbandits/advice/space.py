@@ -5,9 +5,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.advice.ranges import parsed
-from latentbandits.markers import InUnit, Step, Untuned, has_effect
-from latentbandits.nesting import all_settings, owner_of
-from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, finite, nearest, whole
+from latentbandits.parameters import all_settings, has_effect, owner_of
+from latentbandits.settings import (
+    LARGEST,
+    Above,
+    AtLeast,
+    InUnit,
+    OneOf,
+    Refusal,
+    Step,
+    Untuned,
+    Within,
+    finite,
+    nearest,
+    whole,
+)
 from latentbandits.specs import in_unit
 
 if TYPE_CHECKING:
@@ -168,12 +180,12 @@ def space(
 
 def _rule(policy: Any, setting: str) -> Any:
     owner, field = owner_of(policy, setting)
-    return getattr(owner, "rules", {}).get(field)
+    return owner.rules.get(field)
 
 
 def _markers(policy: Any, setting: str) -> tuple[Any, ...]:
     owner, field = owner_of(policy, setting)
-    found: tuple[Any, ...] = getattr(owner, "markers", {}).get(field, ())
+    found: tuple[Any, ...] = owner.markers.get(field, ())
     return found
 
 

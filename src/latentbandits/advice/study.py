@@ -16,7 +16,7 @@ import pandas as pd
 
 from latentbandits import __version__
 from latentbandits.advice.space import OWNER, Axis
-from latentbandits.nesting import all_settings, replaced
+from latentbandits.parameters import all_settings, replaced
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import simulate
 

@@ -192,7 +192,7 @@ def trace(
     realisation = place.realise(last, made.units, place.seed, 0, 0)
     random = stream(place.seed, Purpose.POLICY, 0, 0)
     arms, why = record_one(made, realisation, random.copy())
-    beliefs = believe_one(made, realisation, random.copy(), first) if hasattr(made, "belief") else []
+    beliefs = believe_one(made, realisation, random.copy(), first) if made.has_belief else []
     seen = set(realisation.states[realisation.states >= 0].tolist())
     number = getattr(place.sample(place.seed, 0), "states", len(seen))
     if realisation.truth is not None:

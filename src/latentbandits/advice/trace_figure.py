@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from latentbandits.markers import has_effect
+from latentbandits.parameters import has_effect
 from latentbandits.presentation.palette import (
     BLACK,
     BLUE,

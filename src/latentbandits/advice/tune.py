@@ -13,11 +13,11 @@ from latentbandits.advice.result import FIGURES, Result, records
 from latentbandits.advice.single import single
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
-from latentbandits.nesting import all_settings, replaced
+from latentbandits.parameters import all_settings, replaced
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.presentation.progress import usual
-from latentbandits.protocols import World
+from latentbandits.protocols import Policy, World
 from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
@@ -242,8 +242,8 @@ def prepare(
     if not search or not isinstance(policy, str) or not any(specs.in_unit(specs.policy(policy), key) for key in search):
         policy = specs.fair(policy, described)
     place, spec, name, made = single(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not hasattr(made, "_fields"):
-        raise Refusal(OWNER, "policy", policy, "a NamedTuple of settings")
+    if not isinstance(made, Policy):
+        raise Refusal(OWNER, "policy", policy, "a policy that needs no knowledge of the world")
     whole(OWNER, "runs", place.runs, least=2)
     if workers is not None:
         whole(OWNER, "workers", workers, least=1)
@@ -251,7 +251,7 @@ def prepare(
         shown = getattr(place, "world", place)
         raise Refusal(OWNER, "problem", shown, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
-    bare = not getattr(made, "scale_free", False) and not specs.is_unit(place)
+    bare = not made.scale_free and not specs.is_unit(place)
     axes = space(made, fixed, search, specs.means_range(place) if bare else None)
     return Task(spec, name, made, axes, place, place.horizon, place.runs, place.seed, workers)
 

@@ -128,7 +128,7 @@ class Agent:
         self._lock: Any = OneCall()
         self._saving: Any = OneCall()
         self._raw, self._again, self._compiled = self._lock.raw, self._lock.again, False
-        self._units, self._covariates = contents.policy.units, getattr(contents.policy, "covariates", 0)
+        self._units, self._covariates = contents.policy.units, contents.policy.covariates
         self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
         refuse_in_children(
             self, "a forked process must make or load an agent of its own, and save it to a path of its own"

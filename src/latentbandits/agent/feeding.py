@@ -62,20 +62,20 @@ def feed(player: Any, log: Any) -> None:
     policy, called = player.policy, [as_name(name) for name in log.arms]
     if policy.units != 1:
         raise Refusal("Agent", "units", policy.units, "1 to be fed a log, which has one arm per row")
-    needed, context = getattr(policy, "covariates", 0), list(log.context.values())
+    needed, context = policy.covariates, list(log.context.values())
     if needed not in (0, len(context)):
         raise Refusal("Agent", "covariates", needed, f"0, or the {len(context)} columns of context that the log has")
     if player.open:
         raise Refusal("Agent", "open decisions", len(player.open), "0 before a log is fed")
     additions = [name for name in called if name not in player.numbers]
-    if additions and getattr(policy, "fixed_arms", False):
+    if additions and policy.fixed_arms:
         raise Refusal(
             "Agent",
             "log's arms",
             additions,
             f"among those of the agent, since those of {type(policy).__name__} cannot change",
         )
-    kind = type(getattr(policy, "inner", policy)).__name__
+    kind = type(policy.inner or policy).__name__
     if kind in WORSE:
         message = f"Agent: {kind} gets worse by being fed a log: it never forgets, and notices late what is best now"
         warnings.warn(message, FeedWarning, stacklevel=3)

@@ -18,10 +18,10 @@ from latentbandits.agent.names import as_name
 from latentbandits.agent.upgrades import UPGRADES
 from latentbandits.files import locked, write_whole
 from latentbandits.memories import replaced, saved
-from latentbandits.nesting import all_settings
+from latentbandits.parameters import all_settings, describe
 from latentbandits.policies import registry
 from latentbandits.protocols import Choice, Policy
-from latentbandits.settings import Refusal, describe
+from latentbandits.settings import Refusal
 from latentbandits.specs import split, wrapper
 
 FORMAT, VERSION = "latentbandits agent", max(UPGRADES) + 1
@@ -204,7 +204,7 @@ def damaged(path: str | os.PathLike[str]) -> Refusal:
 def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
     """Return the policy of a file, or refuse it."""
     known: dict[str, Any] = dict(registry.CLASSES)
-    within: Any = expected.inner if isinstance(expected, tuple) and hasattr(expected, "inner") else None
+    within: Any = expected.inner if isinstance(expected, Policy) else None
     if isinstance(expected, str):
         outer, rest = wrapper(split(expected)[0])
         within = rest if outer and rest else None
@@ -218,7 +218,7 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
     if "inner" in settings:
         inner = settings["inner"]
         settings = settings | {"inner": restored(str(inner["class"]), dict(inner["settings"]), within)}
-    if name not in known or not hasattr(known[name], "choose"):
+    if name not in known or not issubclass(known[name], Policy):
         raise Refusal(
             "Agent",
             "policy of the file",
@@ -226,7 +226,7 @@ def restored(name: str, settings: dict[str, Any], expected: Policy | type | str 
             "one of this package, or its class given by Agent.load(path, policy=...)",
         )
     made = known[name](**settings)
-    if expected is not None and not isinstance(expected, type):
+    if isinstance(expected, Policy):
         wanted_settings = all_settings(expected)
         differ = {
             key: value for key, value in all_settings(made).items() if value != wanted_settings[key] and key != "arms"

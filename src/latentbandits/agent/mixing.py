@@ -87,6 +87,6 @@ def mixing(policy: Policy, names: Sequence[Name], seed: int, floor: Any, holdbac
     for field, share in (("floor", made.floor), ("holdback", made.holdback)):
         if share > 0 and policy.units > 1:
             raise Refusal("Agent", field, share, f"0 for a policy with several units (this one has {policy.units})")
-        if share > 0 and getattr(policy, "fixed_arms", False):
+        if share > 0 and policy.fixed_arms:
             raise Refusal("Agent", field, share, f"0 for {type(policy).__name__}, which needs all its arms")
     return made

@@ -44,4 +44,4 @@ def shown(agent: "Agent") -> str:
     made = agent.policy
     line = f"<b>{type(made).__name__}</b>: {escape(', '.join(map(str, agent.arms)))}; {_counts(agent.stats)}"
     names = [*agent._player.names]
-    return f"<div>{line}{pictures.belief(agent.belief, names) if hasattr(made, 'belief') else ''}</div>"
+    return f"<div>{line}{pictures.belief(agent.belief, names) if made.has_belief else ''}</div>"

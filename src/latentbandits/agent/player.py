@@ -15,8 +15,7 @@ from latentbandits.agent.slots import Slot, Slots, packed
 from latentbandits.agent.steps import choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
-from latentbandits.policies.growth import grown, grown_choice
-from latentbandits.protocols import WHY, Choice
+from latentbandits.protocols import WHY, Choice, grown, grown_choice
 from latentbandits.settings import Refusal, whole
 
 _LONGEST = 100  # characters of the name of a state
@@ -45,7 +44,7 @@ class Player:
         self.regimes = dict(contents.regimes)
         self.told, self.late, self.forgotten, self.dropped = (contents.counts[name] for name in COUNTS)
         self.choose, self.learn = plain(choose), plain(learn)
-        self._deterministic = bool(getattr(self.policy, "deterministic", False))
+        self._deterministic = self.policy.deterministic
         self.mix(contents.mixing)
         self._certain: tuple[float | None, ...] = (1.0,) * self.policy.units
         self.open: dict[str, Slot] = {}
@@ -87,7 +86,7 @@ class Player:
 
     def belief(self) -> Any:
         """Return what the policy believes, with the names that states were given."""
-        if not hasattr(self.policy, "belief"):
+        if not self.policy.has_belief:
             raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
         found = self.policy.belief(self.memory)
         if not self.regimes:
@@ -120,7 +119,7 @@ class Player:
 
     def _numbered(self) -> list[Any]:
         """Return the remembered states that have a number, or refuse a policy that has no belief."""
-        if not hasattr(self.policy, "belief"):
+        if not self.policy.has_belief:
             owner = type(self.policy).__name__
             raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
         return [state for state in self.belief().states if hasattr(state, "number")]
@@ -311,5 +310,5 @@ def refuse_unavailable(choice: Choice) -> None:
 
 def refuse_fixed(policy: Any, field: str, value: object) -> None:
     """Refuse a change of the arms of a policy that needs all of them in every round."""
-    if getattr(policy, "fixed_arms", False):
+    if policy.fixed_arms:
         raise Refusal("Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change")

@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the list or the settings."""
-    from latentbandits.nesting import all_settings, owner_of
+    from latentbandits.parameters import all_settings, owner_of
     from latentbandits.policies.registry import REGISTRY
     from latentbandits.specs import policy
 
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     widths = max(map(len, settings)), max(map(len, settings.values()))
     for field, value in settings.items():
         owner, name = owner_of(made, field)
-        rules = getattr(type(owner), "rules", {})
+        rules = owner.rules
         rule = "" if rules.get(name) is None else str(rules[name])
         print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {rule}".rstrip())
     return 0

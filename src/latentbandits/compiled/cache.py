@@ -229,7 +229,7 @@ class Code:
     @property
     def owner(self) -> str:
         """The class of the policy that it is for, or else the function."""
-        kinds = [type(arg).__name__ for arg in self.args if hasattr(arg, "_fields")]
+        kinds = [type(arg).__name__ for arg in self.args if isinstance(arg, tuple) and type(arg) is not tuple]
         return kinds[0] if kinds else self.function.__name__
 
     @property
@@ -285,7 +285,7 @@ class Code:
 
 def _classes(value: Any) -> list[Any]:
     """Return the classes of a NamedTuple and of those within it; none for anything else."""
-    if not hasattr(value, "_fields"):
+    if not isinstance(value, tuple) or type(value) is tuple:
         return []
     return [type(value), *(kind for part in value for kind in _classes(part))]
 

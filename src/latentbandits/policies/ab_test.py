@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import LAST, assign_highest, available, nth_available, set_means
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record_type, traits
+from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, checked
+from latentbandits.settings import AtLeast, Refusal
 
 Scalars = record_type(rounds=int)
 
@@ -20,9 +20,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@traits(deterministic=True, scale_free=True)
-@checked
-class ABTest(NamedTuple):
+class ABTest(Policy):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
     The test is one probe; with more than two arms it is called an A/B/n test. Rewards of the test that come late count whenever they
@@ -51,6 +49,9 @@ class ABTest(NamedTuple):
     >>> played
     [0, 1, 0, 1, 1, 1]
     """
+
+    deterministic = True
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

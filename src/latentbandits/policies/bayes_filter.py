@@ -7,10 +7,10 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import Choice, Policy, Realisation, record_type, traits
+from latentbandits.protocols import Choice, Oracle, Policy, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.rewards import NAMES, check_means, log_likelihood
-from latentbandits.settings import AtLeast, OneOf, Refusal, Vector, checked
+from latentbandits.settings import AtLeast, OneOf, Refusal, Vector
 
 Clock = record_type(rounds=int)
 
@@ -84,9 +84,7 @@ def check_world(owner: str, known: Any) -> None:
     check_means(owner, "means", means, NAMES[known.rewards])
 
 
-@traits(deterministic=True)
-@checked
-class BayesFilter(NamedTuple):
+class BayesFilter(Policy):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
     It is given everything but the state, but it does not plan: an arm is never played for the sake of information, so a policy that tests
@@ -117,6 +115,8 @@ class BayesFilter(NamedTuple):
     >>> agent.ask().arm
     1
     """
+
+    deterministic = True
 
     transition: Annotated[Any, Vector(2)]
     means: Annotated[Any, Vector(2)]
@@ -153,8 +153,7 @@ class BayesFilter(NamedTuple):
         raise Refusal("BayesFilter", "new arm", self.arms, "one whose means in all states are given from the start")
 
 
-@checked
-class BayesLimit(NamedTuple):
+class BayesLimit(Oracle):
     """Oracle: the greedy Bayes filter, given the chain, the means and the noise of the very world it plays.
 
     Parameters

@@ -9,10 +9,10 @@ from latentbandits.policies.arms import assign, highest, highest_value, set_inde
 from latentbandits.policies.bayes_filter import Clock, check_world, expect, known_world, move, weigh
 from latentbandits.policies.bayes_imagination import best_multiplier
 from latentbandits.policies.bayes_nodes import nodes_per_state, place_nodes
-from latentbandits.protocols import RIVAL, WHY, Choice, Policy, Realisation, traits
+from latentbandits.protocols import RIVAL, WHY, Choice, Oracle, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.rewards import DISTRIBUTIONS, NAMES
-from latentbandits.settings import Above, AtLeast, OneOf, Refusal, Vector, checked
+from latentbandits.settings import Above, AtLeast, OneOf, Refusal, Vector
 
 # Doubt below this share of the range of the means is not worth a thought; and what a state that is less likely adds to a thought
 _CERTAIN, _UNLIKELY = 1e-5, 1e-9
@@ -118,9 +118,7 @@ def plan(memory: Memory, multiplier: float, choice: Choice) -> None:
                 set_index(choice, arm, offer.value, multiplier * max(gain, 0.0))
 
 
-@traits(deterministic=True)
-@checked
-class PlanningFilter(NamedTuple):
+class PlanningFilter(Policy):
     """Filter the hidden state exactly and play the arm that pays most, what its reward says about the state included.
 
     An arm's index is its expected reward plus `multiplier` times the gain of information: how much more the best arm of the next round is
@@ -158,6 +156,8 @@ class PlanningFilter(NamedTuple):
     >>> decision.arm, decision.why
     (2, ('rival',))
     """
+
+    deterministic = True
 
     transition: Annotated[Any, Vector(2)]
     means: Annotated[Any, Vector(2)]
@@ -222,8 +222,7 @@ class PlanningFilter(NamedTuple):
         raise Refusal("PlanningFilter", "new arm", self.arms, "one whose means in all states are given from the start")
 
 
-@checked
-class BayesPlanner(NamedTuple):
+class BayesPlanner(Oracle):
     """Oracle: the planning filter, given the chain, the means and the noise of the very world it plays. Regret is a multiple of its regret.
 
     The multiplier is the best of 1, 2, 4, ..., 64 in an imagined run of the known world (`best_multiplier`), with all arms that are ever

@@ -5,12 +5,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest, sample_index
-from latentbandits.protocols import Choice, record_type
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, InUnit, Untuned, Within
 
 # Before anything is known there is one change in a hundred rounds, and that counts as much as a hundred rounds.
 _CHANGES, _ROUNDS = 1.0, 100.0
@@ -37,8 +36,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@checked
-class ChangePointThompson(NamedTuple):
+class ChangePointThompson(Policy):
     """Thompson sampling with Bayesian change-point detection: Global-STS of Mellor & Shapiro (2013), all arms change together.
 
     A hypothesis says when the last change was, and has the rewards since then. Its weight is that of the filter over run lengths

@@ -5,12 +5,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, available, highest, nth_available, set_bounds, set_mixture
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, InUnit, Untuned, Within
 
 
 class Memory(NamedTuple):
@@ -24,8 +23,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@checked
-class CUSUMUCB(NamedTuple):
+class CUSUMUCB(Policy):
     """Upper confidence bounds since the last change, which two cumulative sums find: CUSUM-UCB (Liu, Lee & Shroff 2018).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds, n_a of them with arm a. In

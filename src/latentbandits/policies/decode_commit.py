@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import SCHEDULED, WHY, Choice, record_type, traits
+from latentbandits.protocols import SCHEDULED, WHY, Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, Vector, checked
+from latentbandits.settings import AtLeast, Refusal, Vector
 
 Scalars = record_type(
     rounds=int,  # begun
@@ -29,9 +29,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@traits(deterministic=True, fixed_arms=True)
-@checked
-class DecodeCommit(NamedTuple):
+class DecodeCommit(Policy):
     """Probe all arms in one round, name the state whose fingerprint is nearest, and play what has paid most in probes of that state.
 
     The fingerprints of the states (mean rewards of the decoding arms) are known; what the arms are worth is learned, and from probes only.
@@ -64,6 +62,9 @@ class DecodeCommit(NamedTuple):
     >>> played
     [(0, 1), (0, 0), (0, 0), (0, 1), (1, 1)]
     """
+
+    deterministic = True
+    fixed_arms = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)]

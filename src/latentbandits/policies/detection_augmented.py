@@ -6,14 +6,13 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import arms_of
-from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, available, forced_arm, nth_available, set_means
 from latentbandits.policies.likelihood_ratio import changes, forget
-from latentbandits.policies.wrapping import is_current, refuse_inner, restart, stamp, within, wrapper
+from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
 from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, InUnit, Untuned, Within
 
 Scalars = record_type(
     restarts=int,  # of the policy within
@@ -35,9 +34,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@wrapper()
-@checked
-class DetectionAugmented(NamedTuple):
+class DetectionAugmented(Wrapper):
     """Another policy that restarts when a test finds a change: detection-augmented learning (Gerogiannis, Huang, Bose & Veeravalli 2025).
 
     After k - 1 restarts, every ``arms / (forced * sqrt(k))`` rounds each available arm is played once, beginning with the first round: the
@@ -68,16 +65,11 @@ class DetectionAugmented(NamedTuple):
     ['dal', 'ts']
     """
 
-    inner: Any
     risk: Annotated[float, Within(0, 1)] = 0.1
     forced: Annotated[float, Within(0, 1)] = 0.003
     splits: Annotated[int, AtLeast(2), Untuned()] = 32
     noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
     prior_sd: Annotated[float, Above(0), Untuned(), InUnit()] = 0.29
-
-    def check(self) -> None:
-        """Refuse what is no policy."""
-        refuse_inner("DetectionAugmented", self.inner)
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

@@ -5,7 +5,6 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import sample_index
 from latentbandits.policies.rounds import (
@@ -17,9 +16,9 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     set_unseen,
 )
-from latentbandits.protocols import Choice, traits
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Untuned, Within
 
 
 class Memory(NamedTuple):
@@ -32,9 +31,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@traits(scale_free=True)
-@checked
-class DiscountedThompson(NamedTuple):
+class DiscountedThompson(Policy):
     """Thompson sampling with a discounted Gaussian posterior (Raj & Kalyani 2017; Gaussian: Qi, Wang & Zhu 2023).
 
     A reward that is k rounds older than the newest one has the weight ``discount^k``. With the sum n of the weights of an arm, and the
@@ -60,6 +57,8 @@ class DiscountedThompson(NamedTuple):
     >>> lb.Agent(lb.DiscountedThompson(arms=2), seed=1).ask().arm
     0
     """
+
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import FIRST, assign_highest, set_index, set_untried
-from latentbandits.protocols import Choice, traits
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Within
 
 
 class Memory(NamedTuple):
@@ -18,9 +18,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@traits(deterministic=True)
-@checked
-class DiscountedUCB(NamedTuple):
+class DiscountedUCB(Policy):
     """Upper confidence bounds on discounted means (Garivier & Moulines 2011).
 
     Counts and sums of all arms shrink by ``discount`` in every round. The bonus is ``sqrt(exploration * log(n) / n_a)`` with n the
@@ -43,6 +41,8 @@ class DiscountedUCB(NamedTuple):
     >>> lb.Agent(lb.DiscountedUCB(arms=2, discount=0.95), seed=1).ask().arm
     0
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import FIRST, assign, available, highest, nth_available, set_means, set_mixture
-from latentbandits.protocols import Choice, traits
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Within
 
 
 class Memory(NamedTuple):
@@ -17,9 +17,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@traits(scale_free=True)
-@checked
-class EpsilonGreedy(NamedTuple):
+class EpsilonGreedy(Policy):
     """Play a random arm with probability ``epsilon``, else the first untried arm or the one with the highest mean.
 
     Parameters
@@ -37,6 +35,8 @@ class EpsilonGreedy(NamedTuple):
     >>> lb.Agent(lb.EpsilonGreedy(arms=2, epsilon=0.05), seed=1).ask().arm
     0
     """
+
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

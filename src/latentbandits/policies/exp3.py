@@ -7,9 +7,9 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import available
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Within
 
 # A weight never falls below this share, so that rewards far outside [0, 1] cannot make all of them vanish
 _LEAST = 1e-250
@@ -23,8 +23,7 @@ class Memory(NamedTuple):
     weights: np.ndarray
 
 
-@checked
-class EXP3(NamedTuple):
+class EXP3(Policy):
     """Sample an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
 
     With ``share`` above 0 it is EXP3.S: after each update every weight receives ``e * share / K`` of the total, so that no arm is

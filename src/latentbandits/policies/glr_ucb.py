@@ -5,13 +5,12 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
 from latentbandits.policies.likelihood_ratio import changes, forget
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Within, checked
+from latentbandits.settings import Above, AtLeast, InUnit, Untuned, Within
 
 Scalars = record_type(rounds=int)  # since the restart
 
@@ -28,9 +27,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@traits(deterministic=True)
-@checked
-class GLRUCB(NamedTuple):
+class GLRUCB(Policy):
     """Upper confidence bounds since the last change, which a test finds: GLR-UCB with global restarts (Besson et al. 2022).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
@@ -67,6 +64,8 @@ class GLRUCB(NamedTuple):
     >>> lb.Agent(lb.GLRUCB(arms=2), seed=1).ask().arm
     0
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -2,6 +2,7 @@
 
 from latentbandits.policies.registry import REGISTRY, policy
 from latentbandits.policies.traces import TraceLearner
+from latentbandits.protocols import Oracle
 
 LIMIT = "bayes-planner"  # what regret is a multiple of
 GREEDY = "bayes-limit"  # given the same, but does not plan
@@ -9,7 +10,7 @@ LIBRARY, FORGETFUL = "state-library", "state-library-forgetful"
 SCALED = "scaled"  # around others, and none by itself
 CONTROL, CLASSIC, AB_TEST = "random", "ucb1", "ab-test"
 # Given the truth about a world before they play it
-ORACLES = tuple(name for name in REGISTRY if hasattr(REGISTRY[name].make, "informed"))
+ORACLES = tuple(name for name in REGISTRY if issubclass(REGISTRY[name].make, Oracle))
 # Kept as a record of the paper's text, never advised
 STATED = tuple(name for name in REGISTRY if name.endswith("-stated"))
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.policies.growth import corner
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, corner, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Within
 
 Scalars = record_type(learned=int)  # rounds whose rewards have arrived
 
@@ -26,9 +25,7 @@ class Memory(NamedTuple):
     gain: np.ndarray  # space that an update of the regressions needs
 
 
-@traits(deterministic=True)
-@checked
-class LatentAutoregressive(NamedTuple):
+class LatentAutoregressive(Policy):
     """Latent autoregressive LinUCB (Trella et al. 2024): the last `lags` arms and rewards as context.
 
     If all means are linear in one latent state that follows an autoregression, the best prediction of the next reward (a steady-state
@@ -55,6 +52,8 @@ class LatentAutoregressive(NamedTuple):
     >>> lb.Agent(lb.LatentAutoregressive(arms=2, lags=3), seed=1).ask().arm
     0
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -5,12 +5,11 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import InUnit, Step, Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, assign_highest, forced_arm, set_bounds
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
+from latentbandits.settings import Above, AtLeast, InUnit, Refusal, Step, Untuned, Within
 
 Scalars = record_type(rounds=int)  # since the restart
 
@@ -25,9 +24,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@traits(deterministic=True)
-@checked
-class MonitoredUCB(NamedTuple):
+class MonitoredUCB(Policy):
     """Upper confidence bounds since the last change, which a window finds: M-UCB (Cao, Wen, Kveton & Xie 2019).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
@@ -60,6 +57,8 @@ class MonitoredUCB(NamedTuple):
     >>> lb.Agent(lb.MonitoredUCB(arms=2), seed=1).ask().arm
     0
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

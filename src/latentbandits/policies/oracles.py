@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign
-from latentbandits.protocols import Choice, Policy, Realisation, record_type, traits
+from latentbandits.protocols import Choice, Oracle, Policy, Realisation, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, Vector, checked
+from latentbandits.settings import AtLeast, Refusal, Vector
 
 Scalars = record_type(rounds=int)
 
@@ -19,9 +19,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-@traits(deterministic=True, fixed_arms=True, scale_free=True)
-@checked
-class Scripted(NamedTuple):
+class Scripted(Policy):
     """Play a given sequence of arms, over and over.
 
     Parameters
@@ -40,6 +38,10 @@ class Scripted(NamedTuple):
     >>> [agent.ask().arm for _ in range(5)]
     [0, 1, 1, 0, 1]
     """
+
+    deterministic = True
+    fixed_arms = True
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
@@ -65,8 +67,7 @@ class Scripted(NamedTuple):
         """Learn nothing."""
 
 
-@checked
-class BestSingleArm(NamedTuple):
+class BestSingleArm(Oracle):
     """Oracle: the one arm that is best on average over the stationary distribution (over the realisation, where there is no chain).
 
     Parameters
@@ -99,8 +100,7 @@ class BestSingleArm(NamedTuple):
         return Scripted(self.arms, self.units, np.where(realisation.available, value, -np.inf).argmax(axis=1))
 
 
-@checked
-class StateOracle(NamedTuple):
+class StateOracle(Oracle):
     """Oracle: sees the hidden state and plays its best arm, with no regret at all.
 
     Parameters

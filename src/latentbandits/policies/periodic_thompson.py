@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import sample_index
 from latentbandits.policies.rounds import (
@@ -19,9 +18,9 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     set_unseen,
 )
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Untuned, Within
 
 _EVERY = 32  # rounds from one look for a period to the next
 _FEWEST = 16  # pairs of rewards without which a lag says nothing
@@ -58,9 +57,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@traits(scale_free=True)
-@checked
-class PeriodicThompson(NamedTuple):
+class PeriodicThompson(Policy):
     """Thompson sampling with a period that is learned (after Chen, Wang & Wang 2020), and that of `DiscountedThompson` without one.
 
     For every lag up to `longest`, the squared differences of two rewards of one arm that are so many rounds apart have the mean d(lag).
@@ -96,6 +93,8 @@ class PeriodicThompson(NamedTuple):
     >>> lb.Agent(lb.PeriodicThompson(arms=2), seed=1).ask().arm
     0
     """
+
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

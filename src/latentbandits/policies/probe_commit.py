@@ -5,9 +5,19 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import LAST, assign_highest, available, nth_available, set_index, set_untried
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, RESIDUAL, SCHEDULED, WHY, Choice, record_type, traits
+from latentbandits.protocols import (
+    CONTINUED,
+    EPISODE,
+    PHASE,
+    RESIDUAL,
+    SCHEDULED,
+    WHY,
+    Choice,
+    Policy,
+    record_type,
+)
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, checked
+from latentbandits.settings import AtLeast, Refusal
 
 Scalars = record_type(
     rounds=int,  # begun since the start, or since the last early probe began
@@ -23,9 +33,7 @@ class Memory(NamedTuple):
     probed: np.ndarray
 
 
-@traits(deterministic=True, scale_free=True)
-@checked
-class ProbeCommit(NamedTuple):
+class ProbeCommit(Policy):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.
 
     It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Units
@@ -69,6 +77,9 @@ class ProbeCommit(NamedTuple):
     >>> played
     [0, 1, 1, 1, 1, 0, 1]
     """
+
+    deterministic = True
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

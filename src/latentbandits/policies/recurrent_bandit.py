@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import forced_arm, set_index
 from latentbandits.policies.rounds import (
@@ -18,9 +17,9 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     set_unseen,
 )
-from latentbandits.protocols import Choice, traits
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Within, checked
+from latentbandits.settings import AtLeast, Untuned, Within
 
 _ABOVE = 0  # the walk of rewards that are too high; the other one is that of rewards that are too low
 
@@ -42,9 +41,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@traits(deterministic=True, scale_free=True)
-@checked
-class RecurrentBandit(NamedTuple):
+class RecurrentBandit(Policy):
     """Upper confidence bounds with change detection and recurring concepts: BR-MAB (Re et al. 2021).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rewards of the present concept, n_a of them
@@ -94,6 +91,9 @@ class RecurrentBandit(NamedTuple):
     >>> lb.Agent(lb.RecurrentBandit(arms=2), seed=1).ask().arm
     0
     """
+
+    deterministic = True
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

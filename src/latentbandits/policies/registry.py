@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from latentbandits.nesting import divided
+from latentbandits.parameters import divided
 from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter

@@ -5,13 +5,12 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import arms_of, kernel, units_of
-from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
-from latentbandits.policies.wrapping import is_current, refuse_inner, restart, stamp, within, wrapper
+from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
 from latentbandits.protocols import UNTRIED, WHY, Choice, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked
+from latentbandits.settings import AtLeast, Untuned
 
 # Typical rewards farther outside the range than this, in widths of the range, widen it
 OUTSIDE = 0.25
@@ -49,9 +48,7 @@ class Memory(NamedTuple):
     scaled: np.ndarray  # rewards as the policy within receives them
 
 
-@wrapper(scale_free=True)
-@checked
-class Scaled(NamedTuple):
+class Scaled(Wrapper):
     """Another policy that receives rewards on about [0, 1], whatever their unit and zero; the range is learned.
 
     The available arms take turns until each has `opening` rewards, and two rewards differ: their range, with a tenth of its width added
@@ -81,13 +78,10 @@ class Scaled(NamedTuple):
     ['scaled:cp-ts', 'cp-ts']
     """
 
-    inner: Any
+    scale_free = True
+
     opening: Annotated[int, AtLeast(1), Untuned()] = 1
     reach: Annotated[float, AtLeast(0), Untuned()] = 1.0
-
-    def check(self) -> None:
-        """Refuse what is no policy."""
-        refuse_inner("Scaled", self.inner)
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

@@ -6,7 +6,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.markers import Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import sample_index
 from latentbandits.policies.rounds import (
@@ -18,9 +17,9 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     set_unseen,
 )
-from latentbandits.protocols import Choice, traits
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked
+from latentbandits.settings import AtLeast, Untuned
 
 
 class Memory(NamedTuple):
@@ -35,9 +34,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-@traits(scale_free=True)
-@checked
-class SlidingWindowThompson(NamedTuple):
+class SlidingWindowThompson(Policy):
     """Thompson sampling with the rewards of the last rounds (Trovo et al. 2020; Gaussian: Fiandri, Metelli & Trovo 2024).
 
     The window is that of the `window` rounds before the newest one whose rewards have arrived. With n rewards of an arm in it, and their
@@ -63,6 +60,8 @@ class SlidingWindowThompson(NamedTuple):
     >>> lb.Agent(lb.SlidingWindowThompson(arms=2, window=100), seed=1).ask().arm
     0
     """
+
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_bounds
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked
+from latentbandits.settings import AtLeast
 
 Scalars = record_type(seen=int)
 
@@ -22,9 +22,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-@traits(deterministic=True)
-@checked
-class SlidingWindowUCB(NamedTuple):
+class SlidingWindowUCB(Policy):
     """Upper confidence bounds on the last ``window`` rewards (Garivier & Moulines 2011).
 
     The bonus is ``exploration * sqrt(log(min(n, window)) / n_a)`` after n rewards, n_a of them from arm a within the window. An arm that
@@ -47,6 +45,8 @@ class SlidingWindowUCB(NamedTuple):
     >>> lb.Agent(lb.SlidingWindowUCB(arms=2, window=100), seed=1).ask().arm
     0
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -5,11 +5,10 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.markers import InUnit
 from latentbandits.policies.arms import assign_highest, sample_index
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Policy
 from latentbandits.random import Stream
-from latentbandits.settings import Above, AtLeast, checked
+from latentbandits.settings import Above, AtLeast, InUnit
 
 
 class Memory(NamedTuple):
@@ -19,8 +18,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-@checked
-class ThompsonSampling(NamedTuple):
+class ThompsonSampling(Policy):
     """Sample every arm's mean from its Gaussian posterior and play the highest (Thompson 1933).
 
     The posterior of an arm with n rewards that sum to s is ``N(s / (n + w), noise^2 / (n + w))`` with prior weight w: a prior of w

@@ -8,10 +8,8 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
-from latentbandits.markers import When
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest, available, lead, sample_index, set_index
-from latentbandits.policies.growth import corner
 from latentbandits.policies.trace_features import LAGS, blocks, sizes, write_features
 from latentbandits.policies.trace_probes import (
     OPEN_PROBES,
@@ -32,10 +30,12 @@ from latentbandits.protocols import (
     STALENESS,
     WHY,
     Choice,
+    Policy,
+    corner,
     record_type,
 )
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, Vector, checked
+from latentbandits.settings import AtLeast, Refusal, Vector, When
 
 Scalars = record_type(
     now=int,  # rounds begun
@@ -74,8 +74,7 @@ class Memory(NamedTuple):
     noise: np.ndarray
 
 
-@checked
-class TraceLearner(NamedTuple):
+class TraceLearner(Policy):
     """Linear bandit on lagged rewards and probe fingerprints (Algorithms 1 to 5 of the paper are settings of it).
 
     Every round it builds a context: the fingerprint (the rewards that the arms of the probe set gave in the last probe), the lag (arm and

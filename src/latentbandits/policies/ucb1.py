@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_bounds
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, checked
+from latentbandits.settings import AtLeast
 
 Scalars = record_type(total=int)
 
@@ -20,9 +20,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-@traits(deterministic=True)
-@checked
-class UCB1(NamedTuple):
+class UCB1(Policy):
     """Play every arm once, then the one with the highest mean plus bonus (Auer, Cesa-Bianchi & Fischer 2002).
 
     The bonus is ``exploration * sqrt(log(n) / n_a)`` after n rewards, n_a of them from arm a.
@@ -43,6 +41,8 @@ class UCB1(NamedTuple):
     >>> [agent.ask().arm for _ in range(2)]  # no reward has arrived yet: arm 0 is still the first untried one
     [0, 0]
     """
+
+    deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import available, nth_available, set_mixture
-from latentbandits.protocols import Choice, record_type, traits
+from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream, below
-from latentbandits.settings import AtLeast, checked
+from latentbandits.settings import AtLeast
 
 Scalars = record_type(rewards=int)
 
@@ -18,9 +18,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-@traits(scale_free=True)
-@checked
-class UniformRandom(NamedTuple):
+class UniformRandom(Policy):
     """Play a random arm, sampled for every unit.
 
     Parameters
@@ -37,6 +35,8 @@ class UniformRandom(NamedTuple):
     >>> agent.ask().arms
     (0, 2)
     """
+
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -1,27 +1,24 @@
 """Policies around another policy: what they have of it, and how it restarts.
 
-A wrapper is a NamedTuple with a field `inner`, the policy within. Its memory has the fields `inner`, the memory of that policy, `fresh`,
+A wrapper has a setting `inner`, the policy within. Its memory has the fields `inner`, the memory of that policy, `fresh`,
 the same before the first round, and `scalars`, a record with the field `restarts`. A choice's last feature is the number of restarts
 before it: rewards that arrive after a later one are not handed on, since the features beside them belong to a memory that is gone.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from latentbandits.compiled import copy_into, kernel
-from latentbandits.protocols import Choice, Oracle, Policy
+from latentbandits.protocols import Choice, Policy, corner
 from latentbandits.settings import Refusal
 
-Wrapper = TypeVar("Wrapper", bound=type)
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.belief import Belief
 
 
-def wrapper(*, scale_free: bool = False) -> Callable[[Wrapper], Wrapper]:
-    """Give a policy class with a field `inner` the arms, units, features, traits and scratch space that follow from the policy within.
-
-    Parameters
-    ----------
-    scale_free : bool
-        Whether it plays alike in every unit of rewards, see `latentbandits.protocols.traits`.
+class Wrapper(Policy):
+    """A policy with the setting `inner`, the policy within: arms, units, features, traits and scratch space follow from it.
 
     Examples
     --------
@@ -30,41 +27,78 @@ def wrapper(*, scale_free: bool = False) -> Callable[[Wrapper], Wrapper]:
     >>> made.arms, made.width == made.inner.width + 1, made.deterministic
     (3, True, False)
     """
-    given: dict[str, Callable[[Any], Any]] = {
-        "arms": lambda self: self.inner.arms,
-        "units": lambda self: self.inner.units,
-        "covariates": lambda self: getattr(self.inner, "covariates", 0),
-        "deterministic": lambda self: getattr(self.inner, "deterministic", False),
-        "fixed_arms": lambda self: getattr(self.inner, "fixed_arms", False),
-        "width": lambda self: getattr(self.inner, "width", 0) + 1,
-        "scratch": lambda self: ("fresh", *(f"inner.{name}" for name in getattr(self.inner, "scratch", ()))),
-    }
 
-    def decorate(kind: Any) -> Any:
-        for name, get in given.items():
-            setattr(kind, name, property(get))
-        kind.scale_free, kind.__getattr__ = scale_free, _belief
-        return kind
+    inner: Policy
 
-    return decorate
+    def check(self) -> None:
+        """Refuse what cannot be within: anything but a policy, an oracle, and a wrapper of the same kind."""
+        owner = type(self).__name__
+        if not isinstance(self.inner, Policy):
+            raise Refusal(owner, "inner", self.inner, "a policy that needs no knowledge of the world")
+        part: Policy | None = self.inner
+        while part is not None:  # every level has its memory twice
+            if type(part) is type(self):
+                raise Refusal(owner, "inner", self.inner, f"a policy without another {owner} within it")
+            part = part.inner
 
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.inner.arms
 
-def _belief(self: Any, name: str) -> Any:
-    """Return the method `belief` if the policy within has one; called for attributes that are missing."""
-    if name != "belief" or not hasattr(self.inner, "belief"):
-        raise AttributeError(f"{type(self).__name__} has no {name}", name=name, obj=self)
-    return lambda memory: self.inner.belief(memory.inner)
+    @property
+    def units(self) -> int:
+        """Number of units."""
+        return self.inner.units
 
+    @property
+    def covariates(self) -> int:
+        """Number of observed features."""
+        return self.inner.covariates
 
-def refuse_inner(owner: str, inner: Any) -> None:
-    """Refuse what cannot be within a wrapper: anything but a policy, an oracle, and a wrapper of the same kind."""
-    if not isinstance(inner, Policy) or isinstance(inner, type | Oracle) or not hasattr(inner, "_fields"):
-        raise Refusal(owner, "inner", inner, "a policy that needs no knowledge of the world")
-    part = inner
-    while hasattr(part, "inner"):  # every level has its memory twice
-        if type(part).__name__ == owner:
-            raise Refusal(owner, "inner", inner, f"a policy without another {owner} within it")
-        part = part.inner
+    @property
+    def fixed_arms(self) -> bool:
+        """Whether all arms are needed in every round."""
+        return self.inner.fixed_arms
+
+    @property
+    def width(self) -> int:
+        """Number of features: those of the policy within, and the number of restarts."""
+        return self.inner.width + 1
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the policy within samples nothing."""
+        return self.inner.deterministic
+
+    @property
+    def scratch(self) -> tuple[str, ...]:
+        """The fresh memory, and what the policy within need not save."""
+        return ("fresh", *(f"inner.{name}" for name in self.inner.scratch))
+
+    @property
+    def has_belief(self) -> bool:
+        """Whether the policy within has a belief."""
+        return self.inner.has_belief
+
+    def belief(self, memory: Any) -> "Belief":
+        """Return what the policy within believes."""
+        return self.inner.belief(memory.inner)
+
+    def larger(self) -> Self:
+        """Return the same around a policy with one more arm."""
+        return self._replace(inner=self.inner.larger())
+
+    def grow(self, memory: Any) -> Any:
+        """Return a memory with one more arm, around that of the policy within."""
+        inner, fresh = self.inner.grow(memory.inner), self.larger().init()
+        own = [at for at, name in enumerate(memory._fields) if name not in ("inner", "fresh")]
+        corner([fresh[at] for at in own], [memory[at] for at in own])
+        return fresh._replace(inner=inner)
+
+    def positions(self) -> np.ndarray:
+        """Return where the features go: the last one stays the last."""
+        return np.append(self.inner.positions(), self.larger().width - 1)
 
 
 @kernel

@@ -176,13 +176,13 @@ def validated(realisation: Realisation, rounds: int, arms: int, units: int) -> R
 
 def prepare(contestant: Contestant, realisation: Realisation) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return the policy that will play this realisation (an oracle is given the truth first), the context that it may see, and the arms."""
-    chosen: Any = contestant.informed(realisation) if hasattr(contestant, "informed") else contestant
+    chosen: Any = contestant.informed(realisation) if isinstance(contestant, Oracle) else contestant
     available = np.empty((len(realisation.means), 0), bool)
     if realisation.available is not None:
         if chosen is contestant:  # an oracle was given the availability
             refuse_fixed(chosen)
         available = realisation.available
-    needed, found = getattr(chosen, "covariates", 0), realisation.context.shape[1]
+    needed, found = chosen.covariates, realisation.context.shape[1]
     if needed not in (0, found):
         raise Refusal("simulate", "covariates", needed, f"0, or the {found} that the world reveals")
     return chosen, realisation.context if needed else np.zeros((len(realisation.means), 0)), available
@@ -202,7 +202,7 @@ class Player:
 
     def __init__(self, contestant: Contestant, interpreted: bool = False) -> None:
         self.contestant = contestant
-        self.units: int = contestant.units  # type: ignore[union-attr]
+        self.units: int = contestant.units
         self._interpreted = interpreted
         self._runs: dict[type, Callable[..., int]] = {}  # one for realisations with delays, one for others
 
@@ -243,7 +243,7 @@ def record_one(
     >>> arms[2].tolist(), why.tolist()
     ([0, 1], [0, 0, 8, 0])
     """
-    units: int = contestant.units  # type: ignore[union-attr]
+    units: int = contestant.units
     return _record(contestant, realisation, random, np.empty((0, units), np.int64), interpreted)
 
 
@@ -277,7 +277,7 @@ def follow_one(
     >>> bool((follow_one(lb.policy("ucb1"), realisation, played, stream(0)) == played).all())
     True
     """
-    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)  # type: ignore[union-attr]
+    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
     if seen.shape != (rounds, units) or (seen < 0).any() or (seen >= arms).any():
         raise Refusal(

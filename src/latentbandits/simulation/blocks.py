@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import compile_first, machine_code
-from latentbandits.protocols import Realisation, World
+from latentbandits.protocols import Oracle, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import Player, validated
@@ -129,7 +129,7 @@ def play_block(block: Block) -> Piece:
         raise Refusal("simulate", f"code of worker {worker_name()}", code_of(block), rule)
     players = [Player(contestant, block.interpreted) for contestant in block.contestants.values()]
     if not block.interpreted:
-        plain = [player for player in players if not hasattr(player.contestant, "informed")]
+        plain = [player for player in players if not isinstance(player.contestant, Oracle)]
         for player in plain:  # before the clock starts; to inform an oracle may take longer than a block
             machine_code(play, *player.example(block.world))
     regret, optimal, counts = block.empty()

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.markers import InUnit
-from latentbandits.nesting import owner_of
+from latentbandits.parameters import owner_of
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle
+from latentbandits.settings import InUnit
 from latentbandits.specs.text import lowered, policy, split, wrapper
 
 # Means within [0, 1] that span no less of it need no scaling
@@ -43,7 +43,7 @@ def fair(spec: Any, problem: Any) -> Any:
     name, given = split(spec)
     made = policy(spec, arms=problem.arms)
     own = (wrapper(name)[0] or name.lower()) in registry.REGISTRY
-    if not own or isinstance(made, Oracle) or getattr(made, "scale_free", False) or is_unit(problem):
+    if not own or isinstance(made, Oracle) or made.scale_free or is_unit(problem):
         return spec
     return spec if any(in_unit(made, setting) for setting in given) else f"scaled:{lowered(spec)}"
 
@@ -65,7 +65,7 @@ def fairly(specs: Mapping[str, Any], problem: Any) -> dict[str, Any]:
 def in_unit(made: Any, setting: str) -> bool:
     """Return whether a setting of a policy, or of one within it, is in the unit of rewards."""
     owner, field = owner_of(made, setting)
-    return any(isinstance(marker, InUnit) for marker in getattr(owner, "markers", {}).get(field, ()))
+    return any(isinstance(marker, InUnit) for marker in owner.markers.get(field, ()))
 
 
 def is_unit(problem: Any) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from latentbandits.nesting import all_settings, divided
+from latentbandits.parameters import all_settings, describe, divided
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
-from latentbandits.settings import Refusal, describe, whole
+from latentbandits.settings import Refusal, whole
 
 FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., scaled:NAME, MODULE:CLASS or a .toml file of settings"
 WRITTEN = "a file that `tune` wrote"
@@ -166,7 +166,7 @@ def name_of(given: Any) -> str:
         return lowered(_read(given)["policy"] if given.endswith(".toml") else split(given)[0])
     kind = type(given)
     names = [name for name, row in registry.REGISTRY.items() if row.make is kind]
-    if names and hasattr(given, "inner"):
+    if names and given.inner is not None:
         within = name_of(given.inner)
         return names[0] if within == registry.REGISTRY[names[0]].inner else f"{names[0]}:{within}"
     return min(names, key=lambda name: len(spec_of(given, name)), default=f"{kind.__module__}:{kind.__qualname__}")
@@ -192,7 +192,7 @@ def spec_of(made: Any, name: str | None = None) -> str:
     'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
     """
     name = name or name_of(made)
-    if hasattr(made, "inner"):
+    if made.inner is not None:
         return _spec_around(made, name)
     own, preset = describe(made), {"arms": made.arms}
     if name in registry.REGISTRY:
@@ -370,8 +370,7 @@ def _make(name: str, arms: int, settings: dict[str, Any], preset: bool = True) -
     except TypeError as problem:
         raise Refusal("policy", "name", name, f"a class that takes arms and its settings ({problem})") from None
     if not isinstance(made, Policy | Oracle):
-        wanted = "a NamedTuple class with arms, units and its settings, and init, choose and learn"
-        raise Refusal("policy", "name", name, wanted)
+        raise Refusal("policy", "name", name, "a class that inherits latentbandits.protocols.Policy")
     return made
 
 

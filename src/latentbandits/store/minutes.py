@@ -79,7 +79,7 @@ def believed(state: State) -> str | None:
     ``states``: number and probability of every state that is not out of the question; ``current``: the number of the most probable;
     ``elsewhere``: the probability of another; ``means``: the reward that is expected of every arm now, null where there is no idea.
     """
-    if not hasattr(state.player.policy, "belief"):
+    if not state.player.policy.has_belief:
         return None
     found = state.player.belief()
     states = [one for one in getattr(found, "states", ()) if hasattr(one, "number") and one.probability >= UNLIKELY]

@@ -86,7 +86,7 @@ class State:
     @property
     def covariates(self) -> int:
         """How many numbers a context has."""
-        return int(getattr(self.spec.policy, "covariates", 0))
+        return int(self.spec.policy.covariates)
 
     @property
     def arms(self) -> tuple[Name, ...]:

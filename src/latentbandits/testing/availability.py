@@ -9,8 +9,7 @@ import numpy as np
 from latentbandits.agent import choose
 from latentbandits.compiled import copy_into, machine_code
 from latentbandits.memories import copied, replaced, saved
-from latentbandits.policies.growth import grown, grown_choice
-from latentbandits.protocols import WHY, Choice, Realisation
+from latentbandits.protocols import WHY, Choice, Realisation, grown, grown_choice
 from latentbandits.random import Stream, stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import record_one
@@ -59,7 +58,7 @@ class AvailabilityChecks(PolicySuite):
     def _masked(self) -> tuple[Any, Realisation, np.ndarray]:
         """Return the same as `_ready`, with arms that come and go."""
         policy = self.policy()
-        if getattr(policy, "fixed_arms", False):
+        if policy.fixed_arms:
             raise SkipTest(f"{type(policy).__name__} has fixed_arms: all its arms are needed in every round")
         return self._ready(available_arms(self.rounds, policy.arms))
 
@@ -120,7 +119,7 @@ class AvailabilityChecks(PolicySuite):
         moments = {self.rounds // 8 - 1, self.rounds - 1, *few[len(few) // 2 :: max(len(few) // 4, 1)].tolist()}
         with np.errstate(all="ignore"):
             for t in range(self.rounds):
-                if t in moments or (policy_is_deterministic(policy) and t % 10 == 0):
+                if t in moments or (policy.deterministic and t % 10 == 0):
                     self._check_chance(policy, copied(memory), context[t], realisation, t)
                 choice = decide(policy, memory, context[t], random, realisation, t)
                 policy.learn(memory, choice, self._rewards(realisation, t, choice))
@@ -128,7 +127,7 @@ class AvailabilityChecks(PolicySuite):
     def _check_chance(self, policy: Any, memory: Any, context: np.ndarray, realisation: Realisation, t: int) -> None:
         """Check what a policy says about chance in one round."""
         name = type(policy).__name__
-        if policy_is_deterministic(policy):
+        if policy.deterministic:
             played = {
                 tuple(decide(policy, copied(memory), context, stream(12, number), realisation, t).arms.tolist())
                 for number in range(10)
@@ -222,8 +221,3 @@ class AvailabilityChecks(PolicySuite):
             return grown(policy, memory)
         except Refusal as refusal:
             raise SkipTest(str(refusal)) from None
-
-
-def policy_is_deterministic(policy: Any) -> bool:
-    """Return whether a policy says that it chooses without chance."""
-    return bool(getattr(policy, "deterministic", False))

@@ -40,7 +40,7 @@ class PolicySuite:
 
     def world(self) -> Any:
         """Return the world to play in."""
-        arms, covariates = self.policy().arms, getattr(self.policy(), "covariates", 0)
+        arms, covariates = self.policy().arms, self.policy().covariates
         reveal = "state" if covariates else "nothing"
         return HiddenMarkov(arms=arms, states=covariates or 5, stickiness=0.95, noise=0.1, reveal=reveal)
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from latentbandits.agent import Agent
 from latentbandits.memories import copied, parts
+from latentbandits.parameters import describe
 from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import stream
-from latentbandits.settings import describe
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.availability import AvailabilityChecks
 from latentbandits.testing.base import numbers

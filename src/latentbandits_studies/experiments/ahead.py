@@ -51,5 +51,5 @@ def _codes(cases: Sequence[Case]) -> list[Code]:
 
 def _classes(policy: Any) -> tuple[type, ...]:
     """Return the classes of a policy and of the one within it."""
-    inner = getattr(policy, "inner", None)
+    inner = policy.inner
     return (type(policy), *(() if inner is None else _classes(inner)))

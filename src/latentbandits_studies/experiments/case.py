@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.settings import describe
+from latentbandits.parameters import describe
 from latentbandits_studies.experiments.dependencies import digest
 
 OWN = " | own"  # ends the names of cases with policies of one's own

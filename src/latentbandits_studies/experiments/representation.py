@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr
 
+from latentbandits.parameters import describe
 from latentbandits.policies.bayes_filter import BayesLimit
 from latentbandits.policies.oracles import Scripted
-from latentbandits.protocols import CONTINUED, Policy, Realisation, Truth
+from latentbandits.protocols import CONTINUED, Oracle, Policy, Realisation, Truth
 from latentbandits.random import stream
-from latentbandits.settings import Refusal, describe
+from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import follow_one, record_one
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
@@ -328,7 +329,7 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
     return found
 
 
-class Representation(NamedTuple):
+class Representation(Oracle):
     """Oracle: the best rule that sees only a statistic of the history of another policy, on that policy's own run.
 
     Its regret is App, the approximation loss of the statistic. For the whole history it is exact: the Bayes filter, fed with

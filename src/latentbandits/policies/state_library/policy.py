@@ -1,15 +1,13 @@
 """StateLibrary: its settings, and how it chooses and learns."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.markers import InUnit, Untuned
 from latentbandits.noise import Noise, start_noise
 from latentbandits.policies.arms import available, highest, highest_value, nth_available
-from latentbandits.policies.growth import corner
 from latentbandits.policies.state_library import lag
 from latentbandits.policies.state_library.belief import Belief, belief
 from latentbandits.policies.state_library.differences import count_difference
@@ -47,9 +45,9 @@ from latentbandits.policies.state_library.regimes import id_at, show
 from latentbandits.policies.state_library.scale import NARROW, WIDE, count_values, observe, set_range, within_reach
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
-from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, traits
+from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, Policy, corner
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, Refusal, Within, checked
+from latentbandits.settings import Above, AtLeast, InUnit, Refusal, Untuned, Within
 
 
 @kernel
@@ -78,9 +76,7 @@ def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -
     latest.u = choice.features[0]
 
 
-@traits(deterministic=True, scale_free=True)
-@checked
-class StateLibrary(NamedTuple):
+class StateLibrary(Policy):
     """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
 
     A library holds the mean reward of every arm in every state encountered. Which state we are in now is uncertain, so up to `particles`
@@ -144,6 +140,10 @@ class StateLibrary(NamedTuple):
     >>> [row.label for row in results.summary()]
     ['state-library', 'adasp-ucb']
     """
+
+    deterministic = True
+    has_belief = True
+    scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from latentbandits.settings import describe
+from latentbandits.parameters import describe
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.paper.worlds import fitted
 

@@ -1,14 +1,12 @@
 """What the probes of a fixed schedule cost."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from latentbandits.policies.oracles import Scripted
-from latentbandits.protocols import Policy, Realisation
+from latentbandits.protocols import Oracle, Policy, Realisation
 
 
-class Price(NamedTuple):
+class Price(Oracle):
     """Oracle: the best arm in every round but those of a probe. Its regret is the price of probing, the same for all rungs.
 
     Examples

@@ -9,9 +9,20 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign, assign_highest, set_index
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
-from latentbandits.protocols import CONTINUED, EPISODE, PHASE, SCHEDULED, WHY, Choice, Realisation, record_type, traits
+from latentbandits.protocols import (
+    CONTINUED,
+    EPISODE,
+    PHASE,
+    SCHEDULED,
+    WHY,
+    Choice,
+    Oracle,
+    Policy,
+    Realisation,
+    record_type,
+)
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, checked
+from latentbandits.settings import AtLeast, Refusal
 
 Scalars = record_type(
     now=int,  # rounds begun
@@ -43,9 +54,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-@traits(deterministic=True, fixed_arms=True)
-@checked
-class SummaryLearner(NamedTuple):
+class SummaryLearner(Policy):
     """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
 
     With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
@@ -83,6 +92,9 @@ class SummaryLearner(NamedTuple):
     >>> agent = lb.Agent(SummaryLearner(arms=2, lags=3), seed=1)
     >>> agent.tell(agent.ask(), 0.7)
     """
+
+    deterministic = True
+    fixed_arms = True
 
     arms: Annotated[int, AtLeast(2)]
     units: Annotated[int, AtLeast(1)] = 1
@@ -241,8 +253,7 @@ class BelieverMemory(NamedTuple):
     clock: np.ndarray
 
 
-@traits(deterministic=True, fixed_arms=True)
-class Believer(NamedTuple):
+class Believer(Policy):
     """A summary learner whose covariates are the belief of a Bayes filter that sees the same rewards.
 
     Attributes
@@ -250,6 +261,9 @@ class Believer(NamedTuple):
     learner : SummaryLearner with as many covariates as there are states
     filter : BayesFilter of the world
     """
+
+    deterministic = True
+    fixed_arms = True
 
     learner: SummaryLearner
     filter: BayesFilter
@@ -297,8 +311,7 @@ class Believer(NamedTuple):
         self.learner.learn(memory, choice, rewards)
 
 
-@checked
-class BeliefLearner(NamedTuple):
+class BeliefLearner(Oracle):
     """Oracle: LinUCB that must learn the arms' rewards, but is given the exact belief over the hidden state in every round.
 
     The summary of the history that loses nothing. It still probes at fixed times where `interval` says so, for likeness.
