@@ -39,7 +39,7 @@ def read(noise: float, seed: int, draw: int) -> tuple[int, list[tuple[list[int],
             belief, memory = agent.belief, agent.memory
             ids = memory.states["id"][memory.core[0].best, : len(belief.states)].tolist()
             numbers = [one.number for one in belief.states]
-            looks.append((numbers, ids, belief.current, state if visit > SETTLED else -1))
+            looks.append((numbers, ids, numbers.index(belief.current), state if visit > SETTLED else -1))
     return len(belief.states), looks
 
 

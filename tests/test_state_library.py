@@ -284,7 +284,7 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], unit
         assert 0 <= belief.elsewhere <= 1
         assert 0 <= belief.sure <= 1
         assert 0 < belief.stay <= 1
-        assert not belief.states or 0 <= belief.current < len(belief.states)
+        assert belief.current in [state.number for state in belief.states] or not belief.states
 
 
 def test_belief_before_the_first_round() -> None:
@@ -302,7 +302,8 @@ def test_belief_of_a_world_of_two_states(units: int) -> None:
     play(agent, scripted([(0.3, 0.7), (0.8, 0.1)] * 2 + [(0.3, 0.7)], 60, units=units))
     belief = agent.belief
     assert len(belief.states) == 2
-    now, other = belief.states[belief.current], belief.states[1 - belief.current]
+    now = belief.present
+    (other,) = (state for state in belief.states if state is not now)
     assert now.means == pytest.approx((0.3, 0.7), abs=0.05)
     assert other.means == pytest.approx((0.8, 0.1), abs=0.05)
     assert now.probability > 0.95

@@ -27,7 +27,7 @@ def tell(agent: Agent, rewards: np.ndarray) -> None:
 
 
 def now(agent: Agent) -> Any:
-    return agent.belief.states[agent.belief.current]
+    return agent.belief.present
 
 
 def test_when_regimes_were_seen_and_how_long_they_last() -> None:
@@ -43,7 +43,8 @@ def test_when_regimes_were_seen_and_how_long_they_last() -> None:
         tell(agent, block)
     # the present one, A, is in its fourth visit; its third ended in round 240, B's third in round 270
     belief = agent.belief
-    here, there = now(agent), belief.states[1 - belief.current]
+    here = belief.present
+    (there,) = (state for state in belief.states if state is not here)
     assert len(belief.states) == 2
     assert abs(here.seen - 240) <= 1
     assert abs(there.seen - 270) <= 1

@@ -209,7 +209,7 @@ def test_regimes_keep_their_names_when_the_past_is_learned_again_with_other_slop
         rounds = slice(30 * visit, 30 * visit + 30)
         play(agent, x[rounds], rewards[rounds])
         if visit < 2:
-            agent.name(agent.belief.states[agent.belief.current].number, names[visit])
-        seen.append(agent.belief.states[agent.belief.current].name)
+            agent.name(agent.belief.present.number, names[visit])
+        seen.append(agent.belief.present.name)
     assert agent.memory.core[0].retold > 60  # since both have a name
     assert seen[-2:] == names

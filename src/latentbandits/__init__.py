@@ -24,14 +24,14 @@ _HOMES = {
     "BayesLimit": "policies.bayes_filter",
     "BayesPlanner": "policies.bayes_planner",
     "BestSingleArm": "policies.oracles",
-    "CUSUMUCB": "policies.cusum_ucb",
+    "CUSUMUCB": "policies.restarting_ucb",
     "ChangePointThompson": "policies.change_point_thompson",
     "Choice": "protocols",
     "Client": "client",
     "Comparison": "advice.compare",
     "Decision": "agent",
     "Diagnosis": "logs.diagnosis",
-    "DiscountedThompson": "policies.discounted_thompson",
+    "DiscountedThompson": "policies.forgetful_thompson",
     "DetectionAugmented": "policies.detection_augmented",
     "DiscountedUCB": "policies.discounted_ucb",
     "Drift": "worlds.drift",
@@ -39,11 +39,11 @@ _HOMES = {
     "EXP3": "policies.exp3",
     "EpsilonGreedy": "policies.epsilon_greedy",
     "Explanation": "agent",
-    "GLRUCB": "policies.glr_ucb",
+    "GLRUCB": "policies.restarting_ucb",
     "HiddenMarkov": "worlds.hidden_markov",
     "LatentAutoregressive": "policies.latent_autoregressive",
     "Log": "logs.log",
-    "MonitoredUCB": "policies.monitored_ucb",
+    "MonitoredUCB": "policies.restarting_ucb",
     "OpenDecisionsWarning": "agent",
     "PlanningFilter": "policies.bayes_planner",
     "PeriodicThompson": "policies.periodic_thompson",
@@ -55,7 +55,7 @@ _HOMES = {
     "Scaled": "policies.scaled",
     "Scripted": "policies.oracles",
     "Seasons": "worlds.seasons",
-    "SlidingWindowThompson": "policies.sliding_window_thompson",
+    "SlidingWindowThompson": "policies.forgetful_thompson",
     "SlidingWindowUCB": "policies.sliding_window_ucb",
     "StateLibrary": "policies.state_library",
     "StateOracle": "policies.oracles",
@@ -111,23 +111,23 @@ if TYPE_CHECKING:
     from latentbandits.policies.bayes_planner import BayesPlanner as BayesPlanner
     from latentbandits.policies.bayes_planner import PlanningFilter as PlanningFilter
     from latentbandits.policies.change_point_thompson import ChangePointThompson as ChangePointThompson
-    from latentbandits.policies.cusum_ucb import CUSUMUCB as CUSUMUCB
     from latentbandits.policies.detection_augmented import DetectionAugmented as DetectionAugmented
-    from latentbandits.policies.discounted_thompson import DiscountedThompson as DiscountedThompson
     from latentbandits.policies.discounted_ucb import DiscountedUCB as DiscountedUCB
     from latentbandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from latentbandits.policies.exp3 import EXP3 as EXP3
-    from latentbandits.policies.glr_ucb import GLRUCB as GLRUCB
+    from latentbandits.policies.forgetful_thompson import DiscountedThompson as DiscountedThompson
+    from latentbandits.policies.forgetful_thompson import SlidingWindowThompson as SlidingWindowThompson
     from latentbandits.policies.latent_autoregressive import LatentAutoregressive as LatentAutoregressive
-    from latentbandits.policies.monitored_ucb import MonitoredUCB as MonitoredUCB
     from latentbandits.policies.oracles import BestSingleArm as BestSingleArm
     from latentbandits.policies.oracles import Scripted as Scripted
     from latentbandits.policies.oracles import StateOracle as StateOracle
     from latentbandits.policies.periodic_thompson import PeriodicThompson as PeriodicThompson
     from latentbandits.policies.probe_commit import ProbeCommit as ProbeCommit
     from latentbandits.policies.recurrent_bandit import RecurrentBandit as RecurrentBandit
+    from latentbandits.policies.restarting_ucb import CUSUMUCB as CUSUMUCB
+    from latentbandits.policies.restarting_ucb import GLRUCB as GLRUCB
+    from latentbandits.policies.restarting_ucb import MonitoredUCB as MonitoredUCB
     from latentbandits.policies.scaled import Scaled as Scaled
-    from latentbandits.policies.sliding_window_thompson import SlidingWindowThompson as SlidingWindowThompson
     from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
     from latentbandits.policies.state_library import StateLibrary as StateLibrary
     from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling

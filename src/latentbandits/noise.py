@@ -7,12 +7,11 @@ follows from the lower quartile, which the rest hardly touches; with many, a few
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.protocols import record_type
+from latentbandits.protocols import Record, record_type
 
 _BINS = 300
 _MIDDLE = _BINS // 2
@@ -50,14 +49,14 @@ Noise = record_type(
 
 
 @kernel
-def start_noise(noise: Any, given: float, spread: float) -> None:
+def start_noise(noise: Record, given: float, spread: float) -> None:
     """Fill in the record before the first round: the noise that is given, or (if that is 0) a share of the means' spread."""
     noise.sd = given if given > 0.0 else _GUESS * spread
     noise.last_arm = -1
 
 
 @kernel
-def count_pair(noise: Any, difference: float) -> bool:
+def count_pair(noise: Record, difference: float) -> bool:
     """Count the difference of two rewards of one arm; returns whether a new estimate of the noise is due."""
     size = abs(difference)
     if size < _TIE:
@@ -80,7 +79,7 @@ def count_pair(noise: Any, difference: float) -> bool:
 
 
 @kernel
-def fade(noise: Any) -> None:
+def fade(noise: Record) -> None:
     """Halve all counts when there are many: what was long ago matters less."""
     if noise.pairs < _MANY:
         return
@@ -92,13 +91,13 @@ def fade(noise: Any) -> None:
 
 
 @kernel
-def few_values(noise: Any) -> bool:
+def few_values(noise: Record) -> bool:
     """Return whether rewards have a few values only, such as 0 and 1: many differences are zero."""
     return bool(noise.ties > TIED * noise.pairs)
 
 
 @kernel
-def advantage(noise: Any, plain: float) -> float:
+def advantage(noise: Record, plain: float) -> float:
     """Return by how much (log likelihood) the mixture that was estimated last explains the differences better than noise alone.
 
     sum over differences of log(share * half-normal(noise) + (1 - share) / largest) - log half-normal(plain)
@@ -117,7 +116,7 @@ def advantage(noise: Any, plain: float) -> float:
 
 
 @kernel
-def estimate(noise: Any, expected: float, weight: float) -> float:
+def estimate(noise: Record, expected: float, weight: float) -> float:
     """Return the noise: `expected` counts as much as `weight` pairs, on the scale of logarithms (0 if nothing is known)."""
     pairs = float(noise.pairs)
     if noise.largest == 0.0:  # ties alone: the more of them, the less noise
@@ -138,7 +137,7 @@ def estimate(noise: Any, expected: float, weight: float) -> float:
 
 
 @kernel
-def _lower_quartile(noise: Any) -> float:
+def _lower_quartile(noise: Record) -> float:
     left = 0.25 * (noise.pairs - 1.0) - noise.ties
     place = noise.low
     while place < noise.high:
@@ -150,7 +149,7 @@ def _lower_quartile(noise: Any) -> float:
 
 
 @kernel
-def _separated(noise: Any) -> float:
+def _separated(noise: Record) -> float:
     """Return the noise after some steps of expectation-maximisation from where the last ones ended."""
     sd, share = noise.raw, noise.share
     bins = noise.bins
@@ -176,7 +175,9 @@ def _separated(noise: Any) -> float:
 
 
 @kernel
-def mean_of_round(noise: Any, given: float | bool, spread: float, units: int, arm: int, rewards: np.ndarray) -> float:
+def mean_of_round(
+    noise: Record, given: float | bool, spread: float, units: int, arm: int, rewards: np.ndarray
+) -> float:
     """Return the mean reward of a round, after learning the noise from it unless it is given.
 
     The noise follows from two units that played the same arm, or from this round and the one before if they had the same arm.

@@ -44,7 +44,7 @@ def belief(found: Any, arms: Sequence[object] | None = None) -> str:
     low, high = min([*known, found.low]), max([*known, found.high])
     parts = _legend(names)
     for line, k in enumerate(order, start=1):
-        parts += _state(found.states[k], names, low, high, line, here=k == found.current)
+        parts += _state(found.states[k], names, low, high, line, here=found.states[k].number == found.current)
     height = _ROW * (len(order) + 1) + 4
     described = f"{len(found.states)} remembered states; the present one is the first"
     svg = (

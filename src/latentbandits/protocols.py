@@ -5,7 +5,7 @@ simulation and online. Its memory is a NamedTuple of arrays that the methods cha
 """
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.belief import Belief
+
+# One row of an array of a record type. NumPy's types know nothing of its fields
+Record: TypeAlias = Any
 
 _KINDS: dict[Any, Any] = {int: np.int64, float: np.float64}
 

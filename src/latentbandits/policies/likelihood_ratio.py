@@ -5,15 +5,25 @@ moments (oldest first), and `splits`, the number of these moments.
 """
 
 import math
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 
 
+class Splits(Protocol):
+    """The parts of a memory that a test needs: rewards of every arm, in all and at some moments in between."""
+
+    counts: np.ndarray
+    sums: np.ndarray
+    split_counts: np.ndarray
+    split_sums: np.ndarray
+    splits: np.ndarray
+
+
 @kernel
-def changes(memory: Any, arm: int, reward: float, noise: float, risk: float) -> bool:
+def changes(memory: Splits, arm: int, reward: float, noise: float, risk: float) -> bool:
     """Count a reward of an arm, and return whether its mean seems to have changed since the first reward.
 
     The rewards are split into s earlier and s' later ones; for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
@@ -43,7 +53,7 @@ def changes(memory: Any, arm: int, reward: float, noise: float, risk: float) -> 
 
 
 @kernel
-def forget(memory: Any) -> None:
+def forget(memory: Splits) -> None:
     """Forget all rewards."""
     for arm in range(len(memory.counts)):
         memory.counts[arm] = 0
@@ -52,7 +62,7 @@ def forget(memory: Any) -> None:
 
 
 @kernel
-def thin_out(memory: Any, arm: int) -> None:
+def thin_out(memory: Splits, arm: int) -> None:
     """Drop the split whose two neighbours are nearest to each other, for the older one's age; the newest stays."""
     size, now = memory.splits[arm], memory.counts[arm]
     least, place, before = np.inf, 0, 0

@@ -7,7 +7,6 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import Noise, start_noise
-from latentbandits.policies.arms import sample_index
 from latentbandits.policies.rounds import (
     ROUND,
     Clock,
@@ -16,7 +15,7 @@ from latentbandits.policies.rounds import (
     count_discounted,
     play_highest,
     reward_of_round,
-    set_unseen,
+    sample_mean,
 )
 from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream
@@ -134,10 +133,7 @@ class PeriodicThompson(Policy):
             n, total = nearby(memory, arm, clock.now) if periodic else (0.0, 0.0)
             if n == 0.0:
                 n, total = memory.counts[arm], memory.sums[arm]
-            if n > 0.0:
-                sample_index(choice, arm, total / n, noise / math.sqrt(n), random)
-            else:
-                set_unseen(choice, arm, clock, memory.asked)
+            sample_mean(choice, arm, n, total, noise, random, clock, memory.asked)
         play_highest(choice, clock, memory.asked)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:

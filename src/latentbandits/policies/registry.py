@@ -8,21 +8,18 @@ from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
 from latentbandits.policies.change_point_thompson import ChangePointThompson
-from latentbandits.policies.cusum_ucb import CUSUMUCB
 from latentbandits.policies.detection_augmented import DetectionAugmented
-from latentbandits.policies.discounted_thompson import DiscountedThompson
 from latentbandits.policies.discounted_ucb import DiscountedUCB
 from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
-from latentbandits.policies.glr_ucb import GLRUCB
+from latentbandits.policies.forgetful_thompson import DiscountedThompson, SlidingWindowThompson
 from latentbandits.policies.latent_autoregressive import LatentAutoregressive
-from latentbandits.policies.monitored_ucb import MonitoredUCB
 from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
 from latentbandits.policies.periodic_thompson import PeriodicThompson
 from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.recurrent_bandit import RecurrentBandit
+from latentbandits.policies.restarting_ucb import CUSUMUCB, GLRUCB, MonitoredUCB
 from latentbandits.policies.scaled import Scaled
-from latentbandits.policies.sliding_window_thompson import SlidingWindowThompson
 from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
 from latentbandits.policies.state_library import StateLibrary
 from latentbandits.policies.thompson import ThompsonSampling

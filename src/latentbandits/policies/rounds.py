@@ -1,14 +1,14 @@
 """Rounds as a policy counts them: when it asked for an arm, how late rewards are, and the range that they have had."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import mean_of_round
-from latentbandits.policies.arms import FIRST, LAST, assign, highest
-from latentbandits.protocols import PHASE, Choice, record_type
+from latentbandits.policies.arms import FIRST, LAST, assign, highest, sample_index
+from latentbandits.protocols import PHASE, Choice, Record, record_type
+from latentbandits.random import Stream
 
 ROUND = PHASE  # the slot of a choice's note that holds the number of its round
 
@@ -23,14 +23,14 @@ Clock = record_type(
 
 
 @kernel
-def begin_round(clock: Any, choice: Choice) -> None:
+def begin_round(clock: Record, choice: Choice) -> None:
     """Count a round, and write its number into the choice."""
     clock.now += 1
     choice.note[ROUND] = clock.now
 
 
 @kernel
-def set_unseen(choice: Choice, arm: int, clock: Any, asked: np.ndarray) -> None:
+def set_unseen(choice: Choice, arm: int, clock: Record, asked: np.ndarray) -> None:
     """Write that nothing is expected of an arm: it goes first, unless a reward of it should be under way; then it goes last.
 
     Of several such arms the one that was asked for longest ago goes first. `asked` has the last round of every arm, 0 for none.
@@ -42,20 +42,31 @@ def set_unseen(choice: Choice, arm: int, clock: Any, asked: np.ndarray) -> None:
 
 
 @kernel
-def play(arm: int, choice: Choice, clock: Any, asked: np.ndarray) -> None:
+def sample_mean(
+    choice: Choice, arm: int, n: float, total: float, noise: float, random: Stream, clock: Record, asked: np.ndarray
+) -> None:
+    """Write a sample of an arm's mean as its index, given the weight and the sum of its rewards; without rewards see `set_unseen`."""
+    if n > 0.0:
+        sample_index(choice, arm, total / n, noise / math.sqrt(n), random)
+    else:
+        set_unseen(choice, arm, clock, asked)
+
+
+@kernel
+def play(arm: int, choice: Choice, clock: Record, asked: np.ndarray) -> None:
     """Let all units play an arm, and remember when."""
     assign(arm, choice)
     asked[arm] = clock.now
 
 
 @kernel
-def play_highest(choice: Choice, clock: Any, asked: np.ndarray) -> None:
+def play_highest(choice: Choice, clock: Record, asked: np.ndarray) -> None:
     """Let all units play the available arm with the highest index, and remember when."""
     play(highest(choice), choice, clock, asked)
 
 
 @kernel
-def arrived(clock: Any, choice: Choice) -> int:
+def arrived(clock: Record, choice: Choice) -> int:
     """Return by how many rounds a choice is newer than the newest one whose rewards have arrived; below 0 if it is older."""
     newer = choice.note[ROUND] - clock.newest
     clock.longest = max(clock.longest, clock.now - choice.note[ROUND])
@@ -81,7 +92,7 @@ def count_discounted(
 
 
 @kernel
-def reward_of_round(clock: Any, noise: Any, given: float, units: int, arm: int, rewards: np.ndarray) -> float:
+def reward_of_round(clock: Record, noise: Record, given: float, units: int, arm: int, rewards: np.ndarray) -> float:
     """Return the mean reward of a round, after learning the range and (unless it is given) the noise of rewards.
 
     Until there are pairs of rewards, a tenth of the range so far is taken for the noise: nothing depends on the unit of rewards.

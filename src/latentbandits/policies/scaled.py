@@ -8,7 +8,7 @@ from latentbandits.compiled import arms_of, kernel, units_of
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
-from latentbandits.protocols import UNTRIED, WHY, Choice, record_type
+from latentbandits.protocols import UNTRIED, WHY, Choice, Record, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Untuned
 
@@ -178,7 +178,7 @@ def opened(memory: Memory, choice: Choice, opening: int) -> bool:
 
 
 @kernel
-def begin(scalars: Any) -> None:
+def begin(scalars: Record) -> None:
     """Set the first range: that of all rewards, with room at both ends."""
     room = ROOM * (scalars.highest - scalars.lowest)
     scalars.low = scalars.lowest - room
@@ -186,7 +186,7 @@ def begin(scalars: Any) -> None:
 
 
 @kernel
-def widen(scalars: Any, noise: float) -> bool:
+def widen(scalars: Record, noise: float) -> bool:
     """Widen the range if rewards leave it by far, with room at the ends that they have passed; returns whether they do."""
     low, high = scalars.lowest, scalars.highest
     if scalars.most - scalars.least > NARROW:

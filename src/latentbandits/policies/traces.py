@@ -10,15 +10,18 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest, available, lead, sample_index, set_index
-from latentbandits.policies.trace_features import LAGS, blocks, sizes, write_features
-from latentbandits.policies.trace_probes import (
+from latentbandits.policies.trace_context import (
+    LAGS,
     OPEN_PROBES,
     begin_probe,
+    blocks,
     end_probe,
     nth_visited,
     place_of,
     show,
+    sizes,
     visited,
+    write_features,
 )
 from latentbandits.protocols import (
     CONTINUED,

@@ -2,12 +2,16 @@
 
 import importlib
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from latentbandits.policies.state_library.memory import Memory
 from latentbandits.policies.state_library.transitions import staying
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 
 class Remembered(NamedTuple):
@@ -43,7 +47,7 @@ class Belief(NamedTuple):
     Attributes
     ----------
     states : the remembered states
-    current : the most probable one, a position in `states`
+    current : number of the most probable one, 0 as long as there is none
     elsewhere : probability that the present state is none of them
     next : what follows the present state: number and probability of every other, the most probable first, and 0 for a new one
     stay, dwell : probability that the state stays for another round, and the mean number of rounds between two changes
@@ -75,7 +79,7 @@ class Belief(NamedTuple):
     @property
     def present(self) -> Remembered | None:
         """The most probable state; None as long as there is none."""
-        return self.states[self.current] if self.states else None
+        return next((state for state in self.states if state.number == self.current), None)
 
     def _repr_html_(self) -> str:
         # how a belief looks is no part of a result, which depends on all that is imported otherwise
@@ -104,7 +108,7 @@ def probabilities(memory: Memory) -> np.ndarray:
     return made
 
 
-def number_of(state: Any) -> int:
+def number_of(state: Record) -> int:
     """Return the number of a state's regime; before the first reward there is one state, and it will be the first regime."""
     return int(state.number) or 1
 
@@ -121,7 +125,7 @@ def following(memory: Memory) -> tuple[tuple[int, float], ...]:
     return tuple(sorted(found, key=lambda pair: -pair[1]))
 
 
-def completed(particle: Any, core: Any, state: Any) -> float:
+def completed(particle: Record, core: Record, state: Record) -> float:
     """Return how long the visits to a particle's present state have lasted on average, without the present one unless it is the first."""
     if state.entered < 2:
         return float(state.spent)
@@ -136,7 +140,7 @@ def slopes_of(memory: Memory) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row if learned else [math.nan] * len(row)) for row, learned in rows)
 
 
-def belief(policy: Any, memory: Memory) -> Belief:
+def belief(policy: "StateLibrary", memory: Memory) -> Belief:
     """Return what the policy believes."""
     core, scale = memory.core[0], memory.scale[0]
     low, high = float(scale.low), float(scale.high)
@@ -157,7 +161,7 @@ def belief(policy: Any, memory: Memory) -> Belief:
     stay = float(staying(policy, best))
     return Belief(
         states=tuple(states),
-        current=int(np.argmax(probability)),
+        current=states[int(np.argmax(probability))].number,
         elsewhere=max(0.0, 1.0 - float(probability.sum())),
         next=following(memory),
         stay=stay,

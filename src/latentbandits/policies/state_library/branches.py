@@ -1,14 +1,18 @@
 """Branches: the ways in which particles can go on after a reward, weighed by Bayes' rule, and which of them are kept."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.noise import few_values
 from latentbandits.policies.state_library.memory import OTHERS, Memory
-from latentbandits.policies.state_library.transitions import hazard
+from latentbandits.policies.state_library.transitions import hazard, predict_change
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 _ROOT = math.sqrt(2.0 * math.pi)
 _IMPOSSIBLE = 25.0  # beyond this exponent a change to a remembered state is not considered
@@ -35,7 +39,7 @@ def decay(x: float) -> float:
 
 
 @kernel
-def outlying(scale: Any, particle: Any, second: int) -> float:
+def outlying(scale: Record, particle: Record, second: int) -> float:
     """Return the likelihood of an outlier: anywhere in the range, as frequent as outliers have been; on the scale of `fit`.
 
     sqrt(2 pi) / (high - low) * (outliers + 0.01) / (rounds + 100)
@@ -46,13 +50,13 @@ def outlying(scale: Any, particle: Any, second: int) -> float:
 
 
 @kernel
-def yes_or_no(policy: Any, memory: Memory) -> bool:
+def yes_or_no(policy: "StateLibrary", memory: Memory) -> bool:
     """Return whether rewards are yes or no: two values in all, and one unit."""
     return bool(policy.units == 1 and memory.scale[0].values == 2 and few_values(memory.noise[0]))
 
 
 @kernel
-def guess(policy: Any, scale: Any, reward: float) -> float:
+def guess(policy: "StateLibrary", scale: Record, reward: float) -> float:
     """Return the probability of one of two rewards where nothing is known: even, or as the middle of a range that is given says."""
     share = 0.5
     if policy.high > policy.low:
@@ -61,7 +65,7 @@ def guess(policy: Any, scale: Any, reward: float) -> float:
 
 
 @kernel
-def frequency(policy: Any, scale: Any, mean: Any, reward: float) -> float:
+def frequency(policy: "StateLibrary", scale: Record, mean: Record, reward: float) -> float:
     """Return the probability of one of two rewards in a state, by the share of the state's n rewards of that arm that were the same.
 
     (n * share + 2 * guess) / (n + 2); the effect of features, which was taken off the reward, is added to the share
@@ -78,7 +82,15 @@ def frequency(policy: Any, scale: Any, mean: Any, reward: float) -> float:
 
 @kernel
 def fit(
-    policy: Any, memory: Memory, slot: int, k: int, first: int, reward: float, group: int, second: int, other: float
+    policy: "StateLibrary",
+    memory: Memory,
+    slot: int,
+    k: int,
+    first: int,
+    reward: float,
+    group: int,
+    second: int,
+    other: float,
 ) -> tuple[float, float]:
     """Return how well a state explains the rewards of one arm or two, and its exponent; k = -1 if nothing is known about the state."""
     blank = k < 0
@@ -100,7 +112,7 @@ def fit(
 
 
 @kernel
-def put(branch: Any, parent: int, to: int, chance: float) -> float:
+def put(branch: Record, parent: int, to: int, chance: float) -> float:
     """Write a branch; returns its weight."""
     branch.parent = parent
     branch.to = to
@@ -110,7 +122,7 @@ def put(branch: Any, parent: int, to: int, chance: float) -> float:
 
 @kernel
 def branch(
-    policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float
+    policy: "StateLibrary", memory: Memory, first: int, reward: float, group: int, second: int, other: float
 ) -> tuple[int, float]:
     """Weigh all branches of all particles, given the rewards of one arm or (`second` is not -1) two; returns their number and their sum.
 
@@ -138,6 +150,7 @@ def branch(
         slot = memory.slots[i]
         particle = memory.particles[slot]
         z, known = particle.here, particle.known
+        predict_change(policy, memory, slot, memory.core[0].now)
         stay = 1.0 - hazard(policy, memory, slot, memory.core[0].now)
         going = particle.weight * (1.0 - stay)
         by_entry, by_move = going * particle.by_entry, going * particle.by_move

@@ -6,7 +6,7 @@ alternates, differences are changes, but two rounds apart they are noise.
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,10 @@ from latentbandits.compiled import kernel
 from latentbandits.noise import TIED, advantage, count_pair, estimate, fade, few_values
 from latentbandits.policies.state_library.features import shrink_difference
 from latentbandits.policies.state_library.memory import FEATURES, Memory
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 # Before any pair of rewards the noise is this share of the range, and counts as 4 pairs; it is at least a tiny share of the range
 _SHARE, _PAIRS, _LEAST = 0.1, 4.0, 1e-12
@@ -26,7 +29,7 @@ _FEW, _LESS = 32, 0.6
 
 
 @kernel
-def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
+def count_difference(policy: "StateLibrary", memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
     """Count the difference of two rewards of one arm, if there is one; returns whether the noise is to be estimated again.
 
     The rewards are those of two units, or (with one unit) of this round and the one before, and the one before that.
@@ -55,7 +58,7 @@ def count_difference(policy: Any, memory: Memory, choice: Choice, rewards: np.nd
 
 
 @kernel
-def without_effects(policy: Any, memory: Memory, row: int, arm: int, reward: float, x: np.ndarray) -> float:
+def without_effects(policy: "StateLibrary", memory: Memory, row: int, arm: int, reward: float, x: np.ndarray) -> float:
     """Return the difference of two rewards of an arm without what features explain of it; as it is for rewards of a few values."""
     noise = memory.noise[row]
     difference = reward - noise.last_reward
@@ -87,7 +90,7 @@ def learned_noise(memory: Memory) -> float:
 
 
 @kernel
-def separated(noise: Any, earlier: Any) -> float:
+def separated(noise: Record, earlier: Any) -> float:
     """Return the noise by the mixture, which has just been estimated, or by what explains the differences better."""
     plain = math.sqrt(0.5 * noise.squares / noise.pairs)
     raw = plain if advantage(noise, plain) < _PROOF else noise.raw

@@ -7,13 +7,16 @@ not bend its slope. The states are those of the heaviest particle a few rounds l
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.late import state_at
 from latentbandits.policies.state_library.memory import HISTORY, Memory
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 _LATER = 8  # rounds after which a reward is attributed to a state for the regression
 SLOPES = 0.02  # variance of slopes at first, in noise^2 per variance of a feature
@@ -29,7 +32,7 @@ _BETTER = 0.5  # change of the effects, over all rewards that slopes have learne
 
 
 @kernel
-def see(policy: Any, features: np.ndarray, x: np.ndarray, first: int) -> None:
+def see(policy: "StateLibrary", features: np.ndarray, x: np.ndarray, first: int) -> None:
     """Count the features of a round, which begin at x[first]: running averages and squares (Welford)."""
     for j in range(policy.covariates):
         seen = features[j]
@@ -55,7 +58,7 @@ def variance(seen: Any) -> float:
 
 
 @kernel
-def effect(policy: Any, slopes: np.ndarray, features: np.ndarray, x: np.ndarray, first: int) -> float:
+def effect(policy: "StateLibrary", slopes: np.ndarray, features: np.ndarray, x: np.ndarray, first: int) -> float:
     """Return slope . (features - average) of an arm, by its slopes."""
     total = 0.0
     for j in range(policy.covariates):
@@ -64,7 +67,7 @@ def effect(policy: Any, slopes: np.ndarray, features: np.ndarray, x: np.ndarray,
 
 
 @kernel
-def doubt(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
+def doubt(policy: "StateLibrary", memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
     """Return the variance of an arm's effect beyond that of its mean in the present state, in noise^2.
 
     u' V u + (0.2 range / noise)^2 / (n + 1) * mean of u_i^2 / variance_i;  u = features - the average features behind that mean
@@ -91,7 +94,13 @@ def doubt(policy: Any, memory: Memory, arm: int, x: np.ndarray, first: int) -> f
 
 @kernel
 def shrink_difference(
-    policy: Any, slopes: np.ndarray, inverse: np.ndarray, difference: float, x: np.ndarray, first: int, last: np.ndarray
+    policy: "StateLibrary",
+    slopes: np.ndarray,
+    inverse: np.ndarray,
+    difference: float,
+    x: np.ndarray,
+    first: int,
+    last: np.ndarray,
 ) -> float:
     """Return the difference of two rewards without the effects of their features, as large as noise alone would make it.
 
@@ -107,7 +116,7 @@ def shrink_difference(
 
 
 @kernel
-def solve(policy: Any, memory: Memory, arm: int) -> None:
+def solve(policy: "StateLibrary", memory: Memory, arm: int) -> None:
     """Set an arm's slopes: V = (S + diag(variance / prior))^-1 by Gauss and Jordan, slope = V s.
 
     The matrix is positive definite, so no pivoting is needed
@@ -136,7 +145,7 @@ def solve(policy: Any, memory: Memory, arm: int) -> None:
 
 
 @kernel
-def regress(policy: Any, memory: Memory, arm: int, reward: float, state: int, x: np.ndarray) -> None:
+def regress(policy: "StateLibrary", memory: Memory, arm: int, reward: float, state: int, x: np.ndarray) -> None:
     """Learn an arm's slopes from a reward in a state, relative to the averages of that state and arm.
 
     v = x - average x,  e = reward - average reward,  w = n / (n + 1):  S += w v v',  s += w v e
@@ -162,7 +171,7 @@ def regress(policy: Any, memory: Memory, arm: int, reward: float, state: int, x:
 
 
 @kernel
-def set_priors(policy: Any, memory: Memory) -> None:
+def set_priors(policy: "StateLibrary", memory: Memory) -> None:
     """Estimate how large slopes are, feature by feature (a step of expectation-maximisation): useless ones are shrunk to nothing.
 
     prior = (0.3 * (0.0325 range / noise)^2 + sum over arms of variance * (slope^2 / noise^2 + V)) / (0.3 + arms), of the arms learned from
@@ -184,7 +193,7 @@ def set_priors(policy: Any, memory: Memory) -> None:
 
 
 @kernel
-def learn_slopes(policy: Any, memory: Memory) -> None:
+def learn_slopes(policy: "StateLibrary", memory: Memory) -> None:
     """Learn slopes from the round that was learned a few rounds ago, in the state that the heaviest particle now believes it had."""
     core = memory.core[0]
     then = core.rounds - _LATER
@@ -201,7 +210,7 @@ def learn_slopes(policy: Any, memory: Memory) -> None:
 
 
 @kernel
-def outdated(policy: Any, memory: Memory) -> bool:
+def outdated(policy: "StateLibrary", memory: Memory) -> bool:
     """Return whether the past is to be learned again: slopes are now quite different from those that it was learned with."""
     core = memory.core[0]
     if core.rounds < 2 * max(core.retold, _SOON):

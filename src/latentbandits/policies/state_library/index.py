@@ -1,7 +1,7 @@
 """The index: what every arm is worth, by its expected reward, by what is unknown about it, and as a test between particles."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
@@ -9,12 +9,15 @@ from latentbandits.policies.state_library.features import doubt
 from latentbandits.policies.state_library.memory import CAP, FEATURES, Memory
 from latentbandits.protocols import Choice
 
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
+
 # Above these probabilities of a change, what may follow it counts in an arm's value, and what is unknown of that in its doubt
 _RARE, _LIKELY = 0.002, 0.1
 
 
 @kernel
-def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
+def add_others(policy: "StateLibrary", memory: Memory, stay: float, choice: Choice) -> None:
     """Add to the values what is expected if the state has changed, by the heaviest particle, and to the doubts what is unknown of it.
 
     One round after the latest that was learned: p(k) as after a single change, see `transitions.set_leaving`. Several rounds after it,
@@ -52,7 +55,7 @@ def add_others(policy: Any, memory: Memory, stay: float, choice: Choice) -> None
 
 
 @kernel
-def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
+def expect(policy: "StateLibrary", memory: Memory, stay: float, choice: Choice) -> None:
     """Write every arm's expected reward as its value, and that plus the optimism as its index.
 
     value(arm) = effect of the features + stay * sum over particles of weight * mean in its present state
@@ -86,7 +89,7 @@ def expect(policy: Any, memory: Memory, stay: float, choice: Choice) -> None:
 
 
 @kernel
-def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
+def add_tests(policy: "StateLibrary", memory: Memory, stay: float, greedy: int, choice: Choice) -> None:
     """Add to the index what each arm is worth as a test between particles.
 
     If a particle is right, playing on costs ``gain`` per round; an arm on which it differs from the heaviest particle by much more than
@@ -132,7 +135,7 @@ def add_tests(policy: Any, memory: Memory, stay: float, greedy: int, choice: Cho
 
 
 @kernel
-def blend_lag(policy: Any, memory: Memory, choice: Choice) -> None:
+def blend_lag(policy: "StateLibrary", memory: Memory, choice: Choice) -> None:
     """Blend the lag model into values and indices.
 
     value <- blend * value + (1 - blend) * lag;  index <- blend * index + (1 - blend) * (lag + its uncertainty)

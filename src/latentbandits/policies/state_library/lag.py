@@ -5,12 +5,15 @@ the two predict rewards.
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.memory import Memory
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 _PRIOR = 2.0  # rewards that an arm's overall mean is worth in every cell
 _RADIUS = 3.0  # a reward farther than this from all levels, in units of the noise, makes a new one
@@ -22,7 +25,7 @@ _PACE = 0.01  # of the squared error's average
 
 
 @kernel
-def reset(policy: Any, memory: Memory) -> None:
+def reset(policy: "StateLibrary", memory: Memory) -> None:
     """Forget all levels and trust the library."""
     lag, scale = memory.lag[0], memory.scale[0]
     lag.arm = -1
@@ -93,7 +96,7 @@ def learn(memory: Memory, arm: int, reward: float) -> None:
 
 
 @kernel
-def move(policy: Any, memory: Memory, arm: int, reward: float) -> None:
+def move(policy: "StateLibrary", memory: Memory, arm: int, reward: float) -> None:
     """Make an arm and the level nearest to its reward the last ones."""
     near, best = -1, np.inf
     for i in range(memory.levels[arm]):

@@ -1,6 +1,6 @@
 """Late rewards: a reward belongs to the round of its decision, and to the state that each particle believes was there then."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -8,6 +8,10 @@ from latentbandits.compiled import kernel
 from latentbandits.noise import few_values
 from latentbandits.policies.state_library.branches import BEFORE, FAR, HERE, OUTLIER, fit, outlying, put
 from latentbandits.policies.state_library.memory import VISITS, Memory
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 
 @kernel
@@ -31,7 +35,7 @@ def state_at(memory: Memory, slot: int, now: int) -> int:
 
 @kernel
 def branch_late(
-    policy: Any, memory: Memory, first: int, reward: float, group: int, second: int, other: float
+    policy: "StateLibrary", memory: Memory, first: int, reward: float, group: int, second: int, other: float
 ) -> tuple[int, float]:
     """Weigh all branches of all particles, given rewards of a round before the latest; returns their number and their sum.
 
@@ -70,7 +74,7 @@ def branch_late(
 
 
 @kernel
-def settle_late(particle: Any, visits: np.ndarray, now: int, to: int) -> int:
+def settle_late(particle: Record, visits: np.ndarray, now: int, to: int) -> int:
     """Note what a branch says about the moment of the last change; returns the state that the reward belongs to, or -1."""
     if to == OUTLIER:
         particle.outliers += 1.0

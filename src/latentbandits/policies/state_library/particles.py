@@ -5,7 +5,7 @@ never seen. Bayes' rule weighs all branches, `prune` keeps a few without bias, a
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,12 +14,16 @@ from latentbandits.policies.state_library.branches import OUTLIER, branch, prune
 from latentbandits.policies.state_library.late import branch_late, settle_late
 from latentbandits.policies.state_library.memory import AGES, ALL, CAP, HISTORY, ONE, OTHERS, VISITS, Memory
 from latentbandits.policies.state_library.transitions import change, clear, set_leaving, update_ageing
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 _RESTLESS = 0.02  # weight at first of the particle that expects a change in every other round
 
 
 @kernel
-def set_gaussians(policy: Any, memory: Memory) -> None:
+def set_gaussians(policy: "StateLibrary", memory: Memory) -> None:
     """Tabulate, by the number n of rewards behind a mean, everything that depends on the noise and the spread of means.
 
     prior        = (noise / spread)^2                        rewards that the prior of a mean is worth
@@ -40,7 +44,7 @@ def set_gaussians(policy: Any, memory: Memory) -> None:
 
 
 @kernel
-def begin(policy: Any, memory: Memory) -> None:
+def begin(policy: "StateLibrary", memory: Memory) -> None:
     """Start with two particles whose libraries have one state that nothing is known about; one of them expects many changes."""
     core = memory.core[0]
     for i in range(policy.particles):
@@ -88,7 +92,7 @@ def begin(policy: Any, memory: Memory) -> None:
 
 
 @kernel
-def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
+def copy(policy: "StateLibrary", memory: Memory, old: int, new: int) -> None:
     """Copy a particle to another row."""
     memory.particles[new] = memory.particles[old]
     for i in range(AGES):
@@ -105,7 +109,7 @@ def copy(policy: Any, memory: Memory, old: int, new: int) -> None:
 
 
 @kernel
-def add(mean: Any, gaussians: np.ndarray, reward: float, units: int) -> None:
+def add(mean: Record, gaussians: np.ndarray, reward: float, units: int) -> None:
     """Add the mean reward of a group of units to the mean of an arm in a state of a particle.
 
     mean <- mean + gain[n] * (reward - mean);  n <- min(n + units, CAP)
@@ -115,7 +119,7 @@ def add(mean: Any, gaussians: np.ndarray, reward: float, units: int) -> None:
 
 
 @kernel
-def similar(policy: Any, memory: Memory, one: int, other: int) -> bool:
+def similar(policy: "StateLibrary", memory: Memory, one: int, other: int) -> bool:
     """Return whether two particles claim the same: the same states, the same one now, and means within their uncertainty.
 
     |mean - mean'| <= likeness * deviation[max(n, n')] for every state and arm
@@ -142,7 +146,7 @@ def position(slots: np.ndarray, live: int, slot: int) -> int:
 
 
 @kernel
-def merge(policy: Any, memory: Memory, slot: int) -> None:
+def merge(policy: "StateLibrary", memory: Memory, slot: int) -> None:
     """Merge a particle with the first similar one: weights are added, the heavier library stays."""
     core = memory.core[0]
     for i in range(core.live):
@@ -159,7 +163,7 @@ def merge(policy: Any, memory: Memory, slot: int) -> None:
 
 
 @kernel
-def place(policy: Any, memory: Memory, kept: int, total: float) -> None:
+def place(policy: "StateLibrary", memory: Memory, kept: int, total: float) -> None:
     """Give every branch that was kept a row: the first of a particle takes over its row, others copy it to a free one."""
     live = memory.core[0].live
     for i in range(live):
@@ -191,7 +195,7 @@ def place(policy: Any, memory: Memory, kept: int, total: float) -> None:
 
 
 @kernel
-def settle(policy: Any, memory: Memory, slot: int, to: int) -> int:
+def settle(policy: "StateLibrary", memory: Memory, slot: int, to: int) -> int:
     """Let a particle go where its branch leads; returns the state that the reward belongs to, -1 if it is an outlier."""
     core, particle = memory.core[0], memory.particles[slot]
     rounds = core.now - core.front
@@ -211,7 +215,9 @@ def settle(policy: Any, memory: Memory, slot: int, to: int) -> int:
 
 
 @kernel
-def advance(policy: Any, memory: Memory, first: int, reward: float, second: int, other: float, u: float) -> None:
+def advance(
+    policy: "StateLibrary", memory: Memory, first: int, reward: float, second: int, other: float, u: float
+) -> None:
     """Advance all particles by one round in which an arm (or two) gave a reward; `u` is uniform on (0, 1).
 
     A reward of an earlier round than the latest belongs to the state that each particle believes was there then.

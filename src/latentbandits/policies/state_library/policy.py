@@ -1,7 +1,7 @@
 """StateLibrary: its settings, and how it chooses and learns."""
 
 import math
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -38,20 +38,22 @@ from latentbandits.policies.state_library.memory import (
     Trust,
     Visit,
 )
-from latentbandits.policies.state_library.net import stalest
 from latentbandits.policies.state_library.particles import advance, begin
-from latentbandits.policies.state_library.pending import await_rewards, receive
 from latentbandits.policies.state_library.regimes import id_at, show
 from latentbandits.policies.state_library.scale import NARROW, WIDE, count_values, observe, set_range, within_reach
+from latentbandits.policies.state_library.staleness import await_rewards, receive, stalest
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, Policy, corner
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, InUnit, Refusal, Untuned, Within
 
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
+
 
 @kernel
-def remember(policy: Any, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
+def remember(policy: "StateLibrary", memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
     """Write the latest round into the history: the mean reward of all units, or those of the first and of the others."""
     rounds = memory.core[0].rounds
     first, second = choice.arms[0], -1
@@ -369,8 +371,8 @@ class StateLibrary(Policy):
         ...     agent.tell(decision, 0.8 if decision.arm == t // 100 else 0.3 + 0.001 * (t % 5))
         >>> belief = agent.belief
         >>> belief.changed, len(belief.states), belief.current
-        (101, 2, 1)
-        >>> [round(mean, 2) for mean in belief.states[belief.current].means]
+        (101, 2, 2)
+        >>> [round(mean, 2) for mean in belief.present.means]
         [0.3, 0.8]
 
         With observed features, how much the reward of every arm rises with each of them:

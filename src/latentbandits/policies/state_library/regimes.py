@@ -9,13 +9,17 @@ a regime is where it was in time: a state gets the number that was shown for mos
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.late import state_at
 from latentbandits.policies.state_library.memory import HISTORY, Memory
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 _FAR = 9.0  # squared standard errors by which means of one regime may differ
 
@@ -30,7 +34,7 @@ def has(states: np.ndarray, known: int, number: int) -> bool:
 
 
 @kernel
-def apart(policy: Any, memory: Memory, k: int, row: int) -> float:
+def apart(policy: "StateLibrary", memory: Memory, k: int, row: int) -> float:
     """Return how far a state of the heaviest particle is from a regime, on the arm that differs most; infinity if no arm was tried in both.
 
     (mean - mean')^2 / (deviation[n]^2 + deviation[n']^2)
@@ -47,7 +51,7 @@ def apart(policy: Any, memory: Memory, k: int, row: int) -> float:
 
 
 @kernel
-def by_means(policy: Any, memory: Memory, k: int) -> int:
+def by_means(policy: "StateLibrary", memory: Memory, k: int) -> int:
     """Return the number of a regime that has the means of a state of the heaviest particle and is not in its library, or the next one."""
     core = memory.core[0]
     found, least = 0, _FAR
@@ -85,7 +89,7 @@ def id_at(memory: Memory, now: int) -> int:
 
 
 @kernel
-def count_shared(policy: Any, memory: Memory) -> None:
+def count_shared(policy: "StateLibrary", memory: Memory) -> None:
     """Count, for each state of the heaviest particle and each regime, the rounds that the one now holds and the other was shown for."""
     core = memory.core[0]
     known = memory.particles[core.best].known
@@ -102,7 +106,7 @@ def count_shared(policy: Any, memory: Memory) -> None:
 
 
 @kernel
-def number_by_time(policy: Any, memory: Memory) -> None:
+def number_by_time(policy: "StateLibrary", memory: Memory) -> None:
     """Give the states with which the past was learned again the numbers that were shown for their rounds, the most rounds first."""
     count_shared(policy, memory)
     core = memory.core[0]
@@ -121,7 +125,7 @@ def number_by_time(policy: Any, memory: Memory) -> None:
 
 
 @kernel
-def row_of(core: Any, regimes: np.ndarray, number: int) -> int:
+def row_of(core: Record, regimes: np.ndarray, number: int) -> int:
     """Return the row of a regime: its own, or else that of the regime which has not been shown for longest."""
     if regimes[core.row].number != number:
         core.row = 0
@@ -135,14 +139,14 @@ def row_of(core: Any, regimes: np.ndarray, number: int) -> int:
 
 
 @kernel
-def note_means(policy: Any, memory: Memory, k: int, row: int) -> None:
+def note_means(policy: "StateLibrary", memory: Memory, k: int, row: int) -> None:
     """Note the means of a state of the heaviest particle as those of its regime."""
     for arm in range(policy.arms):
         memory.regime_means[row, arm] = memory.means[memory.core[0].best, k, arm]
 
 
 @kernel
-def show(policy: Any, memory: Memory) -> None:
+def show(policy: "StateLibrary", memory: Memory) -> None:
     """Give the states of the heaviest particle numbers, if they have none yet; note the means of the present one and the round's number."""
     core = memory.core[0]
     best, states = memory.particles[core.best], memory.states[core.best]

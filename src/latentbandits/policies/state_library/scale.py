@@ -1,6 +1,6 @@
 """Noise and range: what rewards mean, learned from the rewards themselves unless it is given."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +9,10 @@ from latentbandits.policies.state_library.differences import learned_noise
 from latentbandits.policies.state_library.memory import HISTORY, Memory
 from latentbandits.policies.state_library.particles import set_gaussians
 from latentbandits.policies.state_library.trust import forget
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 # Squares of numbers in between can be divided by; a narrower range counts as empty
 NARROW, WIDE = 1e-100, 1e50
@@ -25,7 +29,7 @@ _REACH, _REACH_AT_FIRST, _LOUD = 1.0, 30.0, 10.0
 
 
 @kernel
-def set_range(scale: Any, low: float, high: float) -> None:
+def set_range(scale: Record, low: float, high: float) -> None:
     """Expect means in a range."""
     scale.low = low
     scale.high = high
@@ -34,7 +38,7 @@ def set_range(scale: Any, low: float, high: float) -> None:
 
 
 @kernel
-def count_values(scale: Any, reward: float) -> None:
+def count_values(scale: Record, reward: float) -> None:
     """Count the different rewards seen: one, two, or more than that."""
     if scale.values == 0:
         scale.values = 1
@@ -46,7 +50,7 @@ def count_values(scale: Any, reward: float) -> None:
 
 
 @kernel
-def within_reach(scale: Any, sd: float, rounds: int, reward: float) -> float:
+def within_reach(scale: Record, sd: float, rounds: int, reward: float) -> float:
     """Return a reward, or the farthest that counts if it is farther outside the range, by the noise and the rounds learned from."""
     if sd == 0.0:
         return reward
@@ -55,7 +59,7 @@ def within_reach(scale: Any, sd: float, rounds: int, reward: float) -> float:
 
 
 @kernel
-def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float) -> bool:
+def first_scale(policy: "StateLibrary", memory: Memory, arms: int, low: float, high: float) -> bool:
     """Learn the first range and noise, once each of the `arms` available was tried and two rewards differ; returns whether they are known.
 
     The range of n uniform numbers is on average (n - 1) / (n + 1) of what they are sampled from: widen by width / (n - 1) at both ends
@@ -68,13 +72,12 @@ def first_scale(policy: Any, memory: Memory, arms: int, low: float, high: float)
         return False
     beyond = (high - low) / (arms - 1)
     set_range(scale, low - beyond, high + beyond)
-    forget(memory)  # what was claimed and spent was on the scale of the outlier
     memory.noise[0].sd = policy.noise if policy.noise > 0.0 else learned_noise(memory)
     return True
 
 
 @kernel
-def rebase(policy: Any, memory: Memory, centre: float, spread: float) -> None:
+def rebase(policy: "StateLibrary", memory: Memory, centre: float, spread: float) -> None:
     """Move all remembered means from the prior that they were learned with (its middle and spread) to the present one.
 
     mean <- (mean * (n + w) - w * centre + w' * centre') / (n + w');  w = (noise / spread)^2
@@ -123,7 +126,7 @@ def outside(memory: Memory, arm: int, reward: float) -> float:
 
 
 @kernel
-def widen(policy: Any, memory: Memory, low: float, high: float) -> bool:
+def widen(policy: "StateLibrary", memory: Memory, low: float, high: float) -> bool:
     """Widen the range to reach two levels; returns whether all is to be learned again."""
     scale = memory.scale[0]
     centre, spread = scale.centre, scale.spread
@@ -153,7 +156,7 @@ def third(history: np.ndarray, sign: float) -> float:
 
 
 @kernel
-def absurd(policy: Any, memory: Memory) -> bool:
+def absurd(policy: "StateLibrary", memory: Memory) -> bool:
     """Return whether the range is far too wide for the first 256 rewards, and set it by these: a first one was an outlier.
 
     The third lowest and the third highest of them count, widened by a quarter of their distance
@@ -171,7 +174,7 @@ def absurd(policy: Any, memory: Memory) -> bool:
 
 @kernel
 def observe(
-    policy: Any, memory: Memory, arms: int, first: int, reward: float, second: int, other: float, due: bool
+    policy: "StateLibrary", memory: Memory, arms: int, first: int, reward: float, second: int, other: float, due: bool
 ) -> bool:
     """Learn range and noise from the reward of an arm (or two) of a decision with so many arms.
 

@@ -1,12 +1,16 @@
 """The chain of states within one particle: whether the state stays, where a change leads, and what a change leaves behind."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.memory import AGES, VISITS, Memory
+from latentbandits.protocols import Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 _BACKOFF = 1.0  # weight of the entry counts in the learned transitions
 _MOST_ODDS = 1000.0
@@ -20,7 +24,7 @@ _WIDTH = np.diff(np.array(_STARTS[: AGES + 1])).astype(float)
 
 
 @kernel
-def staying(policy: Any, particle: Any) -> float:
+def staying(policy: "StateLibrary", particle: Record) -> float:
     """Return the probability that a particle's state stays.
 
     stay = (stays + stay_prior) / (stays + stay_prior + changes + change_prior)
@@ -30,7 +34,7 @@ def staying(policy: Any, particle: Any) -> float:
 
 
 @kernel
-def aged(particle: Any, ended: np.ndarray, now: int, constant: float) -> float:
+def aged(particle: Record, ended: np.ndarray, now: int, constant: float) -> float:
     """Return the probability that a particle's state changes at its present age, as states of that age did.
 
     (ended[age] + prior) / (visits that lasted so long + 1) / rounds of that age, with the same prior at every age
@@ -38,16 +42,15 @@ def aged(particle: Any, ended: np.ndarray, now: int, constant: float) -> float:
     at = _AGE[min(now - particle.changed, _OLDEST)]
     if at == AGES - 1:
         return constant
-    for age in range(particle.age, at):
-        particle.younger += ended[age]
-    particle.age = at
-    width = _WIDTH[at]
     reached = particle.visits - particle.younger
+    for age in range(particle.age, at):
+        reached -= ended[age]
+    width = _WIDTH[at]
     return float((ended[at] + constant * width) / ((reached + 1.0) * width))
 
 
 @kernel
-def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
+def hazard(policy: "StateLibrary", memory: Memory, slot: int, now: int) -> float:
     """Return the probability that a particle's state has changed between the latest round learned and another.
 
     One round later two models are averaged by their odds: a hazard that is always the same, and one that depends on the age of the state.
@@ -58,13 +61,30 @@ def hazard(policy: Any, memory: Memory, slot: int, now: int) -> float:
     rounds = now - memory.core[0].front
     if rounds > 1:
         return 1.0 - math.exp(rounds * math.log(stay))  # a power would be rounded otherwise by machine code
-    particle.constant = 1.0 - stay
-    particle.by_age = aged(particle, memory.ended[slot], now, 1.0 - stay)
-    return float((1.0 - stay + particle.ageing * particle.by_age) / (1.0 + particle.ageing))
+    by_age = aged(particle, memory.ended[slot], now, 1.0 - stay)
+    return float((1.0 - stay + particle.ageing * by_age) / (1.0 + particle.ageing))
 
 
 @kernel
-def update_ageing(policy: Any, particle: Any, changed: bool) -> None:
+def predict_change(policy: "StateLibrary", memory: Memory, slot: int, now: int) -> None:
+    """Note what the two hazards say about the round after the latest one learned, and the age that the state has then.
+
+    `update_ageing` compares them once the reward has told whether the state changed
+    """
+    particle, ended = memory.particles[slot], memory.ended[slot]
+    if now - memory.core[0].front > 1:
+        return
+    particle.constant = 1.0 - staying(policy, particle)
+    particle.by_age = aged(particle, ended, now, particle.constant)
+    at = _AGE[min(now - particle.changed, _OLDEST)]
+    if at < AGES - 1:
+        for age in range(particle.age, at):
+            particle.younger += ended[age]
+        particle.age = at
+
+
+@kernel
+def update_ageing(policy: "StateLibrary", particle: Record, changed: bool) -> None:
     """Update the odds of the hazard that depends on age by how well it predicted whether the state changes."""
     constant = particle.constant
     odds = particle.ageing * (particle.by_age / constant if changed else (1.0 - particle.by_age) / (1.0 - constant))
@@ -72,7 +92,7 @@ def update_ageing(policy: Any, particle: Any, changed: bool) -> None:
 
 
 @kernel
-def set_leaving(policy: Any, particle: Any, state: Any) -> None:
+def set_leaving(policy: "StateLibrary", particle: Record, state: Record) -> None:
     """Set where a change of a particle from its present state z leads.
 
     Two models are averaged by their odds, that is by how well each has predicted the changes so far. One uses how often a state was
@@ -95,7 +115,7 @@ def set_leaving(policy: Any, particle: Any, state: Any) -> None:
 
 
 @kernel
-def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
+def clear(policy: "StateLibrary", memory: Memory, slot: int, k: int) -> None:
     """Make a state of a particle one that nothing is known about."""
     memory.states[slot, k].number = 0
     memory.states[slot, k].entered = 0.0
@@ -111,7 +131,7 @@ def clear(policy: Any, memory: Memory, slot: int, k: int) -> None:
 
 
 @kernel
-def update_odds(policy: Any, particle: Any, states: np.ndarray, moves: np.ndarray, to: int) -> None:
+def update_odds(policy: "StateLibrary", particle: Record, states: np.ndarray, moves: np.ndarray, to: int) -> None:
     """Update the odds of the counted transitions by how much better than the entry counts they predicted this change.
 
     odds <- odds * counted(to) / flat(to), see `set_leaving`
@@ -127,7 +147,7 @@ def update_odds(policy: Any, particle: Any, states: np.ndarray, moves: np.ndarra
 
 
 @kernel
-def new_state(policy: Any, memory: Memory, slot: int) -> int:
+def new_state(policy: "StateLibrary", memory: Memory, slot: int) -> int:
     """Return the place of a new state in a particle's library: a free one, or that of the rarest state but the present one."""
     particle = memory.particles[slot]
     to = particle.known
@@ -170,7 +190,7 @@ def end_visit(memory: Memory, slot: int) -> None:
 
 
 @kernel
-def change(policy: Any, memory: Memory, slot: int, to: int) -> None:
+def change(policy: "StateLibrary", memory: Memory, slot: int, to: int) -> None:
     """Change the state of a particle; `to` is the number of known states for a new one."""
     particle = memory.particles[slot]
     z = particle.here

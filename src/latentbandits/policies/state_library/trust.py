@@ -7,13 +7,16 @@ is not trusted: it decides in one of eight rounds only, and the usual arm is pla
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.memory import WAITING, Memory
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Record
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.policy import StateLibrary
 
 # Rounds in which the library preferred another arm to the usual one: it was played; the usual one was, as a test; or in its stead
 _PREFERRED, _TESTED, _INSTEAD = 0, 1, 2
@@ -28,7 +31,7 @@ _ALLOWANCE, _SHARE = 10.0, 0.3
 
 
 @kernel
-def usual_arm(policy: Any, plays: np.ndarray, choice: Choice) -> int:
+def usual_arm(policy: "StateLibrary", plays: np.ndarray, choice: Choice) -> int:
     """Return the available arm that was played most."""
     top = -1
     for arm in range(policy.arms):
@@ -38,7 +41,7 @@ def usual_arm(policy: Any, plays: np.ndarray, choice: Choice) -> int:
 
 
 @kernel
-def seldom(core: Any) -> bool:
+def seldom(core: Record) -> bool:
     """Return whether this is one of the eighth of all rounds in which the library decides even if it is not trusted.
 
     Multiples of the golden ratio are spread evenly, whatever the period of the world
@@ -47,7 +50,7 @@ def seldom(core: Any) -> bool:
 
 
 @kernel
-def untrue(record: Any) -> float:
+def untrue(record: Record) -> float:
     """Return the part of the gaps that rewards of the usual arm have shown to be untrue, with some caution.
 
     sum of gap * surprise / (sum of gap^2 + 4 * mean of surprise^2);  surprise = reward - value
