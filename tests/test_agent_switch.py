@@ -78,8 +78,8 @@ def test_the_steps_of_an_agent_keep_pythons_lock() -> None:
     """To give it up costs a busy program's thread a whole turn of another one, for a call of microseconds."""
     pytest.importorskip("numba")
     from latentbandits.agent import steps
-    from latentbandits.compiled import compiler
+    from latentbandits.compiled import backend
     from latentbandits.simulation import loop
 
-    kept = {step: compiler._dispatcher(step, False).targetoptions["nogil"] for step in (steps.choose, loop.play)}
+    kept = {step: backend._dispatcher(step, False).targetoptions["nogil"] for step in (steps.choose, loop.play)}
     assert kept == {steps.choose: False, loop.play: True}

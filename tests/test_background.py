@@ -139,7 +139,7 @@ import errno, shutil, warnings
 import latentbandits as lb
 from latentbandits.agent import choose, learn
 from latentbandits.compiled import CacheWarning, cache
-from latentbandits.compiled.compiler import _dispatcher
+from latentbandits.compiled.backend import _dispatcher
 
 def full(*_):
     raise OSError(errno.ENOSPC, "no space left")

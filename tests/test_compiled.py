@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.compiled import cache, compiler, machine_code
+from latentbandits.compiled import backend, cache, machine_code
 from latentbandits.protocols import Choice, Policy
 
 pytestmark = pytest.mark.compiled
@@ -33,7 +33,7 @@ REGRET = """
 import latentbandits as lb
 assert lb.__file__.startswith({home!r}), lb.__file__
 results = lb.simulate(lb.HiddenMarkov(), ["epsilon-greedy"], horizon=200, draws=2, repeats=1, workers=1)
-from latentbandits.compiled.compiler import _dispatcher
+from latentbandits.compiled.backend import _dispatcher
 from latentbandits.simulation.loop import play
 hits = sum(_dispatcher(play, True).stats.cache_hits.values())
 print(results.regret.sum(), hits)
@@ -144,5 +144,28 @@ def test_outside_code_is_not_cached_on_disk() -> None:
     assert inside.outside == []
     assert outside.outside == ["Careless"]
     assert not outside.ready
-    assert type(compiler._dispatcher(machine_code, True)._cache).__name__ == "FunctionCache"
-    assert type(compiler._dispatcher(machine_code, False)._cache).__name__ == "NullCache"
+    assert type(backend._dispatcher(machine_code, True)._cache).__name__ == "FunctionCache"
+    assert type(backend._dispatcher(machine_code, False)._cache).__name__ == "NullCache"
+
+
+PRIVATE = {
+    "JITCodeLibrary": ("_raise_if_finalized", "_finalized", "_linking_libraries", "finalize"),
+    "FunctionCache": ("save_overload",),
+    "DefaultOptions": ("_nrt", "forceinline", "no_cfunc_wrapper"),
+}
+
+
+@pytest.mark.parametrize("owner", PRIVATE)
+def test_numba_still_has_what_we_use_of_it_and_is_not_public(owner: str) -> None:
+    from numba.core import caching, options, registry
+
+    library = registry.cpu_target.target_context.codegen().create_library("probe")
+    owners = {
+        "JITCodeLibrary": library,
+        "FunctionCache": caching.FunctionCache,
+        "DefaultOptions": options.DefaultOptions,
+    }
+    gone = [name for name in PRIVATE[owner] if not hasattr(owners[owner], name)]
+    assert not gone, (
+        f"numba's {owner} has no {', '.join(gone)} any more: adapt compiled/backend.py, then raise the bound"
+    )

@@ -19,7 +19,7 @@ from latentbandits_studies.experiments.dependencies import closure
 from latentbandits_studies.experiments.registry import IDS, experiment
 
 ENGINE = {
-    "compiled.background", "compiled.cache", "compiled.compiler", "compiled.libraries", "extras", "files", "markers",
+    "compiled.background", "compiled.cache", "compiled.backend", "compiled.compiler", "extras", "files", "parameters",
     "protocols", "random", "settings", "simulation.batch", "simulation.blocks", "simulation.late", "simulation.loop",
     "simulation.results",
 }  # fmt: skip

@@ -1,28 +1,17 @@
-"""What is compiled, and how. Only this file and `libraries` import numba.
-
-Compilation has two rules, each of which was measured:
-
-- No ``fastmath``. Every operation keeps its IEEE meaning, so interpreted, simulated and online runs agree to the bit.
-- ``choose``, ``learn`` and every kernel allocate nothing, and are compiled without reference counting (``_nrt``): the counting
-  alone took half of a round.
-"""
+"""What is compiled, and when. How numba does it is in `backend`, which is imported once something is compiled."""
 
 import contextlib
 import functools
 import os
-import re
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from latentbandits.compiled.cache import Code, disabled, installed, place, warn_once
+from latentbandits.compiled.cache import Code, disabled, installed
 from latentbandits.extras import missing
-from latentbandits.files import locked
 
 
 class CompileError(TypeError):
@@ -31,12 +20,8 @@ class CompileError(TypeError):
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-_DEEP = 10_000  # frames of Python that compiling may take
-_PACKAGE = Path(__file__).resolve().parents[1]
-_INLINE = {"forceinline": True, "error_model": "numpy"}
-_kernels: list[Callable[..., Any]] = []
-_quick: set[Callable[..., Any]] = set()
-_registered: set[Callable[..., Any]] = set()
+kernels: list[Callable[..., Any]] = []
+quick_functions: set[Callable[..., Any]] = set()
 _loaded: dict[Any, Callable[..., Any]] = {}
 # Held by the thread that compiles or loads: numba's settings, and our registrations with it, belong to all threads
 compiling = threading.RLock()
@@ -64,7 +49,7 @@ def kernel(function: Function) -> Function:
     >>> double(4.0)
     8.0
     """
-    _kernels.append(function)
+    kernels.append(function)
     return function
 
 
@@ -82,7 +67,7 @@ def quick(function: Function) -> Function:
     >>> double(4.0)
     8.0
     """
-    _quick.add(function)
+    quick_functions.add(function)
     return function
 
 
@@ -106,30 +91,6 @@ def copy_into(target: Any, source: Any) -> None:
             own[...] = given
 
 
-def _copying(target: Any, source: Any) -> Callable[..., None]:  # noqa: ARG001
-    """Return what `copy_into` does for arguments of these types, compiled: the first part, then the rest."""
-    from numba.core.types import Array
-
-    def nothing(target: Any, source: Any) -> None:
-        pass
-
-    def numbers(target: Any, source: Any) -> None:
-        for i in range(len(target)):
-            target[i] = source[i]
-
-    def rows(target: Any, source: Any) -> None:
-        for i in range(len(target)):
-            copy_into(target[i], source[i])
-
-    def parts(target: Any, source: Any) -> None:
-        copy_into(target[0], source[0])
-        copy_into(target[1:], source[1:])
-
-    if isinstance(target, Array):
-        return numbers if target.ndim == 1 else rows
-    return parts if len(target) > 0 else nothing
-
-
 def arms_of(policy: Any) -> int:
     """Return the number of arms of a policy, be it around another."""
     return int(policy.arms)
@@ -138,116 +99,6 @@ def arms_of(policy: Any) -> int:
 def units_of(policy: Any) -> int:
     """Return the number of units of a policy, be it around another."""
     return int(policy.units)
-
-
-def _arms_within(policy: Any) -> Callable[..., int]:
-    """Return what `arms_of` does, compiled: properties are for the interpreter alone."""
-    return (lambda policy: policy.arms) if "arms" in policy.fields else (lambda policy: arms_of(policy.inner))
-
-
-def _units_within(policy: Any) -> Callable[..., int]:
-    """Return what `units_of` does, compiled."""
-    return (lambda policy: policy.units) if "units" in policy.fields else (lambda policy: units_of(policy.inner))
-
-
-def _register() -> None:
-    """Register with numba how to compile policies' methods (once) and all functions marked since the last call."""
-    from numba.core.types import BaseNamedTuple
-    from numba.extending import overload, overload_method
-
-    from latentbandits.compiled.libraries import PartCompiler
-
-    borrowed = {**_INLINE, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    borrowed["pipeline_class"] = PartCompiler
-    if not _registered:
-        _registered.add(_register)
-        overload_method(BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
-            lambda self: self.instance_class.init
-        )
-        overload_method(BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
-            lambda self, memory, context, random, choice: self.instance_class.choose  # noqa: ARG005
-        )
-        overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
-            lambda self, memory, choice, rewards: self.instance_class.learn  # noqa: ARG005
-        )
-        for function, typed in ((arms_of, _arms_within), (units_of, _units_within), (copy_into, _copying)):
-            overload(function, jit_options=borrowed, strict=False)(typed)
-    for function in [f for f in _kernels if f not in _registered]:
-        _registered.add(function)
-        overload(function, jit_options=borrowed, strict=False)(_returning(function))
-
-
-def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *_: function
-
-
-@contextlib.contextmanager
-def _cache_at(folder: Path) -> Iterator[None]:
-    from numba.core import config
-
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
-
-
-@functools.cache
-def _dispatcher(function: Callable[..., Any], keep: bool) -> Any:
-    from numba import njit
-
-    from latentbandits.compiled.libraries import WholeCompiler
-
-    options = {"nogil": function not in _quick, "error_model": "numpy", "no_cfunc_wrapper": True}
-    made: Any = njit(pipeline_class=WholeCompiler, **options)(function)
-    where = place() if keep else None
-    if where is not None:
-        with _cache_at(where.folder):
-            made.enable_caching()
-        name = f"{function.__module__}.{function.__qualname__}"
-        made._cache.save_overload = _one_at_a_time(made._cache.save_overload, where.folder / "locks" / name)
-    return made
-
-
-def _one_at_a_time(save: Callable[..., None], lock: Path) -> Callable[..., None]:
-    """Return numba's function that keeps machine code, for one process at a time: it reads and writes an index of all types."""
-
-    def run(*args: Any) -> None:
-        with locked(lock):
-            save(*args)
-
-    return run
-
-
-@contextlib.contextmanager
-def _explained(names: list[str]) -> Iterator[None]:
-    """Say in one sentence why user code does not compile; numba's own message stays as the cause."""
-    from numba.core.errors import NumbaError, UnsupportedBytecodeError
-
-    try:
-        yield
-    except (NumbaError, UnsupportedBytecodeError) as problem:
-        raise CompileError(
-            f"{', '.join(names) or 'latentbandits'}: code is not compilable but must be what numba can compile, "
-            f"with choose, learn and kernels that allocate nothing ({_location(str(problem))})"
-        ) from problem
-
-
-def _location(message: str) -> str:
-    """Return the line that numba refuses, and its reason: the author's own line rather than one of this package that calls it."""
-    found = re.findall(r'File "([^"]+)", line (\d+)', message)  # the innermost first
-    others = (_PACKAGE, Path(sys.modules["numba"].__file__ or "").resolve().parent)
-    own = [one for one in found if not any(Path(one[0]).resolve().is_relative_to(other) for other in others)]
-    places = own[:1] or found[-1:]
-    reasons = [
-        line.strip()
-        for line in message.splitlines()
-        if re.match(r"\s*(Unknown|Invalid use|Cannot|Untyped|No impl|NameError)", line)
-    ]
-    where = f"{Path(places[-1][0]).name}, line {places[-1][1]}" if places else "unknown line"
-    reasons.sort(key=lambda reason: reason.startswith("No impl"))  # which only says that a kernel does not compile
-    return where + (f": {reasons[0]}" if reasons else "")
 
 
 def loaded(function: Callable[..., Any], *args: object) -> Callable[..., Any] | None:
@@ -296,34 +147,9 @@ def _compile(code: Code) -> Callable[..., Any]:
     """Load the machine code from the cache, or compile and keep it."""
     with _announcing([] if code.ready or code.key in _announced else [code]) as before:
         before(code)
-        return _compile_silently(code)
+        from latentbandits.compiled.backend import compiled
 
-
-def _compile_silently(code: Code) -> Callable[..., Any]:
-    from numba import typeof
-
-    made = _dispatcher(code.function, not code.outside)
-    _register()
-    signature = tuple(typeof(arg) for arg in code.args)
-    try:
-        with _explained(code.outside), code.compiled_once(), _deeply():
-            made.compile(signature)
-    except OSError:  # a full disk, say: numba has compiled it but could not keep it
-        if signature not in made.overloads:
-            raise
-        warn_once()
-    return made.overloads[signature].entry_point  # type: ignore[no-any-return]
-
-
-@contextlib.contextmanager
-def _deeply() -> Iterator[None]:
-    """Let numba nest as deep as kernels call each other, tens of its frames for each: a large policy within another exceeds the default."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, _DEEP))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
+        return compiled(code)
 
 
 @contextlib.contextmanager
