@@ -78,7 +78,7 @@ def regrets(kind: str, world: Any, clicks: bool, draws: int, seed: int) -> list[
         "with": lb.policy("state-library", arms=3, covariates=wanted),
         "without": lb.policy("state-library", arms=3),
     }
-    linear = lb.TraceLearner(arms=3, lag="none", fingerprint=False, covariates=1 + wanted, exploration=1.0)
+    linear = lb.policies.TraceLearner(arms=3, lag="none", fingerprint=False, covariates=1 + wanted, exploration=1.0)
     options: dict[str, Any] = {"horizon": HORIZON, "draws": draws, "repeats": 1, "bins": 1, "seed": seed}
     found = lb.simulate(Shown(kind, world, clicks), library, **options).regret
     return [*found, lb.simulate(Shown(kind, world, clicks, True), {"linear": linear}, **options).regret[0]]

@@ -13,7 +13,7 @@ from benchmarks import yardstick
 from benchmarks.figures import Figure, say, seconds
 from latentbandits.compiled import machine_code
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Choice
+from latentbandits.protocols import Choice, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import Contestant, prepare
 from latentbandits.simulation.loop import COUNTS, PROBES, play
@@ -67,11 +67,11 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
     return figures, ns
 
 
-def _realise(draw: int, units: int, noise: float = 0.01) -> lb.Realisation:
+def _realise(draw: int, units: int, noise: float = 0.01) -> Realisation:
     return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
 
 
-def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
+def _ready(contestant: Contestant, realisation: Realisation) -> Run:
     """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
     policy, context, available = prepare(contestant, realisation)
     regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
@@ -81,7 +81,7 @@ def _ready(contestant: Contestant, realisation: lb.Realisation) -> Run:
     return Run(lambda: code(policy, policy.init(), *args), regret, counts)  # every run begins with a fresh memory
 
 
-def _verify(kernel: yardstick.Kernel, realisations: list[lb.Realisation]) -> None:
+def _verify(kernel: yardstick.Kernel, realisations: list[Realisation]) -> None:
     """Refuse to compare two programs that do not do the same."""
     for draw, realisation in enumerate(realisations):
         regret, probes = kernel(realisation)

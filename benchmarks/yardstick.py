@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 
 import latentbandits as lb
+from latentbandits.protocols import Realisation
 
 _SOURCE = Path(__file__).with_name("adarp.c")
 _DOUBLE, _LONG, _POINTER = ctypes.c_double, ctypes.c_long, ctypes.c_void_p
-Kernel = Callable[[lb.Realisation], tuple[float, int]]
+Kernel = Callable[[Realisation], tuple[float, int]]
 
 
 def compiler() -> list[str]:
@@ -46,7 +47,7 @@ def build(folder: str) -> Kernel:
         policy.min_gap,
     )
 
-    def run(table: lb.Realisation) -> tuple[float, int]:
+    def run(table: Realisation) -> tuple[float, int]:
         probes = _LONG()
         means, rewards = _address(table.means), _address(table.rewards)
         regret = adarp(len(table.means), means, rewards, *settings, ctypes.byref(probes))

@@ -41,8 +41,8 @@ def policies() -> dict[str, Policy]:
     small = {"state-library": {"states": 8}}
     made = {name: lb.policy(name, arms=3, **small.get(name, {})) for name in REGISTRY}
     known = ([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.5, 0.8], [0.7, 0.5, 0.1]], [0.5, 0.5])
-    made["bayes-filter"], made["planning-filter"] = lb.BayesFilter(*known), lb.PlanningFilter(*known)
-    made["scripted"] = lb.Scripted(arms=3, script=[0, 2, 1, 1])
+    made["bayes-filter"], made["planning-filter"] = lb.policies.BayesFilter(*known), lb.policies.PlanningFilter(*known)
+    made["scripted"] = lb.policies.Scripted(arms=3, script=[0, 2, 1, 1])
     return {name: policy for name, policy in made.items() if not isinstance(policy, Oracle)}
 
 

@@ -16,6 +16,7 @@ from scipy.stats import spearmanr
 import latentbandits as lb
 from latentbandits.logs import posterior
 from latentbandits.logs.log import Log
+from latentbandits.protocols import Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.worlds.noise import alternating, standardised
@@ -31,8 +32,9 @@ RULES = ("uniform", "epsilon-greedy", "ucb1", "d-ucb", "ab-test", "changing")
 ARMS = (3, 2, 5)
 # Written out, so that the same ones are played on the fit and on the truth
 POLICIES = (
-    "state-library", "scaled:cp-ts", "scaled:glr-ucb", "scaled:cusum-ucb", "scaled:m-ucb", "scaled:sw-ucb", "scaled:d-ucb", "scaled:ts",
-    "scaled:ucb1", "epsilon-greedy", "scaled:exp3-s", "ab-test:test=200",
+    "state-library", "scaled(cp-ts)",
+    "scaled(glr-ucb)", "scaled(cusum-ucb)", "scaled(m-ucb)", "scaled(sw-ucb)", "scaled(d-ucb)", "scaled(ts)",
+    "scaled(ucb1)", "epsilon-greedy", "scaled(exp3-s)", "ab-test:test=200",
 )  # fmt: skip
 
 
@@ -107,7 +109,7 @@ def played(rewards: np.ndarray, rule: str, random: np.random.Generator, draw: in
     if rule == "changing":  # uniform at first, then mostly one arm
         favourite = np.where(random.random(rows) < 0.8, random.integers(arms), anything)
         return np.where(np.arange(rows) < rows // 2, anything, favourite)
-    spec = "ab-test:test=1000" if rule == "ab-test" else f"scaled:{rule}"
+    spec = "ab-test:test=1000" if rule == "ab-test" else f"scaled({rule})"
     realisation = lb.Recorded(rewards).realise(rows, 1, 0, 0, 0)
     return record_one(lb.policy(spec, arms=arms), realisation, stream(draw))[0][:, 0]
 
@@ -148,7 +150,7 @@ class Recovered(NamedTuple):
 
 def regime_log(
     rows: int, dwell: float, noise: float, draw: int, arms: int = 3, states: int = 0
-) -> tuple[Log, lb.HiddenMarkov, lb.Realisation]:
+) -> tuple[Log, lb.HiddenMarkov, Realisation]:
     """Return a log with regimes, of 2 to 10 states unless they are given, and its truth."""
     states = states or int((2, 3, 5, 10)[draw % 4])
     means = np.random.default_rng([17, draw, states]).random((states, arms))

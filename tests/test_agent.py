@@ -61,7 +61,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def test_the_lag_is_the_last_completed_decision() -> None:
-    agent = lb.Agent(lb.TraceLearner(arms=2, lag="pair"), seed=0)
+    agent = lb.Agent(lb.policies.TraceLearner(arms=2, lag="pair"), seed=0)
     first, second, third = agent.ask(), agent.ask(), agent.ask()
     agent.tell(second, 0.2)
     agent.tell(third, 0.3)
@@ -72,7 +72,7 @@ def test_the_lag_is_the_last_completed_decision() -> None:
 
 def test_late_rewards_update_at_the_features_they_were_chosen_with() -> None:
     """The regression after out-of-order rewards is the one of the same (features, reward) pairs in any order."""
-    agent = lb.Agent(lb.TraceLearner(arms=2, lag="pair", regularization=0.5), seed=0)
+    agent = lb.Agent(lb.policies.TraceLearner(arms=2, lag="pair", regularization=0.5), seed=0)
     pairs: list[tuple[int, np.ndarray, float]] = []
     waiting: list[lb.Decision] = []
     for t in range(200):
@@ -136,7 +136,9 @@ def test_a_late_probe_does_not_replace_a_newer_one() -> None:
 
 def test_lost_rewards_let_the_filter_forget() -> None:
     """Without rewards the belief goes back to the stationary distribution, round by round."""
-    agent = lb.Agent(lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
+    agent = lb.Agent(
+        lb.policies.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1
+    )
     agent.tell(agent.ask(), 0.0)
     for _ in range(3):
         agent.ask()
@@ -227,14 +229,14 @@ def test_bad_input_is_refused_and_changes_nothing(name: str, act: Callable[[Any,
 
 @pytest.mark.parametrize("context", [None, [1.0], [1.0, np.nan], [[1.0, 2.0]]])
 def test_bad_context_is_refused(context: Any) -> None:
-    agent = lb.Agent(lb.TraceLearner(arms=2, covariates=2), seed=0)
+    agent = lb.Agent(lb.policies.TraceLearner(arms=2, covariates=2), seed=0)
     with pytest.raises(ValueError, match=r"must be 2 finite numbers of size at most .*, the policy's covariates"):
         agent.ask(context)
     assert agent.open == ()
 
 
 def test_a_single_covariate_is_one_number() -> None:
-    agent = lb.Agent(lb.TraceLearner(arms=2, covariates=1), seed=0)
+    agent = lb.Agent(lb.policies.TraceLearner(arms=2, covariates=1), seed=0)
     with pytest.raises(
         lb.Refusal, match=r"must be a list of one finite number of size at most 1e\+50, the policy's covariate$"
     ):
@@ -247,7 +249,7 @@ def test_a_single_covariate_is_one_number() -> None:
         ("state-library", 2, ', or belong to the policy, as in lb.policy("state-library", arms=2, covariates=2)'),
         ("state-library", ["a", "b", "c"], 'lb.policy("state-library", arms=3, covariates=2)'),
         ("state-library", None, 'lb.policy("state-library", arms=2, covariates=2)'),
-        (lb.UCB1(2), None, "lb.policy(name, arms=2, covariates=2)"),
+        (lb.policies.UCB1(2), None, "lb.policy(name, arms=2, covariates=2)"),
     ],
 )
 def test_settings_of_the_policy_belong_to_the_policy(policy: Any, arms: Any, sentence: str) -> None:
@@ -263,8 +265,8 @@ def test_settings_of_the_policy_belong_to_the_policy(policy: Any, arms: Any, sen
 @pytest.mark.parametrize(
     ("policy", "seed", "sentence"),
     [
-        (lb.BestSingleArm(2), 0, "must be one that needs no knowledge of the world"),
-        (lb.UCB1, 0, "must be a policy or the name of one"),
+        (lb.policies.BestSingleArm(2), 0, "must be one that needs no knowledge of the world"),
+        (lb.policies.UCB1, 0, "must be a policy or the name of one"),
         (7, 0, "must be a policy or the name of one"),
         ("ucb9", 0, "name is 'ucb9'"),
         ("ucb1", -1, "seed is -1 but must be an integer at least 0"),

@@ -8,7 +8,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.memories import parts
-from latentbandits.protocols import grown
+from latentbandits.protocols import Choice, grown
 from tests.fixtures import UNGROWN, policies
 from tests.test_agent import snapshot
 
@@ -178,10 +178,10 @@ def test_policies_that_cannot_refuse_in_one_sentence(name: str) -> None:
                 act()
 
 
-class Stubborn(lb.UniformRandom):
+class Stubborn(lb.policies.UniformRandom):
     """It does not care what is available."""
 
-    def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: lb.Choice) -> None:
+    def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = 1
 
 

@@ -67,7 +67,7 @@ def test_a_mapping_is_no_list_of_arms() -> None:
 
 
 def test_exp3_learns_on_when_the_arm_that_was_everything_is_retired() -> None:
-    agent = lb.Agent(lb.EXP3(arms=3, mixing=0.5), seed=1)
+    agent = lb.Agent(lb.policies.EXP3(arms=3, mixing=0.5), seed=1)
     for _ in range(4000):
         decision = agent.ask()
         agent.tell(decision, float(decision.arm == 0))
@@ -93,12 +93,12 @@ def test_a_file_may_have_more_arms_than_the_policy_expected(tmp_path: Path) -> N
     agent = lb.Agent("ucb1", arms=["a", "b"])
     agent.add("c")
     agent.save(tmp_path / "agent")
-    assert lb.Agent.load(tmp_path / "agent", policy=lb.UCB1(arms=2)).arms == ("a", "b", "c")
+    assert lb.Agent.load(tmp_path / "agent", policy=lb.policies.UCB1(arms=2)).arms == ("a", "b", "c")
     with pytest.raises(lb.Refusal, match="exploration"):
-        lb.Agent.load(tmp_path / "agent", policy=lb.UCB1(arms=2, exploration=1.0))
+        lb.Agent.load(tmp_path / "agent", policy=lb.policies.UCB1(arms=2, exploration=1.0))
 
 
-class Stubborn(lb.UCB1):
+class Stubborn(lb.policies.UCB1):
     """Keeps its memory as it is when it should grow."""
 
     def grow(self, memory: Any) -> Any:

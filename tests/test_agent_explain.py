@@ -11,7 +11,7 @@ from tests.fixtures import policies
 
 
 def test_an_explanation_is_what_the_policy_compared() -> None:
-    agent = lb.Agent(lb.UCB1(arms=3), arms=["a", "b", "c"])
+    agent = lb.Agent(lb.policies.UCB1(arms=3), arms=["a", "b", "c"])
     rewards = {"a": 0.9, "b": 0.2, "c": 0.4}
     first = agent.explain(agent.ask())
     assert [option.index for option in first.options] == [math.inf] * 3

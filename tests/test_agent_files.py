@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.protocols import Policy
+from latentbandits.protocols import Choice, Policy
 from tests.test_agent import reward, snapshot
 
 
@@ -113,10 +113,10 @@ def test_files_that_lie_are_refused(tmp_path: Path, change: Any, sentence: str) 
 
 def test_a_file_of_another_policy_is_refused(tmp_path: Path) -> None:
     path = saved(tmp_path / "agent")
-    for expected in (lb.policy("adasp-ucb"), lb.TraceLearner, "adasp-ucb"):
+    for expected in (lb.policy("adasp-ucb"), lb.policies.TraceLearner, "adasp-ucb"):
         assert lb.Agent.load(path, policy=expected).stats.asked == 31
     with pytest.raises(ValueError, match="policy of the file is 'TraceLearner' but must be the expected UCB1"):
-        lb.Agent.load(path, policy=lb.UCB1)
+        lb.Agent.load(path, policy=lb.policies.UCB1)
     with pytest.raises(ValueError, match=r"policy of the file is \{.staleness.: 50\} but must be .*staleness=7"):
         lb.Agent.load(path, policy=lb.policy("adasp-ucb", staleness=7))
 
@@ -158,10 +158,10 @@ class Working(Policy):
     def init(self) -> Remembered:
         return Remembered(np.zeros(self.arms), np.full(1000, 7.0))
 
-    def choose(self, memory: Remembered, context: np.ndarray, random: np.ndarray, choice: lb.Choice) -> None:
+    def choose(self, memory: Remembered, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = 1
 
-    def learn(self, memory: Remembered, choice: lb.Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Remembered, choice: Choice, rewards: np.ndarray) -> None:
         memory.sums[1] += rewards[0]
         memory.work[0] = rewards[0]
 

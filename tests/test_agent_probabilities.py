@@ -157,6 +157,6 @@ def test_mixing_needs_one_unit_and_arms_that_may_be_missing() -> None:
     ):
         lb.Agent(lb.policy("ucb1", units=2), floor=0.1)
     with pytest.raises(ValueError, match=r"floor is 0.1 but must be 0 for Scripted, which needs all its arms"):
-        lb.Agent(lb.Scripted(arms=2, script=[0, 1]), floor=0.1)
+        lb.Agent(lb.policies.Scripted(arms=2, script=[0, 1]), floor=0.1)
     with pytest.raises(ValueError, match=r"unit is 1.5 but must be a text or an integer"):
         lb.Agent("ucb1").ask(unit=1.5)  # type: ignore[arg-type]

@@ -24,15 +24,17 @@ from tests.twins import TABLES, assert_same, realise
 
 # Settings that no name stands for
 MORE: dict[str, Any] = {
-    "trace-pair": lb.TraceLearner(arms=3, lag="pair", covariates=2, gated=True, fingerprint=True),
-    "trace-one-hot": lb.TraceLearner(arms=3, units=2, lag="one-hot", interval=9, fingerprint=True, thompson=True),
-    "trace-probe-set": lb.TraceLearner(arms=3, units=2, gated=True, fingerprint=True, probe_set=(2, 0)),
-    "probe-commit-surprise": lb.ProbeCommit(arms=3, units=2, interval=12, surprise=0.3),
-    "glr-ucb-turns": lb.GLRUCB(arms=3, forced=0.3),
-    "m-ucb-turns": lb.MonitoredUCB(arms=3, units=2, forced=0.1),
-    "library-of-two-units": lb.StateLibrary(arms=3, units=2, states=4, patience=5),
-    "library-with-a-range": lb.StateLibrary(arms=3, low=0.0, high=1.0),
-    "library-with-features": lb.StateLibrary(arms=3, covariates=2),
+    "trace-pair": lb.policies.TraceLearner(arms=3, lag="pair", covariates=2, gated=True, fingerprint=True),
+    "trace-one-hot": lb.policies.TraceLearner(
+        arms=3, units=2, lag="one-hot", interval=9, fingerprint=True, thompson=True
+    ),
+    "trace-probe-set": lb.policies.TraceLearner(arms=3, units=2, gated=True, fingerprint=True, probe_set=(2, 0)),
+    "probe-commit-surprise": lb.policies.ProbeCommit(arms=3, units=2, interval=12, surprise=0.3),
+    "glr-ucb-turns": lb.policies.GLRUCB(arms=3, forced=0.3),
+    "m-ucb-turns": lb.policies.MonitoredUCB(arms=3, units=2, forced=0.1),
+    "library-of-two-units": lb.policies.StateLibrary(arms=3, units=2, states=4, patience=5),
+    "library-with-a-range": lb.policies.StateLibrary(arms=3, low=0.0, high=1.0),
+    "library-with-features": lb.policies.StateLibrary(arms=3, covariates=2),
 }
 NAMES = [*REGISTRY, *MORE]
 ONLINE = [name for name in NAMES if name in MORE or not hasattr(REGISTRY[name].make, "informed")]
@@ -169,12 +171,12 @@ def test_an_arm_that_is_added_and_withdrawn_leaves_the_others_as_they_were(name:
 
 def assert_same_statistics(policy: Any, memory: Any, larger: Any) -> None:
     """Check that a memory is part of the one with an arm more."""
-    if isinstance(policy, lb.EXP3):
+    if isinstance(policy, lb.policies.EXP3):
         kept = larger.weights[: policy.arms]
         np.testing.assert_allclose(kept / kept.sum(), memory.weights, rtol=1e-9)
         return
     at: dict[str, tuple[Any, ...]] = {}
-    if isinstance(policy, lb.TraceLearner | lb.LatentAutoregressive):
+    if isinstance(policy, lb.policies.TraceLearner | lb.policies.LatentAutoregressive):
         features, rows = policy.positions(), np.arange(policy.arms)
         at = {
             "factor": np.ix_(rows, features, features),
@@ -191,13 +193,13 @@ def assert_same_statistics(policy: Any, memory: Any, larger: Any) -> None:
 @pytest.mark.parametrize(
     "policy",
     [
-        lb.ABTest(arms=2),
-        lb.Scripted(arms=2),
+        lb.policies.ABTest(arms=2),
+        lb.policies.Scripted(arms=2),
         SummaryLearner(arms=2),
         DecodeCommit(2, units=2, interval=3, fingerprints=[[0.1, 0.2]]),
-        lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5]),
-        lb.ProbeCommit(arms=2, interval=2),
-        lb.TraceLearner(arms=2, interval=2),
+        lb.policies.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5]),
+        lb.policies.ProbeCommit(arms=2, interval=2),
+        lb.policies.TraceLearner(arms=2, interval=2),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -237,18 +239,18 @@ def test_only_available_arms_are_played(name: str, arms: int, steps: list[tuple[
 
 def check_probabilities(policy: Any, choice: Choice) -> None:
     """Check that probabilities are a distribution over the available arms, or that there are none."""
-    first = 1 if isinstance(policy, lb.Scaled) else 0  # a lower number of restarts: the wrapper itself chose
+    first = 1 if isinstance(policy, lb.policies.Scaled) else 0  # a lower number of restarts: the wrapper itself chose
     if policy.inner is not None and choice.features[-1] >= first:
         return check_probabilities(policy.inner, within(choice))
     chances = choice.offers["probability"]
     if policy.deterministic or isinstance(
         policy,
-        lb.ThompsonSampling
-        | lb.ChangePointThompson
-        | lb.DiscountedThompson
-        | lb.PeriodicThompson
-        | lb.SlidingWindowThompson
-        | lb.TraceLearner,
+        lb.policies.ThompsonSampling
+        | lb.policies.ChangePointThompson
+        | lb.policies.DiscountedThompson
+        | lb.policies.PeriodicThompson
+        | lb.policies.SlidingWindowThompson
+        | lb.policies.TraceLearner,
     ):
         assert np.isnan(chances).all()
     else:
@@ -318,7 +320,7 @@ COMING = [[1, 1, 1]] * 2 + [[0, 1, 1]] * 2 + [[0, 0, 1]] * 2
 
 def test_regret_is_against_the_best_available_arm() -> None:
     """UCB1 tries arms 0 and 1, then (without arm 0) arm 2; then it plays the best, of two and of one."""
-    greedy = {"greedy": lb.UCB1(arms=3, exploration=0.0)}
+    greedy = {"greedy": lb.policies.UCB1(arms=3, exploration=0.0)}
     for interpreted in (False, True):
         results = lb.simulate(Masked(STEADY, COMING), greedy, horizon=6, draws=1, repeats=1, interpreted=interpreted)
         assert results.regret_bins[0, 0] == pytest.approx([0.0, 0.4, 0.4, 0.0, 0.0, 0.0])
@@ -339,14 +341,14 @@ def test_oracles_play_what_is_available(table: str) -> None:
 
 def test_the_best_single_arm_is_the_best_of_those_available() -> None:
     realisation = Masked(STEADY, COMING).realise(6, 2, 0, 0, 0)
-    arms, _ = record_one(lb.BestSingleArm(arms=3, units=2), realisation, stream(0))
+    arms, _ = record_one(lb.policies.BestSingleArm(arms=3, units=2), realisation, stream(0))
     assert arms.tolist() == [[0, 0]] * 2 + [[1, 1]] * 2 + [[2, 2]] * 2
 
 
 @pytest.mark.parametrize(
     "policy",
     [
-        lb.Scripted(arms=3),
+        lb.policies.Scripted(arms=3),
         SummaryLearner(arms=3),
         BeliefLearner(arms=3),
         DecodeCommit(3, units=3, interval=3, fingerprints=[[0.1, 0.2, 0.3]]),

@@ -25,7 +25,7 @@ class Mine(Policy):
     units: int = 1
 
     def init(self) -> Any:
-        return lb.UCB1(2).init()
+        return lb.policies.UCB1(2).init()
 
     def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = 1
@@ -59,12 +59,12 @@ def test_no_process_is_started_by_what_is_no_python(name: str, monkeypatch: pyte
         monkeypatch.setattr(sys, "frozen", True, raising=False)
     else:
         monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
-    assert not in_background(compiled_jobs(lb.UCB1(2)), never)
+    assert not in_background(compiled_jobs(lb.policies.UCB1(2)), never)
 
 
 def test_interpreted_by_request_means_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert not in_background(compiled_jobs(lb.UCB1(2)), never)
+    assert not in_background(compiled_jobs(lb.policies.UCB1(2)), never)
 
 
 def keys(policy: Any) -> list[Any]:
@@ -72,17 +72,17 @@ def keys(policy: Any) -> list[Any]:
 
 
 def test_one_code_serves_all_settings_of_the_same_types() -> None:
-    assert keys(lb.UCB1(2)) == keys(lb.UCB1(arms=7, exploration=3))
+    assert keys(lb.policies.UCB1(2)) == keys(lb.policies.UCB1(arms=7, exploration=3))
 
 
 def test_other_types_need_other_code() -> None:
-    class UCB1(lb.UCB1):
+    class UCB1(lb.policies.UCB1):
         """Of the same name, but not the same."""
 
     def double(x: Any) -> Any:
         return x
 
-    assert keys(UCB1(2)) != keys(lb.UCB1(2))
+    assert keys(UCB1(2)) != keys(lb.policies.UCB1(2))
     made = np.zeros((2, 3))
     readonly = np.zeros((2, 3))
     readonly.flags.writeable = False
@@ -169,7 +169,7 @@ def test_what_cannot_be_made_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr(background, "_given_up", set())
     tried: list[Any] = []
     monkeypatch.setattr(background, "_compile_elsewhere", tried.append)
-    jobs = compiled_jobs(lb.UCB1(2))
+    jobs = compiled_jobs(lb.policies.UCB1(2))
     assert in_background(jobs, never)
     for thread in threading.enumerate():
         if thread.name == "latentbandits-compile":
@@ -195,7 +195,7 @@ def test_whoever_asks_for_what_is_under_way_shares_it(tmp_path: Path, monkeypatc
             marker.touch()
 
     monkeypatch.setattr(background, "_compile_elsewhere", compile_elsewhere)
-    jobs = compiled_jobs(lb.UCB1(2))
+    jobs = compiled_jobs(lb.policies.UCB1(2))
     finished = threading.Barrier(2)
 
     def one_done(made: list[Callable[..., Any]]) -> None:

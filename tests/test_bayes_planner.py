@@ -122,7 +122,7 @@ def test_never_above_the_greedy_filter(case: str) -> None:
 def known(units: int = 1, **settings: Any) -> Any:
     """Return a planning filter for the first draw of a world, with a multiplier of its own."""
     realisation = lb.HiddenMarkov(**settings).realise(10, units, seed=0, draw=0, repeat=0)
-    return lb.PlanningFilter(*pairs_of(realisation.truth)[:4], realisation.truth.rewards, units)  # type: ignore[union-attr,arg-type]
+    return lb.policies.PlanningFilter(*pairs_of(realisation.truth)[:4], realisation.truth.rewards, units)  # type: ignore[union-attr,arg-type]
 
 
 @pytest.mark.parametrize("units", [1, 2])
@@ -229,22 +229,22 @@ def test_threads_agree_on_the_multiplier(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_one_arm_at_a_time_needs_no_plan() -> None:
     realisation = lb.HiddenMarkov().realise(20, 1, seed=0, draw=0, repeat=0)
     only = np.tile([False, True], (20, 1))
-    policy: Any = lb.BayesPlanner(arms=2).informed(realisation._replace(available=only))
+    policy: Any = lb.policies.BayesPlanner(arms=2).informed(realisation._replace(available=only))
     assert policy.multiplier == 1.0
 
 
 def test_refusals() -> None:
     chain, means, start = [[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5]
     with pytest.raises(lb.Refusal, match="multiplier is 0 but must be a finite number above 0"):
-        lb.PlanningFilter(chain, means, start, multiplier=0)
+        lb.policies.PlanningFilter(chain, means, start, multiplier=0)
     with pytest.raises(lb.Refusal, match="rewards is 'counts' but must be one of gaussian, bernoulli"):
-        lb.PlanningFilter(chain, means, start, rewards="counts")
+        lb.policies.PlanningFilter(chain, means, start, rewards="counts")
     with pytest.raises(lb.Refusal, match="PlanningFilter: start"):
-        lb.PlanningFilter(chain, means, [0.5, 0.6])
+        lb.policies.PlanningFilter(chain, means, [0.5, 0.6])
     with pytest.raises(lb.Refusal, match=r"BayesPlanner: filter of the world is .not known."):
-        lb.BayesPlanner(arms=3).informed(lb.Drift(arms=3).realise(10, 1, seed=0, draw=0, repeat=0))
+        lb.policies.BayesPlanner(arms=3).informed(lb.Drift(arms=3).realise(10, 1, seed=0, draw=0, repeat=0))
     with pytest.raises(lb.Refusal, match="PlanningFilter: new arm"):
-        lb.Agent(lb.PlanningFilter(chain, means, start)).add("another")
+        lb.Agent(lb.policies.PlanningFilter(chain, means, start)).add("another")
 
 
 def main() -> None:
@@ -256,7 +256,7 @@ def main() -> None:
         least = optimum(world)
         limit, low, high = interval(results.regret[0] / (20_000 * least))
         greedy = results.regret[1].mean() / (20_000 * least)
-        chosen: Any = lb.BayesPlanner(arms=2).informed(world.realise(1, 1, seed=0, draw=0, repeat=0))
+        chosen: Any = lb.policies.BayesPlanner(arms=2).informed(world.realise(1, 1, seed=0, draw=0, repeat=0))
         lines.append(
             [case, f"{least:.4f}", f"{greedy:.2f}", f"{limit:.3f} ({low:.3f} to {high:.3f})", f"{chosen.multiplier:g}"]
         )
@@ -278,7 +278,7 @@ def test_where_rewards_are_lost_information_is_worth_less() -> None:
     world = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1)
     seldom = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1, lost=0.9)
     chosen = [
-        lb.BayesPlanner(arms=2).informed(one.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier  # type: ignore[attr-defined]
+        lb.policies.BayesPlanner(arms=2).informed(one.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier  # type: ignore[attr-defined]
         for one in (world, seldom)
     ]
     assert chosen[1] < chosen[0]

@@ -257,12 +257,12 @@ def test_a_record_is_one_run(tmp_path: Path) -> None:
     assert comparison.record
     assert comparison.headline.endswith("one record of 60 rounds, 5 policy seeds")
     assert comparison.table[["x_low", "x_high", "beats_next", "beats_low"]].isna().all().all()
-    assert comparison.table.loc["scaled:ucb1", ["low", "high"]].isna().all()  # it has no random numbers
-    regret = comparison.regret["scaled:ts"]
+    assert comparison.table.loc["scaled(ucb1)", ["low", "high"]].isna().all()  # it has no random numbers
+    regret = comparison.regret["scaled(ts)"]
     assert (
         regret.min()
-        <= comparison.table.loc["scaled:ts", "low"]
-        < comparison.table.loc["scaled:ts", "high"]
+        <= comparison.table.loc["scaled(ts)", "low"]
+        < comparison.table.loc["scaled(ts)", "high"]
         <= regret.max()
     )
     for said in (comparison.text(), comparison.page()):

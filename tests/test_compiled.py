@@ -140,7 +140,7 @@ def test_the_error_of_a_policy_that_does_not_compile_gives_the_reason() -> None:
 
 
 def test_outside_code_is_not_cached_on_disk() -> None:
-    inside, outside = (cache.Code(machine_code, (policy,)) for policy in (lb.UCB1(2), Careless()))
+    inside, outside = (cache.Code(machine_code, (policy,)) for policy in (lb.policies.UCB1(2), Careless()))
     assert inside.outside == []
     assert outside.outside == ["Careless"]
     assert not outside.ready

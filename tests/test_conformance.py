@@ -18,15 +18,15 @@ VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} 
     "adarp, five arms, two units": lb.policy("adarp-ucb", arms=5),
     "rp, five arms, five units": lb.policy("rp-ucb", arms=5, units=5),
     "adasp, some arms": lb.policy("adasp-ucb", arms=4, probe_set=[3, 1]),
-    "covariates only": lb.TraceLearner(arms=2, lag="none", covariates=6),
-    "library, two features": lb.StateLibrary(arms=3, covariates=2),
-    "library, three features, two units": lb.StateLibrary(arms=2, units=2, covariates=3),
+    "covariates only": lb.policies.TraceLearner(arms=2, lag="none", covariates=6),
+    "library, two features": lb.policies.StateLibrary(arms=3, covariates=2),
+    "library, three features, two units": lb.policies.StateLibrary(arms=2, units=2, covariates=3),
     "gated Thompson": lb.policy("adasp-ucb", arms=2, thompson=True, lag="one-hot"),
     "ucb1, two units": lb.policy("ucb1", arms=2, units=2),
     "exp3-s, three units": lb.policy("exp3-s", arms=2, units=3),
     "bayes, two units": lb.policy("bayes-limit", arms=2, units=2),
     "planner, two units": lb.policy("bayes-planner", arms=2, units=2),
-    "scripted": lb.Scripted(arms=3, script=[2, 0, 1, 1]),
+    "scripted": lb.policies.Scripted(arms=3, script=[2, 0, 1, 1]),
 }
 # What these play does not depend on rewards
 IGNORANT = {"random", "scripted", "best-single-arm", "state-oracle"}
@@ -221,7 +221,7 @@ LOSES, LIKE = "a_new_arm_loses_nothing", "a_new_arm_is_one_like_the_others"
 AVAILABILITY = (PLAYS, LATE, SCRATCH, CHANCE, LOSES, LIKE)
 
 
-@pytest.mark.parametrize("policy", [Modest(), Sampled(), Modest(arms=4), lb.EXP3(arms=3, units=2, share=0.01)])
+@pytest.mark.parametrize("policy", [Modest(), Sampled(), Modest(arms=4), lb.policies.EXP3(arms=3, units=2, share=0.01)])
 @pytest.mark.parametrize("check", AVAILABILITY)
 def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> None:
     getattr(checks_of(policy), f"test_{check}")()
@@ -271,10 +271,10 @@ def test_a_policy_that_breaks_a_rule_of_availability_is_caught(policy: Any, chec
 @pytest.mark.parametrize("check", AVAILABILITY)
 def test_fixed_arms_are_skipped_with_the_reason(check: str) -> None:
     with pytest.raises(SkipTest, match="Scripted has fixed_arms: all its arms are needed in every round"):
-        getattr(checks_of(lb.Scripted(arms=2)), f"test_{check}")()
+        getattr(checks_of(lb.policies.Scripted(arms=2)), f"test_{check}")()
 
 
 @pytest.mark.parametrize("check", [LOSES, LIKE])
 def test_a_policy_that_refuses_a_new_arm_is_skipped_with_its_sentence(check: str) -> None:
     with pytest.raises(SkipTest, match="ABTest: new arm is 2 but must be there from the start"):
-        getattr(checks_of(lb.ABTest(arms=2, test=5)), f"test_{check}")()
+        getattr(checks_of(lb.policies.ABTest(arms=2, test=5)), f"test_{check}")()

@@ -133,7 +133,7 @@ def test_what_only_type_checkers_import_does_not_count(
 
 
 USERS = {
-    "mine.py": "import latentbandits as lb\nimport helper\nimport json\nclass Mine(lb.UCB1):\n    pass\n",
+    "mine.py": "import latentbandits as lb\nimport helper\nimport json\nclass Mine(lb.policies.UCB1):\n    pass\n",
     "helper.py": "import deeper.part\n",
     "deeper/__init__.py": "",
     "deeper/part.py": "from latentbandits.linear import update\nfrom . import beside\n",
@@ -153,7 +153,7 @@ def test_user_code_counts_with_what_it_imports_from_its_folder(tmp_path: Path, m
 
     found = set(closure("mine"))
     assert {"mine", "helper", "deeper", "deeper.part", "deeper.beside", "latentbandits.linear"} <= found
-    assert "latentbandits.policies.ucb1" in found  # lb.UCB1
+    assert "latentbandits.policies.ucb1" in found  # lb.policies.UCB1
     assert not {"json", "unrelated", "latentbandits.policies.registry"} & found
     assert set(closure("deeper.part")) == found - {
         "mine",

@@ -307,7 +307,7 @@ def test_later_cases_are_compiled_ahead_by_another_process(monkeypatch: pytest.M
     monkeypatch.setattr(Code, "ready", False)
     world = lb.HiddenMarkov()
     first = Case("a", world, {"ucb1": lb.policy("ucb1")}, 100, 2)
-    named = ("ucb1", "sw-ucb", "sw-ucb:window=9", "scaled:ucb1", "bayes-planner", "examples.skeleton:WinStayLoseShift")
+    named = ("ucb1", "sw-ucb", "sw-ucb:window=9", "scaled(ucb1)", "bayes-planner", "examples.skeleton:WinStayLoseShift")
     later = Case("b", lb.HiddenMarkov(), {name: lb.policy(name) for name in named}, 100, 2)
     assert ahead.compile_ahead([first, later]) == ["SlidingWindowUCB", "Scaled"]
     assert len(asked) == 2

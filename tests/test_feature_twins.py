@@ -51,7 +51,7 @@ def featured(units: int, factors: Sequence[float], world: Settings, rounds: int,
 
 def realised(case: int, rounds: int) -> tuple[Any, Realisation]:
     settings, factors, world, table = CASES[case]
-    policy = lb.StateLibrary(arms=3, covariates=len(factors), **settings)
+    policy = lb.policies.StateLibrary(arms=3, covariates=len(factors), **settings)
     return policy, featured(policy.units, factors, world, rounds, case, table)
 
 
@@ -80,7 +80,7 @@ def test_rewards_of_which_one_in_twenty_is_like_the_last_play_like_the_twin() ->
     """Rounded rewards: whether they have a few values only, so that features are not taken out of differences, changes all the time."""
     realisation = featured(1, (1, 1), {"noise": 0.45}, rounds=400, seed=1, table="")
     realisation = realisation._replace(rewards=np.round(realisation.rewards, 1))
-    assert_like_twin(lb.StateLibrary(arms=3, covariates=2), realisation, seed=1)
+    assert_like_twin(lb.policies.StateLibrary(arms=3, covariates=2), realisation, seed=1)
 
 
 @pytest.mark.parametrize("world", [{"noise": 0.2}, {"noise": 0.5, "delay": 3}])
@@ -88,7 +88,7 @@ def test_rewards_of_which_one_in_twenty_is_like_the_last_play_like_the_twin() ->
 def test_library_with_the_features_of_a_world_plays_like_its_twin(world: Settings, rounds: int) -> None:
     """Features are -1 or 1; whether they are used, and whether arms are tried or compared for a reason, is seen as well."""
     realisation = lb.HiddenMarkov(arms=3, features=2, **world).realise(rounds, 1, seed=3, draw=0, repeat=0)
-    policy = lb.StateLibrary(arms=3, covariates=2)
+    policy = lb.policies.StateLibrary(arms=3, covariates=2)
     arms, why = assert_like_twin(policy, realisation, seed=3)
     other = record_one(policy, realisation._replace(context=np.zeros((rounds, 2))), stream(3))
     assert (arms != other[0]).any()
@@ -106,7 +106,7 @@ def test_a_belief_has_the_slopes_and_the_lag_weight_of_the_twin(case: int) -> No
 
 
 def test_a_belief_has_the_lag_weight_of_the_twin_where_states_change_fast() -> None:
-    policy = lb.StateLibrary(arms=3)
+    policy = lb.policies.StateLibrary(arms=3)
     realisation = lb.HiddenMarkov(arms=3, states=5, noise=0.1, stickiness=0.5).realise(250, 1, seed=3, draw=0, repeat=0)
     twin: Any = twin_of(policy, realisation, 3)
     play(twin, realisation)

@@ -59,7 +59,7 @@ class TestCovariatesOnly(PolicyChecks):
 def test_is_the_papers_learner_where_the_summary_is(summary: dict[str, Any], trace: dict[str, Any]) -> None:
     realised = lb.HiddenMarkov(arms=3, noise=0.1).realise(3000, 1, seed=1, draw=0, repeat=0)
     mine = record_one(SummaryLearner(arms=3, **summary), realised, stream(0))
-    its = record_one(lb.TraceLearner(arms=3, lag="slopes", **trace), realised, stream(0))
+    its = record_one(lb.policies.TraceLearner(arms=3, lag="slopes", **trace), realised, stream(0))
     np.testing.assert_array_equal(mine[0], its[0])
     np.testing.assert_array_equal(mine[1], its[1])
 
@@ -127,7 +127,7 @@ def test_refusals(settings: dict[str, Any], said: str) -> None:
 def test_belief_learner_sees_the_filters_belief() -> None:
     realised = lb.HiddenMarkov(states=3, noise=0.1).realise(200, 1, seed=2, draw=0, repeat=0)
     believer = BeliefLearner(arms=2, interval=20).informed(realised)
-    known = lb.BayesLimit(arms=2).informed(realised)
+    known = lb.policies.BayesLimit(arms=2).informed(realised)
     state, choice = believer.init(), Choice.blank(believer)
     its, other = known.init(), Choice.blank(known)
     with np.errstate(all="ignore"):

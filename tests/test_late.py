@@ -180,8 +180,8 @@ def test_every_reward_arrives_in_its_round_with_its_own_choice_and_in_order() ->
 def test_nothing_is_learned_when_all_is_lost() -> None:
     realisation = late()._replace(delays=np.full(ROUNDS, -1))
     arms, _ = record_one(lb.policy("ucb1", arms=3), realisation, stream(0))
-    memory, choice = lb.UCB1(arms=3).init(), Choice.blank(lb.UCB1(arms=3))
-    lb.UCB1(arms=3).choose(memory, np.zeros(0), stream(0), choice)
+    memory, choice = lb.policies.UCB1(arms=3).init(), Choice.blank(lb.policies.UCB1(arms=3))
+    lb.policies.UCB1(arms=3).choose(memory, np.zeros(0), stream(0), choice)
     np.testing.assert_array_equal(arms, np.full((ROUNDS, 1), choice.arms[0]))
 
 

@@ -80,7 +80,7 @@ def means_learner(realisation: Realisation, alpha: float, penalty: float) -> lis
 def test_linucb_on_a_one_hot_state_is_a_table() -> None:
     world = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=0.2, reveal="state")
     realisation = world.realise(1500, 1, seed=1, draw=0, repeat=0)
-    policy = lb.TraceLearner(3, lag="none", covariates=3, exploration=0.6, regularization=0.5)
+    policy = lb.policies.TraceLearner(3, lag="none", covariates=3, exploration=0.6, regularization=0.5)
     arms, _ = record_one(policy, realisation, stream(0))
     assert arms[:, 0].tolist() == means_learner(realisation, 0.6, 0.5)
 
@@ -90,7 +90,7 @@ def test_linucb_on_a_one_hot_state_is_a_table() -> None:
 def test_matched_bound_lies_above_simulation(horizon: int, sigma: float) -> None:
     world = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=sigma, reveal="state")
     alpha = theory.matched_exploration(3, 3, horizon, sigma)
-    policy = lb.TraceLearner(3, lag="none", covariates=3, exploration=alpha)
+    policy = lb.policies.TraceLearner(3, lag="none", covariates=3, exploration=alpha)
     regret = lb.simulate(world, {"matched": policy}, horizon=horizon, draws=24, repeats=1).regret[0]
     bound = theory.matched_bound(MEANS, CHAIN, horizon, sigma, alpha)
     assert regret.mean() + 5 * regret.std() / math.sqrt(24) < bound

@@ -66,7 +66,7 @@ def test_a_restart_of_one_arm_keeps_the_others() -> None:
     paid = np.concatenate([steady((0.3, 0.6), 300, 0.02, 0), steady((0.3, 0.1), 10, 0.02, 0)])
     kept = {}
     for together in (False, True):
-        agent = Agent(lb.CUSUMUCB(arms=2, together=together, forced=0.0, noise=0.02), seed=1)
+        agent = Agent(lb.policies.CUSUMUCB(arms=2, together=together, forced=0.0, noise=0.02), seed=1)
         for rewards in paid:
             decision = agent.ask()
             agent.tell(decision, rewards[0, decision.arm])
@@ -76,7 +76,7 @@ def test_a_restart_of_one_arm_keeps_the_others() -> None:
 
 @pytest.mark.parametrize(("stay", "rate"), [(0.8, 0.2), (0.98, 0.02), (1.0, 0.0)])
 def test_hazard_is_learned(stay: float, rate: float) -> None:
-    agent = Agent(lb.ChangePointThompson(arms=2, hazard=0.0), seed=1, compiled=True)
+    agent = Agent(lb.policies.ChangePointThompson(arms=2, hazard=0.0), seed=1, compiled=True)
     realisation = lb.HiddenMarkov(stickiness=stay).realise(4000, 1, seed=3, draw=0, repeat=0)
     for rewards in realisation.rewards:
         decision = agent.ask()
@@ -86,7 +86,7 @@ def test_hazard_is_learned(stay: float, rate: float) -> None:
 
 
 def test_weights_are_a_distribution_and_surprise_is_survived() -> None:
-    agent = Agent(lb.ChangePointThompson(arms=2, noise=1e-9), seed=1)
+    agent = Agent(lb.policies.ChangePointThompson(arms=2, noise=1e-9), seed=1)
     for reward in (0.5, 0.5, 1e6, -1e6, 0.5, 1e50):
         for _ in range(20):
             agent.tell(agent.ask(), reward)
@@ -96,14 +96,14 @@ def test_weights_are_a_distribution_and_surprise_is_survived() -> None:
 
 def test_rewards_far_from_the_prior_are_survived() -> None:
     """A mean that was given up comes back, when only a hypothesis of next to no weight can explain it."""
-    agent = Agent(lb.ChangePointThompson(arms=2, noise=1.0, hazard=1e-9), seed=1, compiled=True)
+    agent = Agent(lb.policies.ChangePointThompson(arms=2, noise=1.0, hazard=1e-9), seed=1, compiled=True)
     for reward in np.random.default_rng(0).choice([-1e4, 0.0, 1e4], 3000):
         agent.tell(agent.ask(), reward)
     assert agent.memory.weights.sum() == pytest.approx(1.0)
 
 
 def test_splits_are_dense_in_the_recent_past_and_never_far_from_a_change() -> None:
-    policy = lb.GLRUCB(arms=2, forced=0.0, noise=0.1, splits=32)
+    policy = lb.policies.GLRUCB(arms=2, forced=0.0, noise=0.1, splits=32)
     agent = Agent(policy, seed=1, compiled=True)
     generator = np.random.default_rng(0)
     for n in range(1, 20_001):
@@ -132,17 +132,17 @@ def test_memory_does_not_grow(name: str) -> None:
 
 def test_presets() -> None:
     assert lb.policy("cusum-ucb").together
-    assert not lb.CUSUMUCB(arms=2).together
+    assert not lb.policies.CUSUMUCB(arms=2).together
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: lb.MonitoredUCB(arms=2, window=7), "window is 7 but must be an even number"),
-        (lambda: lb.GLRUCB(arms=2, risk=1.5), "risk is 1.5"),
-        (lambda: lb.CUSUMUCB(arms=2, warm_up=0), "warm_up is 0"),
-        (lambda: lb.ChangePointThompson(arms=2, hypotheses=1), "hypotheses is 1"),
-        (lambda: lb.ChangePointThompson(arms=2, noise=-1), "noise is -1"),
+        (lambda: lb.policies.MonitoredUCB(arms=2, window=7), "window is 7 but must be an even number"),
+        (lambda: lb.policies.GLRUCB(arms=2, risk=1.5), "risk is 1.5"),
+        (lambda: lb.policies.CUSUMUCB(arms=2, warm_up=0), "warm_up is 0"),
+        (lambda: lb.policies.ChangePointThompson(arms=2, hypotheses=1), "hypotheses is 1"),
+        (lambda: lb.policies.ChangePointThompson(arms=2, noise=-1), "noise is -1"),
     ],
 )
 def test_bad_settings_are_refused(make: Any, sentence: str) -> None:

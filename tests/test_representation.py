@@ -211,7 +211,7 @@ def test_a_follower_sees_what_was_played() -> None:
     """The filter that looks on is sure of the state that the played arm tells, whatever it would have played itself."""
     world = lb.HiddenMarkov(means=[[0.5, 0.0], [0.5, 1.0]], stickiness=1.0, noise=0.01)
     realised = world.realise(5, 1, seed=0, draw=0, repeat=0)
-    greedy = lb.BayesLimit(arms=2)
+    greedy = lb.policies.BayesLimit(arms=2)
     best = int(realised.means[0].argmax())
     blind = follow_one(greedy, realised, np.zeros((5, 1), np.int64), stream(0))
     seeing = follow_one(greedy, realised, np.ones((5, 1), np.int64), stream(0))
@@ -236,7 +236,7 @@ def test_telling_more_never_costs(name: str) -> None:
 
 
 def test_the_greedy_filter_loses_nothing_beyond_its_history() -> None:
-    found = apps(lb.BayesLimit(arms=2), (HISTORY,), lb.HiddenMarkov(), 1000, 3)
+    found = apps(lb.policies.BayesLimit(arms=2), (HISTORY,), lb.HiddenMarkov(), 1000, 3)
     np.testing.assert_array_equal(found[HISTORY], found["regret"])
 
 

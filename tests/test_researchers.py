@@ -33,7 +33,7 @@ class Mine(Policy):
         memory.counts[choice.arms[0]] += rewards[0]
 
 
-@lb.kernel
+@kernel
 def helper(counts):
     return np.argmax(counts.no_such_thing())
 """

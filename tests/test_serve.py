@@ -140,7 +140,7 @@ def test_a_tuned_policy_is_given_as_toml(web: Web) -> None:
         "policy = 1",
         "nonsense",
         toml.replace("sw-ucb", "os:system"),
-        toml.replace("sw-ucb", "scaled:/etc/x.toml"),
+        toml.replace("sw-ucb", "scaled(/etc/x.toml)"),
     ):
         assert web.send("POST", "/v1/experiments", {"name": "u", "arms": ["x", "y"], "toml": bad})[0] == 422
 

@@ -8,46 +8,95 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.parameters import describe
 from latentbandits.policies.registry import CLASSES, REGISTRY
 from latentbandits.settings import AtLeast, Refusal, Vector, checked
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
-    (lb.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1 but must be an integer at least 2"),
-    (lb.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5 but must be an integer at least 2"),
-    (lb.TraceLearner, {"arms": True}, "TraceLearner: arms is True but must be an integer at least 2"),
-    (lb.TraceLearner, {"arms": 2, "units": 0}, "units is 0 but must be an integer at least 1"),
+    (lb.policies.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1 but must be an integer at least 2"),
+    (lb.policies.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5 but must be an integer at least 2"),
+    (lb.policies.TraceLearner, {"arms": True}, "TraceLearner: arms is True but must be an integer at least 2"),
+    (lb.policies.TraceLearner, {"arms": 2, "units": 0}, "units is 0 but must be an integer at least 1"),
     (
-        lb.TraceLearner,
+        lb.policies.TraceLearner,
         {"arms": 2, "lag": "both"},
         "lag is 'both' but must be one of none, pair, one-hot, slopes, curves",
     ),
-    (lb.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1 but must be True or False"),
-    (lb.TraceLearner, {"arms": 2, "exploration": -1}, "exploration is -1 but must be a finite number at least 0"),
-    (lb.TraceLearner, {"arms": 2, "exploration": np.nan}, "exploration is NaN but must be a finite number at least 0"),
+    (lb.policies.TraceLearner, {"arms": 2, "gated": 1}, "gated is 1 but must be True or False"),
     (
-        lb.TraceLearner,
+        lb.policies.TraceLearner,
+        {"arms": 2, "exploration": -1},
+        "exploration is -1 but must be a finite number at least 0",
+    ),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 2, "exploration": np.nan},
+        "exploration is NaN but must be a finite number at least 0",
+    ),
+    (
+        lb.policies.TraceLearner,
         {"arms": 2, "regularization": 0},
         "regularization is 0 but must be a finite number at least 1e-12",
     ),
-    (lb.TraceLearner, {"arms": 2, "regularization": np.inf}, "regularization is inf"),
-    (lb.TraceLearner, {"arms": 2, "margin": "wide"}, "margin is 'wide' but must be a finite number at least 0"),
-    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 2]}, "probe_set is [0, 2] but must be different arms from 0 to 1"),
-    (lb.TraceLearner, {"arms": 2, "probe_set": [0, 0]}, "probe_set is [0, 0] but must be different arms from 0 to 1"),
-    (lb.TraceLearner, {"arms": 2, "probe_set": [0.5]}, "probe_set is [0.5] but must be a 1-axis array of integers"),
-    (lb.TraceLearner, {"arms": 2, "lag": "none"}, "lag is 'none' but must be another"),
-    (lb.TraceLearner, {"arms": 5, "interval": 3}, "interval is 3 but must be 0, or at least the 5 rounds of a probe"),
-    (lb.TraceLearner, {"arms": 2, "interval": 9, "gated": True}, "interval is 9 but must be 0 where gated is True"),
-    (lb.TraceLearner, {"arms": 2, "staleness": 0}, "staleness is 0 but must be an integer at least 1"),
-    (lb.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale' but must be one of arms, units,"),
-    (lb.EXP3, {"arms": 2, "mixing": 1.5}, "mixing is 1.5 but must be a finite number from 1e-09 to 1"),
-    (lb.SlidingWindowUCB, {"arms": 2, "window": 1}, "window is 1 but must be an integer at least 2"),
-    (lb.EpsilonGreedy, {"arms": 2, "epsilon": -0.1}, "epsilon is -0.1 but must be a finite number from 0 to 1"),
-    (lb.Scripted, {"arms": 2, "script": [2]}, "script is [2] but must be at least one arm, each from 0 to 1"),
-    (lb.BayesFilter, {"transition": [[1, 0.1], [0, 1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "sum to one"),
-    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1], [1, 0]], "start": [1, 0]}, "transition is [[1.0]]"),
-    (lb.BayesFilter, {"transition": np.eye(2), "means": [[0, 1], [1, 0]], "start": [1]}, "start is [1.0]"),
-    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 1]], "start": [1], "noise": 0}, "noise is [0.0]"),
-    (lb.BayesFilter, {"transition": [[1]], "means": [[0, 2]], "start": [1], "rewards": "bernoulli"}, "from 0 to 1"),
+    (lb.policies.TraceLearner, {"arms": 2, "regularization": np.inf}, "regularization is inf"),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 2, "margin": "wide"},
+        "margin is 'wide' but must be a finite number at least 0",
+    ),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 2, "probe_set": [0, 2]},
+        "probe_set is [0, 2] but must be different arms from 0 to 1",
+    ),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 2, "probe_set": [0, 0]},
+        "probe_set is [0, 0] but must be different arms from 0 to 1",
+    ),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 2, "probe_set": [0.5]},
+        "probe_set is [0.5] but must be a 1-axis array of integers",
+    ),
+    (lb.policies.TraceLearner, {"arms": 2, "lag": "none"}, "lag is 'none' but must be another"),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 5, "interval": 3},
+        "interval is 3 but must be 0, or at least the 5 rounds of a probe",
+    ),
+    (
+        lb.policies.TraceLearner,
+        {"arms": 2, "interval": 9, "gated": True},
+        "interval is 9 but must be 0 where gated is True",
+    ),
+    (lb.policies.TraceLearner, {"arms": 2, "staleness": 0}, "staleness is 0 but must be an integer at least 1"),
+    (lb.policies.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale' but must be one of arms, units,"),
+    (lb.policies.EXP3, {"arms": 2, "mixing": 1.5}, "mixing is 1.5 but must be a finite number from 1e-09 to 1"),
+    (lb.policies.SlidingWindowUCB, {"arms": 2, "window": 1}, "window is 1 but must be an integer at least 2"),
+    (
+        lb.policies.EpsilonGreedy,
+        {"arms": 2, "epsilon": -0.1},
+        "epsilon is -0.1 but must be a finite number from 0 to 1",
+    ),
+    (lb.policies.Scripted, {"arms": 2, "script": [2]}, "script is [2] but must be at least one arm, each from 0 to 1"),
+    (
+        lb.policies.BayesFilter,
+        {"transition": [[1, 0.1], [0, 1]], "means": [[0, 1], [1, 0]], "start": [1, 0]},
+        "sum to one",
+    ),
+    (
+        lb.policies.BayesFilter,
+        {"transition": [[1]], "means": [[0, 1], [1, 0]], "start": [1, 0]},
+        "transition is [[1.0]]",
+    ),
+    (lb.policies.BayesFilter, {"transition": np.eye(2), "means": [[0, 1], [1, 0]], "start": [1]}, "start is [1.0]"),
+    (lb.policies.BayesFilter, {"transition": [[1]], "means": [[0, 1]], "start": [1], "noise": 0}, "noise is [0.0]"),
+    (
+        lb.policies.BayesFilter,
+        {"transition": [[1]], "means": [[0, 2]], "start": [1], "rewards": "bernoulli"},
+        "from 0 to 1",
+    ),
 ]
 
 
@@ -61,8 +110,8 @@ def test_bad_settings_are_refused_in_one_sentence(kind: Any, settings: dict[str,
 
 def test_a_changed_copy_is_checked_too() -> None:
     with pytest.raises(ValueError, match="window is 0"):
-        lb.SlidingWindowUCB(arms=2)._replace(window=0)
-    assert lb.SlidingWindowUCB(arms=2)._replace(window=7).window == 7
+        lb.policies.SlidingWindowUCB(arms=2)._replace(window=0)
+    assert lb.policies.SlidingWindowUCB(arms=2)._replace(window=7).window == 7
 
 
 def test_one_policy_has_one_type_of_each_field() -> None:
@@ -70,8 +119,8 @@ def test_one_policy_has_one_type_of_each_field() -> None:
     for name in REGISTRY:
         made, again = lb.policy(name), lb.policy(name, arms=np.int64(2))  # type: ignore[arg-type]
         assert [type(x) for x in made] == [type(x) for x in again]
-    assert type(lb.UCB1(2, exploration=1).exploration) is float
-    assert lb.TraceLearner(2, lag=3).lag == lb.TraceLearner(2, lag="slopes").lag
+    assert type(lb.policies.UCB1(2, exploration=1).exploration) is float
+    assert lb.policies.TraceLearner(2, lag=3).lag == lb.policies.TraceLearner(2, lag="slopes").lag
 
 
 def test_policies_with_equal_settings_are_equal() -> None:
@@ -124,7 +173,7 @@ def test_a_refusal_is_put_into_words_once() -> None:
 def test_names_and_settings_round_trip() -> None:
     for name in REGISTRY:
         made = lb.policy(name, arms=3)
-        again = type(made)(**lb.describe(made))
+        again = type(made)(**describe(made))
         assert again == made
         assert repr(again) == repr(made)
 

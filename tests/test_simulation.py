@@ -12,7 +12,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.compiled.cache import Code
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import GATES, REASONS, Policy, Realisation
+from latentbandits.protocols import GATES, REASONS, Choice, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import Player, record_one
 from latentbandits.simulation.loop import play
@@ -119,7 +119,7 @@ def test_arms_that_come_and_go_need_no_machine_code_of_their_own() -> None:
 def test_a_policy_with_fixed_arms_is_refused_where_arms_come_and_go() -> None:
     world = lb.Available.between(lb.HiddenMarkov(), 500, {1: (20, None)})
     with pytest.raises(ValueError, match="Scripted: arms is 'not always all available' but must be the same in every"):
-        lb.simulate(world, lb.Scripted(arms=2), **SMALL)
+        lb.simulate(world, lb.policies.Scripted(arms=2), **SMALL)
 
 
 def test_a_missing_arm_is_refused_in_the_round_in_which_it_is_played() -> None:
@@ -149,7 +149,7 @@ def test_the_same_worlds_for_every_policy() -> None:
 
 def test_a_matched_learner_sees_the_state() -> None:
     world = lb.HiddenMarkov(states=4, stickiness=0.5, noise=0.05, reveal="state")
-    matched = lb.TraceLearner(arms=2, lag="none", covariates=4, exploration=0.5)
+    matched = lb.policies.TraceLearner(arms=2, lag="none", covariates=4, exploration=0.5)
     results = lb.simulate(world, {"matched": matched, "blind": lb.policy("lc-ucb")}, horizon=3000, draws=8, repeats=1)
     assert results.regret[0].mean() < 0.2 * results.regret[1].mean()
 
@@ -180,10 +180,10 @@ def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"policies": []}, r"simulate: policies is \[\] but must be at least one policy"),
         ({"policies": ["ucb"]}, "policy: name is 'ucb'"),
         ({"policies": [3]}, "must be a policy or the name of one"),
-        ({"policies": [lb.UCB1(3)]}, "arms is 3 but must be the world's 2"),
+        ({"policies": [lb.policies.UCB1(3)]}, "arms is 3 but must be the world's 2"),
         ({"policies": ["ucb1", "ucb1"]}, "must be given once"),
         (
-            {"policies": [lb.TraceLearner(2, covariates=3)]},
+            {"policies": [lb.policies.TraceLearner(2, covariates=3)]},
             "covariates is 3 but must be 0, or the 0 that the world reveals",
         ),
         ({"world": None}, "simulate: world is None but must be a world"),
@@ -212,11 +212,11 @@ class Broken(Policy):
     def init(self) -> Any:
         return Rounds(np.zeros(1, np.int64))
 
-    def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: lb.Choice) -> None:
+    def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         memory.rounds[0] += 1
         choice.arms[0] = 0 if memory.rounds[0] < 4 else self.wrong
 
-    def learn(self, memory: Any, choice: lb.Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         pass
 
 

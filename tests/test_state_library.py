@@ -43,7 +43,7 @@ def scripted(blocks: Sequence[tuple[float, float]], length: int, noise: float = 
 def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> None:
     """Check all counts of all particles after some rounds of fewer than 256, the first of which is the one after `begun`."""
     policy, memory = agent.policy, agent.memory
-    assert isinstance(policy, lb.StateLibrary)
+    assert isinstance(policy, lb.policies.StateLibrary)
     for part in memory:
         for name in part.dtype.names or ():
             assert np.isfinite(part[name]).all()
@@ -72,7 +72,7 @@ def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> Non
             assert count.sum() == (rounds - outliers) * policy.units
 
 
-def check_particle(policy: lb.StateLibrary, memory: Memory, slot: int, rounds: int) -> None:
+def check_particle(policy: lb.policies.StateLibrary, memory: Memory, slot: int, rounds: int) -> None:
     """Check that the counts of a particle agree with each other."""
     particle = memory.particles[slot]
     known = particle.known
@@ -128,7 +128,7 @@ sequences = st.one_of(
 def test_counts_agree(rewards: list[float], size: tuple[int, int], chosen: dict[str, Any], ranged: bool) -> None:
     arms, units = size
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0} if ranged else {}
-    agent = Agent(lb.StateLibrary(arms=arms, units=units, **chosen, **limits), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=arms, units=units, **chosen, **limits), seed=1)
     check(agent, 0)
     for t, reward in enumerate(rewards):
         decision = agent.ask()
@@ -149,7 +149,7 @@ def test_counts_agree_with_late_and_lost_rewards(
 ) -> None:
     arms, units = size
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0, "noise": 0.1} if ranged else {}
-    agent = Agent(lb.StateLibrary(arms=arms, units=units, **limits), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=arms, units=units, **limits), seed=1)
     waiting: list[tuple[int, float, lb.Decision]] = []
     rounds, begun = 0, 0
     for t in range(len(told) + 13):
@@ -167,7 +167,7 @@ def test_counts_agree_with_late_and_lost_rewards(
 
 
 def test_merging_moves_weight_and_loses_none() -> None:
-    policy = lb.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0, likeness=1e9, particles=8)
+    policy = lb.policies.StateLibrary(arms=2, noise=0.1, low=0.0, high=1.0, likeness=1e9, particles=8)
     memory = policy.init()
     for slot, weight in enumerate((0.1, 0.4, 0.3, 0.2)):
         particles.copy(policy, memory, 0, slot)
@@ -209,7 +209,7 @@ class Shifted(NamedTuple):
 @pytest.mark.parametrize("units", [1, 2])
 @pytest.mark.parametrize("power", [-60, -7, 1, 40])
 def test_powers_of_two_change_no_choice(power: int, units: int) -> None:
-    policy = lb.StateLibrary(arms=2, units=units)
+    policy = lb.policies.StateLibrary(arms=2, units=units)
     for seed, noise in enumerate((0.01, 0.1, 0.4)):
         world = lb.HiddenMarkov(stickiness=0.97, noise=noise)
         plain, scaled = (
@@ -240,7 +240,7 @@ def test_regret_does_not_depend_on_zero_and_unit() -> None:
 @pytest.mark.parametrize("units", [1, 2])
 def test_memory_is_constant_and_a_saved_agent_goes_on_alike(units: int, tmp_path: Path) -> None:
     rewards = lb.HiddenMarkov(stickiness=0.97, noise=0.1).realise(20_000, units, seed=4, draw=0, repeat=0).rewards
-    agent = Agent(lb.StateLibrary(arms=2, units=units), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, units=units), seed=1, compiled=True)
     size = sum(part.nbytes for part in agent.memory)
     play(agent, rewards[:500])
     agent.save(tmp_path / "early")
@@ -270,7 +270,7 @@ def test_one_absurd_reward_is_forgotten_within_500_rounds(absurd: float) -> None
 @quick
 @given(sequences, st.integers(1, 2))
 def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], units: int) -> None:
-    agent = Agent(lb.StateLibrary(arms=2, units=units), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, units=units), seed=1)
     for reward in [None, *rewards[:40]]:
         if reward is not None:
             decision = agent.ask()
@@ -289,7 +289,7 @@ def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], unit
 
 def test_belief_before_the_first_round() -> None:
     assert Agent("state-library").belief[:6] == ((), 0, 1.0, (), 1.0, math.inf)
-    ranged = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief
+    ranged = Agent(lb.policies.StateLibrary(arms=2, low=0.0, high=1.0)).belief
     assert (len(ranged.states), ranged.low, ranged.high, ranged.noise, ranged.particles) == (1, 0.0, 1.0, 0.1, 2)
     assert ranged.states[0].counts == (0, 0)
     assert all(math.isnan(mean) for mean in ranged.states[0].means)
@@ -298,7 +298,7 @@ def test_belief_before_the_first_round() -> None:
 @pytest.mark.parametrize("units", [1, 2])
 def test_belief_of_a_world_of_two_states(units: int) -> None:
     """A B A B A, 60 rounds each: two states are remembered, and the last return to the first one is recognised."""
-    agent = Agent(lb.StateLibrary(arms=2, units=units), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, units=units), seed=1)
     play(agent, scripted([(0.3, 0.7), (0.8, 0.1)] * 2 + [(0.3, 0.7)], 60, units=units))
     belief = agent.belief
     assert len(belief.states) == 2
@@ -343,4 +343,4 @@ def test_policies_without_a_belief_say_so() -> None:
 )
 def test_bad_settings_are_refused(chosen: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        lb.StateLibrary(arms=2, **chosen)
+        lb.policies.StateLibrary(arms=2, **chosen)

@@ -67,7 +67,7 @@ class Urns(NamedTuple):
         return (self.outliers + 0.01) / (self.rounds + 100)
 
 
-def urns_of(path: Path, policy: lb.StateLibrary, restless: bool, numbers: Sequence[int] = range(100)) -> Urns:
+def urns_of(path: Path, policy: lb.policies.StateLibrary, restless: bool, numbers: Sequence[int] = range(100)) -> Urns:
     """Return what the policy believes of a sequence of states, with the numbers of the rounds. An outlier's chance is on top of 1."""
     chance, odds, ageing = RESTLESS[restless], policy.structure, policy.structure
     stays, changes, outliers, changed = 0, policy.stay_prior if restless else 0.0, 0, 0
@@ -173,7 +173,7 @@ def weighed(
     )
 
 
-def all_hypotheses(policy: lb.StateLibrary, observed: Sequence[Played]) -> list[Weighed]:
+def all_hypotheses(policy: lb.policies.StateLibrary, observed: Sequence[Played]) -> list[Weighed]:
     """Return all possible paths, for particles that are restless or not."""
     found = [
         weighed(
@@ -189,7 +189,7 @@ def all_hypotheses(policy: lb.StateLibrary, observed: Sequence[Played]) -> list[
     return [one for one in found if one.weight > 0]
 
 
-def values_by_paths(policy: lb.StateLibrary, all_paths: Sequence[Weighed]) -> list[float]:
+def values_by_paths(policy: lb.policies.StateLibrary, all_paths: Sequence[Weighed]) -> list[float]:
     """Return every arm's expected reward; what follows a change is taken from the heaviest path, as the policy does."""
     total = sum(one.weight for one in all_paths)
     best = max(all_paths, key=lambda one: one.weight)
@@ -216,7 +216,7 @@ def values_by_paths(policy: lb.StateLibrary, all_paths: Sequence[Weighed]) -> li
     ],
 )
 def test_nothing_pruned_is_exact_bayes(noise: float, units: int, urns: dict[str, Any]) -> None:
-    policy = lb.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
+    policy = lb.policies.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
     rounds, apart, outlying = 4, 0, 0  # rounds in which units played different arms, and paths with an outlier
     for seed in range(3):
         memory, random, choice = policy.init(), stream(seed), Choice.blank(policy)
@@ -244,7 +244,9 @@ def test_nothing_pruned_is_exact_bayes(noise: float, units: int, urns: dict[str,
 # --- late rewards: a sum over all moments of the change, too ---
 
 
-def asked_and_told(policy: lb.StateLibrary, numbers: Sequence[int], rewards: Sequence[float]) -> tuple[Any, list[int]]:
+def asked_and_told(
+    policy: lb.policies.StateLibrary, numbers: Sequence[int], rewards: Sequence[float]
+) -> tuple[Any, list[int]]:
     """Ask as often as the highest number says, then tell the rewards of some rounds; returns the memory and the arms of all rounds."""
     memory, random = policy.init(), stream(0)
     choices = [Choice.blank(policy) for _ in range(max(numbers))]
@@ -260,7 +262,7 @@ FRONT, LATER = (1, 2, 8), (5, 3, 7)  # told in this order
 
 
 def late_hypotheses(
-    policy: lb.StateLibrary, arms: list[int], rewards: dict[int, float]
+    policy: lb.policies.StateLibrary, arms: list[int], rewards: dict[int, float]
 ) -> Iterator[tuple[Any, Weighed]]:
     """Weigh all paths of the rounds 1, 2 and 8, moments of the change after round 2, and which of the late rewards are outliers."""
     played = {number: ([arms[number - 1]], [reward]) for number, reward in rewards.items()}
@@ -295,7 +297,7 @@ def late_hypotheses(
 
 @pytest.mark.parametrize("seed", range(3))
 def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int) -> None:
-    policy = lb.StateLibrary(arms=2, noise=0.4, **EXACT, structure=0.5, stay_prior=5.0)
+    policy = lb.policies.StateLibrary(arms=2, noise=0.4, **EXACT, structure=0.5, stay_prior=5.0)
     drawn = np.random.default_rng(seed).normal([0.1, 0.2, 0.9, 0.8, 0.2, 0.9], 0.2)
     drawn[3 + seed] += 1.2 * seed  # an outlier
     rewards = dict(zip((*FRONT, *LATER), drawn.tolist(), strict=True))
@@ -321,7 +323,7 @@ def test_late_rewards_are_weighed_by_all_moments_of_the_change(seed: int) -> Non
 
 def test_a_late_reward_belongs_to_the_state_before_the_change() -> None:
     """The state pays 0.2 until round 4 and 0.9 from round 5 on; round 8 shows that it has changed, rounds 5 and 4 when."""
-    policy = lb.StateLibrary(arms=2, noise=0.05, low=0.0, high=1.0)
+    policy = lb.policies.StateLibrary(arms=2, noise=0.05, low=0.0, high=1.0)
     memory, arms = asked_and_told(policy, [1, 2, 8], [0.2, 0.2, 0.9])
     best = memory.core[0].best
     assert (memory.particles[best].until, policy.belief(memory).changed) == (2, 8)

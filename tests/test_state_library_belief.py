@@ -80,7 +80,7 @@ def test_what_follows_is_a_distribution_and_names_the_successor() -> None:
 
 def test_nothing_follows_before_the_first_round_but_something_new() -> None:
     assert Agent("state-library").belief.next == ()
-    assert Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0)).belief.next == ((0, 1.0),)
+    assert Agent(lb.policies.StateLibrary(arms=2, low=0.0, high=1.0)).belief.next == ((0, 1.0),)
 
 
 # --- names ---
@@ -243,7 +243,7 @@ def test_nothing_can_be_named_before_there_is_anything_or_without_a_belief() -> 
 
 @pytest.mark.parametrize("covariates", [0, 2])
 def test_explanations_show_the_doubt_of_every_arm(covariates: int) -> None:
-    agent = Agent(lb.StateLibrary(arms=3, covariates=covariates), seed=5, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=3, covariates=covariates), seed=5, compiled=True)
     generator = np.random.default_rng(5)
     for _ in range(200):
         decision = agent.ask(generator.normal(size=covariates))
@@ -258,7 +258,7 @@ def test_explanations_show_the_doubt_of_every_arm(covariates: int) -> None:
 
 
 def test_features_that_are_far_from_those_seen_raise_the_doubt() -> None:
-    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=6, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=1), seed=6, compiled=True)
     generator = np.random.default_rng(6)
     for _ in range(150):
         x = generator.normal()
@@ -311,7 +311,7 @@ def test_rewards_of_the_first_rounds_count_in_any_order(order: str) -> None:
 
 def test_slopes_are_in_the_unit_of_the_feature() -> None:
     """Arm 1 pays 0.5 more per unit of the first feature, of which 1,000 times as much is passed, and arm 0 depends on none."""
-    agent = Agent(lb.StateLibrary(arms=2, covariates=2), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=2), seed=1, compiled=True)
     generator = np.random.default_rng(1)
     for _ in range(1000):
         x = generator.normal(size=2)
@@ -324,7 +324,7 @@ def test_slopes_are_in_the_unit_of_the_feature() -> None:
 
 
 def test_slopes_are_unknown_before_they_have_learned_and_none_without_features() -> None:
-    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=1), seed=1)
     assert str(agent.belief.slopes) == "((nan,), (nan,))"
     for t in range(30):
         decision = agent.ask([t % 3], available=[0] if t > 1 else None)
@@ -349,7 +349,7 @@ def test_the_lag_model_weighs_much_where_the_state_alternates_and_nothing_where_
 
 @pytest.mark.parametrize("agents", [{"levels": 0}, {"low": 0.0, "high": 1.0}])
 def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(agents: dict[str, Any]) -> None:
-    agent = Agent(lb.StateLibrary(arms=2, **agents), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, **agents), seed=1, compiled=True)
     if "levels" in agents:
         tell(agent, scripted(TWO * 200, 1))
     assert agent.belief.lag_weight == 0.0

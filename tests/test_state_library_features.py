@@ -36,7 +36,7 @@ def play(agent: Agent, x: np.ndarray, rewards: np.ndarray) -> list[int]:
 
 def test_slopes_are_found() -> None:
     """Also that of a feature which is related to the regime: without states it would be 0.15 off."""
-    agent = Agent(lb.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
     x, rewards = recordings(2000)
     played = play(agent, x, rewards)
     assert (agent.memory.regressed > 300).all()
@@ -49,7 +49,7 @@ def test_slopes_are_found() -> None:
 
 def test_slopes_are_least_squares_with_a_constant_for_every_state() -> None:
     """States are known, and the prior is as good as none."""
-    policy = lb.StateLibrary(arms=2, covariates=3, noise=0.1, low=0.0, high=1.0)
+    policy = lb.policies.StateLibrary(arms=2, covariates=3, noise=0.1, low=0.0, high=1.0)
     memory = policy.init()
     memory.states["id"][memory.core[0].best, :4] = [11, 12, 13, 14]
     memory.features["prior"] = 1e15
@@ -69,7 +69,7 @@ def test_slopes_are_least_squares_with_a_constant_for_every_state() -> None:
 
 
 def test_a_state_that_takes_the_place_of_another_has_a_constant_of_its_own() -> None:
-    policy = lb.StateLibrary(arms=2, covariates=1, noise=0.1, low=0.0, high=1.0)
+    policy = lb.policies.StateLibrary(arms=2, covariates=1, noise=0.1, low=0.0, high=1.0)
     memory = policy.init()
     memory.features["prior"] = 1e15
     best, generator = memory.core[0].best, np.random.default_rng(4)
@@ -82,7 +82,7 @@ def test_a_state_that_takes_the_place_of_another_has_a_constant_of_its_own() -> 
 
 
 def test_useless_features_are_shrunk() -> None:
-    agent = Agent(lb.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
     x, rewards = recordings(1500)
     useless = np.random.default_rng(9).normal(size=(1500, 1))
     play(agent, np.hstack([x, useless]), rewards)
@@ -92,7 +92,7 @@ def test_useless_features_are_shrunk() -> None:
 
 
 def test_a_feature_that_never_varies_has_no_slope() -> None:
-    agent = Agent(lb.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=3, covariates=3), seed=1, compiled=True)
     x, rewards = recordings(300)
     play(agent, np.hstack([x, np.full((300, 1), 0.1)]), rewards)
     assert (agent.memory.slopes[:, 2] == 0).all()
@@ -102,7 +102,7 @@ def test_a_feature_that_never_varies_has_no_slope() -> None:
 @pytest.mark.parametrize("units", [1, 2])
 @pytest.mark.parametrize("factor", [1000.0, 2.0**-20])
 def test_the_unit_and_the_zero_of_a_feature_change_no_choice(factor: float, units: int) -> None:
-    policy = lb.StateLibrary(arms=3, covariates=2, units=units)
+    policy = lb.policies.StateLibrary(arms=3, covariates=2, units=units)
     realisation = featured(units, (1, 1), QUICK, rounds=1000, seed=5, table="")
     scaled = realisation._replace(context=realisation.context * [factor, 1.0] + [0.0, 7.0])
     assert_same(record_one(policy, realisation, stream(5)), record_one(policy, scaled, stream(5)))
@@ -110,14 +110,14 @@ def test_the_unit_and_the_zero_of_a_feature_change_no_choice(factor: float, unit
 
 @pytest.mark.parametrize("power", [-60, 1, 40])
 def test_powers_of_two_of_rewards_change_no_choice(power: int) -> None:
-    policy = lb.StateLibrary(arms=3, covariates=2)
+    policy = lb.policies.StateLibrary(arms=3, covariates=2)
     realisation = featured(1, (1, 1), QUICK, rounds=1000, seed=6, table="")
     scaled = realisation._replace(rewards=realisation.rewards * 2.0**power)
     assert_same(record_one(policy, realisation, stream(6)), record_one(policy, scaled, stream(6)))
 
 
 def test_a_new_arm_begins_without_slopes_and_finds_them() -> None:
-    agent = Agent(lb.StateLibrary(arms=2, covariates=2), seed=2, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=2), seed=2, compiled=True)
     x, rewards = recordings(1200)
     play(agent, x[:400], rewards[:400])
     before = agent.memory
@@ -134,7 +134,7 @@ def test_a_new_arm_begins_without_slopes_and_finds_them() -> None:
 
 
 def test_a_saved_agent_goes_on_exactly(tmp_path: Path) -> None:
-    agent = Agent(lb.StateLibrary(arms=3, covariates=2), seed=3, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=3, covariates=2), seed=3, compiled=True)
     x, rewards = recordings(600)
     play(agent, x[:300], rewards[:300])
     waiting = agent.ask(x[0])
@@ -144,21 +144,21 @@ def test_a_saved_agent_goes_on_exactly(tmp_path: Path) -> None:
         each.tell(waiting.id, 0.4)
     assert play(restored, x[300:], rewards[300:]) == play(agent, x[300:], rewards[300:])
     one, other = agent.memory, restored.memory
-    for name in set(one._fields) - {*lb.StateLibrary(arms=3).scratch}:
+    for name in set(one._fields) - {*lb.policies.StateLibrary(arms=3).scratch}:
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
     assert restored.belief == agent.belief
 
 
 def test_an_agent_plays_alike_compiled_and_interpreted() -> None:
     x, rewards = recordings(200)
-    one, other = (Agent(lb.StateLibrary(arms=3, covariates=2), seed=4, compiled=way) for way in (True, False))
+    one, other = (Agent(lb.policies.StateLibrary(arms=3, covariates=2), seed=4, compiled=way) for way in (True, False))
     assert play(one, x, rewards) == play(other, x, rewards)
     assert one.memory.slopes.tobytes() == other.memory.slopes.tobytes()
 
 
 @pytest.mark.parametrize("context", [None, [], [1.0], [1.0, 2.0, 3.0], [1.0, np.nan], [[1.0, 2.0]], "ab"])
 def test_a_context_of_the_wrong_length_is_refused(context: object) -> None:
-    agent = Agent(lb.StateLibrary(arms=2, covariates=2))
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=2))
     with pytest.raises(lb.Refusal, match=r"must be 2 finite numbers of size at most .*, the policy's covariates"):
         agent.ask(context)  # type: ignore[arg-type]
     assert agent.stats.asked == 0
@@ -168,7 +168,7 @@ def test_features_where_none_are_expected_are_refused() -> None:
     with pytest.raises(lb.Refusal, match="must be left out, since the policy observes no covariates"):
         Agent("state-library").ask([1.0])
     with pytest.raises(lb.Refusal, match="covariates is -1"):
-        lb.StateLibrary(arms=2, covariates=-1)
+        lb.policies.StateLibrary(arms=2, covariates=-1)
 
 
 def one_sided(seed: int, rounds: int = 1000) -> tuple[np.ndarray, np.ndarray]:
@@ -186,7 +186,7 @@ def share_of_best(x: np.ndarray, arms: list[int]) -> float:
 def test_a_feature_that_is_useless_for_one_arm_is_looked_for_with_another(seed: int) -> None:
     """The prior of slopes is learned from all arms: it must not tell what nobody has tried (with these seeds it once did)."""
     x, rewards = one_sided(seed)
-    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
     assert share_of_best(x, play(agent, x, rewards)) > 0.9
 
 
@@ -194,7 +194,7 @@ def test_one_absurd_value_of_a_feature_does_not_bend_the_slopes_for_good() -> No
     x, rewards = one_sided(2)
     seen = x.copy()
     seen[300] *= 1000
-    agent = Agent(lb.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, covariates=1), seed=1, compiled=True)
     assert share_of_best(x, play(agent, seen, rewards)) > 0.8
     assert agent.memory.features[0].squares / 1000 < 0.2  # the variance of a uniform number is 0.08
 
@@ -202,7 +202,7 @@ def test_one_absurd_value_of_a_feature_does_not_bend_the_slopes_for_good() -> No
 @pytest.mark.parametrize("seed", [5, 11, 22, 26])
 def test_regimes_keep_their_names_when_the_past_is_learned_again_with_other_slopes(seed: int) -> None:
     """Means are those at average features, so they move with the slopes: by means, states that are found again would be other regimes."""
-    agent = Agent(lb.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=3, covariates=2), seed=1, compiled=True)
     x, rewards = recordings(600, seed, length=30)
     names, seen = ["calm", "storm"], []
     for visit in range(20):

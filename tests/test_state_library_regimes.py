@@ -42,7 +42,7 @@ def test_numbers_count_the_regimes_that_were_shown() -> None:
 
 
 def test_the_first_regime_has_its_number_before_the_first_reward() -> None:
-    agent = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, low=0.0, high=1.0), seed=1)
     assert [state.number for state in agent.belief.states] == [1]
     tell(agent, scripted(TWO[:1], 20))
     assert now(agent).number == 1
@@ -50,7 +50,7 @@ def test_the_first_regime_has_its_number_before_the_first_reward() -> None:
 
 def rivals() -> tuple[Any, Any]:
     """Return a policy, and a memory in which two particles have each found the second regime for itself; the later is the heaviest."""
-    agent = Agent(lb.StateLibrary(arms=2, low=0.0, high=1.0, noise=0.1), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, low=0.0, high=1.0, noise=0.1), seed=1)
     tell(agent, scripted(TWO, 30))
     policy: Any = agent.policy
     memory = agent.memory

@@ -12,8 +12,8 @@ from latentbandits.protocols import Choice
 from latentbandits_studies import data as datasets
 
 
-def library(**settings: Any) -> tuple[lb.StateLibrary, Any, Choice]:
-    policy = lb.StateLibrary(arms=3, noise=0.1, low=0.0, high=1.0, **settings)
+def library(**settings: Any) -> tuple[lb.policies.StateLibrary, Any, Choice]:
+    policy = lb.policies.StateLibrary(arms=3, noise=0.1, low=0.0, high=1.0, **settings)
     return policy, policy.init(), Choice.blank(policy)
 
 

@@ -57,7 +57,7 @@ def streams() -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", streams())
 def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
     """From differences that can be noise, changes or alternation; what was long ago counts less."""
-    rewards, policy, twin = streams()[name], lb.StateLibrary(arms=2), Differences(1, Slopes(2, 0, Scale()))
+    rewards, policy, twin = streams()[name], lb.policies.StateLibrary(arms=2), Differences(1, Slopes(2, 0, Scale()))
     memory, choice = policy.init(), Choice.blank(policy)
     memory.scale[0].high = 4.0
     for t, reward in enumerate(rewards):
@@ -75,14 +75,14 @@ def test_noise_is_learned_as_the_twin_learns_it(name: str) -> None:
 
 
 def test_values_are_known_before_the_first_reward_if_the_range_is_given() -> None:
-    agent = Agent(lb.StateLibrary(arms=3, low=0.0, high=1.0), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=3, low=0.0, high=1.0), seed=1)
     decisions = [agent.ask() for _ in range(6)]
     assert [decision.arm for decision in decisions] == [0, 1, 2, 0, 1, 2]  # rewards under way make an arm less unknown
     assert [offer.value for offer in agent.explain(decisions[-1].id).options] == pytest.approx([0.5] * 3)
 
 
 def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
-    agent = Agent(lb.StateLibrary(arms=2, units=2, low=0.0, high=1.0), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, units=2, low=0.0, high=1.0), seed=1)
     decisions = [agent.ask() for _ in range(5)]
     assert agent.memory.pending.sum() == 10
     agent.tell(decisions[2], [0.4, 0.5])  # the first two are late
@@ -96,7 +96,7 @@ def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
 
 
 def test_at_most_1024_rewards_are_awaited() -> None:
-    policy = lb.StateLibrary(arms=2, low=0.0, high=1.0)
+    policy = lb.policies.StateLibrary(arms=2, low=0.0, high=1.0)
     memory, random = policy.init(), stream(1)
     choices = [Choice.blank(policy) for _ in range(1300)]
     with np.errstate(over="ignore"):
@@ -161,7 +161,7 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
 
 
 def test_hazards_by_age_are_those_of_the_twin() -> None:
-    policy = lb.StateLibrary(arms=2, low=0.0, high=1.0)
+    policy = lb.policies.StateLibrary(arms=2, low=0.0, high=1.0)
     memory, urns = policy.init(), Urns(64, 1.0, policy.stay_prior, policy.change_prior, policy.structure)
     twin = Particle(urns, [], changed=0, until=0, weight=1.0, odds=1.0, ageing=1.0)
     for age in [1, 1, 2, 5, 19, 20, 20, 21, 22, 23, 24, 150, 150, 151, 1200, 1324, 1325, 5000]:
@@ -221,7 +221,7 @@ def test_rare_clicks_are_no_states(seed: int) -> None:
 def test_a_range_that_rules_out_yes_or_no_does_no_lasting_harm(low: float, high: float) -> None:
     """Its middle says that every reward is yes, or no; but both come."""
     rewards = (np.random.default_rng(1).random((1500, 1, 2)) < (0.2, 0.7)).astype(float)
-    agent = Agent(lb.StateLibrary(arms=2, low=low, high=high), seed=1, compiled=True)
+    agent = Agent(lb.policies.StateLibrary(arms=2, low=low, high=high), seed=1, compiled=True)
     arms = np.array([arm for (arm,) in play(agent, rewards)])
     live = agent.memory.slots[: agent.memory.core[0].live]
     assert agent.memory.particles["weight"][live].sum() == pytest.approx(1.0)
@@ -230,7 +230,7 @@ def test_a_range_that_rules_out_yes_or_no_does_no_lasting_harm(low: float, high:
 
 def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
     """Two values of any size; a third one ends it."""
-    policy = lb.StateLibrary(arms=2)
+    policy = lb.policies.StateLibrary(arms=2)
     agent = Agent(policy, seed=1)
     rewards = np.array([3.0, 3.0, 3.0, 7.0, 3.0, 3.0, 7.0, 3.0])
     play(agent, rewards[:, None, None] + np.zeros((1, 1, 2)))
@@ -253,13 +253,13 @@ def test_a_state_that_changes_all_the_time_is_that_of_the_restless_particle() ->
     agent = Agent("state-library", seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 30, 2))
     best = heaviest(agent)
-    assert best.stays + best.changes == 120 + lb.StateLibrary(arms=2).stay_prior
+    assert best.stays + best.changes == 120 + lb.policies.StateLibrary(arms=2).stay_prior
     assert agent.belief.stay == pytest.approx(0.5, abs=0.05)
 
 
 def test_a_wider_range_keeps_the_library() -> None:
     """A and B for 300 rounds, then a third state whose rewards are far outside the range: what was learned of A and B stays."""
-    agent = Agent(lb.StateLibrary(arms=2, noise=0.02), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, noise=0.02), seed=1)
     play(agent, scripted(TWO * 3, 50))
     width, before = agent.belief.high - agent.belief.low, agent.belief.states
     play(agent, scripted([(2.3, 1.7)], 30))
@@ -322,7 +322,7 @@ def test_an_arm_that_pays_far_less_in_little_noise_is_no_outlier() -> None:
 
 def test_a_mean_that_creeps_out_of_the_range_widens_it() -> None:
     """Rewards within the noise of the edge confirm nothing one by one, but their mean does."""
-    agent = Agent(lb.StateLibrary(arms=2, noise=0.3), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, noise=0.3), seed=1)
     play(agent, scripted([(0.4, 0.6)], 2))
     low, high = agent.belief.low, agent.belief.high
     play(agent, scripted([(high + 0.5, high + 0.6)], 200, noise=0.3))
@@ -332,7 +332,7 @@ def test_a_mean_that_creeps_out_of_the_range_widens_it() -> None:
 
 def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() -> None:
     """The state alternates: an arm that was never tried in the other one has a bonus before it comes, not only once it is there."""
-    agent = Agent(lb.StateLibrary(arms=2, noise=0.02, low=0.0, high=1.0), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, noise=0.02, low=0.0, high=1.0), seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 40, 1))
     policy, memory = agent.policy, agent.memory
     follows = int(np.argmax(memory.moves[memory.core[0].best, heaviest(agent).here]))
@@ -348,7 +348,7 @@ def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() ->
 
 def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning() -> None:
     rewards = np.random.default_rng(1).normal(0.4, 0.1, 20)
-    narrow, wide = (lb.StateLibrary(arms=2, noise=0.1, low=0.0, high=high) for high in (1.0, 7.0))
+    narrow, wide = (lb.policies.StateLibrary(arms=2, noise=0.1, low=0.0, high=high) for high in (1.0, 7.0))
     moved, straight = narrow.init(), wide.init()
     for memory in (moved, straight):
         for arm, reward in enumerate(rewards):

@@ -36,7 +36,7 @@ from tests.stores import Case, played
 Make = Callable[..., Case]
 
 
-@pytest.mark.parametrize("policy", ["state-library", "ts", "exp3", "adasp-ucb", "scaled:ucb1"])
+@pytest.mark.parametrize("policy", ["state-library", "ts", "exp3", "adasp-ucb", "scaled(ucb1)"])
 def test_a_store_opened_again_goes_on_exactly(make: Make, policy: str) -> None:
     settings: dict[str, Any] = {"floor": 0.1, "holdback": 0.1, "control": "b"} if policy != "adasp-ucb" else {}
     case = make(policy, **settings)
@@ -397,7 +397,7 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="arms is None but must be given, since the store has no experiment offers yet"):
         opened(policy=None, arms=None)
     with lb.open(tmp_path / "d.db", "usual", arms=["a", "b"], compiled=False) as usual:  # as the service does
-        assert isinstance(usual.policy, lb.StateLibrary)
+        assert isinstance(usual.policy, lb.policies.StateLibrary)
     agent = opened(window=60, compiled=False)
     agent.add("c")
     decision = agent.ask(available=(name for name in ("c",)), key="k")

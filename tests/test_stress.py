@@ -151,7 +151,7 @@ def test_no_unit_of_rewards_harms_a_policy() -> None:
     cases = {case.name: case.policies for case in settings.cases(quick=True)}
     usual, dollars = cases["normal noise 0.1"], cases["dollars from -500 to 3,000"]
     assert usual["cp-ts"] == lb.policy("cp-ts", arms=3)
-    assert dollars["cp-ts"] == lb.policy("scaled:cp-ts", arms=3)
+    assert dollars["cp-ts"] == lb.policy("scaled(cp-ts)", arms=3)
     assert dollars[LIBRARY] == lb.policy(LIBRARY, arms=3)
 
 

@@ -121,7 +121,7 @@ TRACES = {**GRID, **CORNERS}
 @LENGTHS
 def test_trace_learner_plays_like_its_twin(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
-    assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case), rounds=rounds)
+    assert_like_twin(lb.policies.TraceLearner(**settings), world, seed=len(case), rounds=rounds)
 
 
 @pytest.mark.parametrize("case", TRACES)
@@ -129,7 +129,7 @@ def test_trace_learner_plays_like_its_twin(case: str, rounds: int) -> None:
 def test_trace_learner_with_arms_that_come_and_go_plays_like_its_twin(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
     for table in TABLES:
-        assert_like_twin(lb.TraceLearner(**settings), world, seed=len(case), rounds=rounds // 6, table=table)
+        assert_like_twin(lb.policies.TraceLearner(**settings), world, seed=len(case), rounds=rounds // 6, table=table)
 
 
 @pytest.mark.parametrize("case", TRACES)
@@ -137,7 +137,9 @@ def test_trace_learner_with_arms_that_come_and_go_plays_like_its_twin(case: str,
 def test_trace_learner_interpreted(case: str, rounds: int) -> None:
     settings, world = TRACES[case]
     for rewards in ("gaussian", "bernoulli"):
-        assert_compiles_alike(lb.TraceLearner(**settings), {**world, "rewards": rewards}, seed=4, rounds=rounds)
+        assert_compiles_alike(
+            lb.policies.TraceLearner(**settings), {**world, "rewards": rewards}, seed=4, rounds=rounds
+        )
 
 
 @pytest.mark.parametrize("name", ["adarp-ucb", "adasp-ucb"])
@@ -215,7 +217,7 @@ CONSTANT: Settings = {"lag": "none", "covariates": 1, "gated": True, "regulariza
 @pytest.mark.parametrize(("threshold", "probes"), [(1.66, {6: ([0], RESIDUAL)}), (1.67, {})])
 def test_residual_gate(threshold: float, probes: dict[int, tuple[list[int], int]]) -> None:
     """Rewards 0, 0, 0, 0, 1 of arm 0: theta = v = 1/6, and with sigma_0^2 = 1/12 z = (5/6) / (1/2) = 5/3."""
-    policy = lb.TraceLearner(
+    policy = lb.policies.TraceLearner(
         arms=2, exploration=0.0, residual_threshold=threshold, residual_floor=math.sqrt(1 / 12), min_gap=6, **CONSTANT
     )
     rewards = [[0.0, 0.0]] * 4 + [[1.0, 0.0]] + [[0.0, 0.0]]
@@ -225,7 +227,7 @@ def test_residual_gate(threshold: float, probes: dict[int, tuple[list[int], int]
 @pytest.mark.parametrize(("threshold", "probes"), [(0.24, {2: ([0, 1], RESIDUAL)}), (0.26, {})])
 def test_residual_gate_of_two_units(threshold: float, probes: dict[int, tuple[list[int], int]]) -> None:
     """Rewards 0 and 1 in a round: theta = v = 1/3, the lag is 1/2, with sigma_0^2 = 1/9 z = (1/6) / (2/3) = 1/4."""
-    policy = lb.TraceLearner(
+    policy = lb.policies.TraceLearner(
         arms=2, units=2, exploration=0.0, residual_threshold=threshold, residual_floor=1 / 3, min_gap=2, **CONSTANT
     )
     rewards = [[[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
@@ -238,12 +240,14 @@ def test_residual_gate_of_two_units(threshold: float, probes: dict[int, tuple[li
 )
 def test_margin_gate(arms: int, margin: float, probes: dict[int, tuple[list[int], int]]) -> None:
     """After a reward of 0 from arm 0 the indices are 1 / sqrt(2), 1 and, of three arms, 1 again: the top two count."""
-    policy = lb.TraceLearner(arms=arms, exploration=1.0, margin=margin, min_gap=2, **CONSTANT)
+    policy = lb.policies.TraceLearner(arms=arms, exploration=1.0, margin=margin, min_gap=2, **CONSTANT)
     assert forced(recorded(policy, np.zeros((2, arms)), np.ones((2, 1)))) == probes
 
 
 def test_no_residual_before_the_first_reward() -> None:
-    policy = lb.TraceLearner(arms=2, exploration=0.0, residual_threshold=1e-9, margin=0.0, min_gap=1, **CONSTANT)
+    policy = lb.policies.TraceLearner(
+        arms=2, exploration=0.0, residual_threshold=1e-9, margin=0.0, min_gap=1, **CONSTANT
+    )
     assert forced(recorded(policy, np.zeros((1, 2)), np.ones((1, 1)))) == {1: ([0], MARGIN)}
 
 
@@ -258,7 +262,7 @@ def features_seen(policy: Any, rewards: Sequence[Sequence[float]]) -> list[tuple
 
 
 def test_fingerprint_and_lag_of_two_units_on_three_arms() -> None:
-    policy = lb.TraceLearner(arms=3, units=2, interval=4, lag="pair", fingerprint=True)
+    policy = lb.policies.TraceLearner(arms=3, units=2, interval=4, lag="pair", fingerprint=True)
     rewards = [(0.3, 0.3), (0.25, 0.75), (0.0, 0.0), (0.5, 0.7), (0.1, 0.9), (0.0, 0.0)]
     seen = features_seen(policy, rewards)
     # t = 1 is the second phase, and wraps around; of two equal rewards the first unit's becomes the lag
@@ -277,7 +281,7 @@ def test_fingerprint_and_lag_of_two_units_on_three_arms() -> None:
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_arms_that_leave_during_a_probe_keep_their_part_of_the_fingerprint(order: tuple[int, int]) -> None:
     """A probe of four arms, then one that loses arms 0 and 1 after its first round; its rewards arrive in either order."""
-    policy = lb.TraceLearner(arms=4, interval=4, lag="none", fingerprint=True)
+    policy = lb.policies.TraceLearner(arms=4, interval=4, lag="none", fingerprint=True)
     memory, probes = policy.init(), []
     for t in range(10):
         choice = Choice.blank(policy)
@@ -295,7 +299,7 @@ def test_arms_that_leave_during_a_probe_keep_their_part_of_the_fingerprint(order
 
 
 def test_units_beyond_the_probe_set_are_averaged() -> None:
-    policy = lb.TraceLearner(arms=3, units=5, interval=1, lag="one-hot", fingerprint=True, probe_set=(2, 0))
+    policy = lb.policies.TraceLearner(arms=3, units=5, interval=1, lag="one-hot", fingerprint=True, probe_set=(2, 0))
     seen = features_seen(policy, [(0.25, 0.4, 0.5, 0.6, 0.75), (0.0, 0.0, 0.0, 0.0, 0.0)])
     assert seen[0][0] == [2, 0, 2, 0, 2]
     # means 0.5 of arm 2 and 0.5 of arm 0 tie: the first unit's arm is the lag
@@ -312,13 +316,13 @@ def test_units_beyond_the_probe_set_are_averaged() -> None:
     ],
 )
 def test_encodings_of_the_lag(lag: str, features: list[float]) -> None:
-    policy = lb.TraceLearner(arms=3, interval=1, lag=lag, probe_set=(1,))
+    policy = lb.policies.TraceLearner(arms=3, interval=1, lag=lag, probe_set=(1,))
     assert features_seen(policy, [(0.5,), (0.0,)])[1][1] == features
 
 
 @pytest.mark.parametrize("first", [0.1, 0.3, 0.48, 0.9])
 def test_an_exact_tie_goes_to_the_lower_arm(first: float) -> None:
     """What arm 0 learnt about the first feature says nothing about the second: the arms tie, and 0 comes first."""
-    policy = lb.TraceLearner(arms=2, lag="none", covariates=2, regularization=0.1)
+    policy = lb.policies.TraceLearner(arms=2, lag="none", covariates=2, regularization=0.1)
     arms, _ = recorded(policy, np.zeros((2, 2)), [[first, 0.0], [0.0, 1.0]])
     assert arms.tolist() == [[0], [0]]

@@ -40,7 +40,7 @@ from tests.twins import (
 
 
 def is_linear(spec: str) -> bool:
-    return isinstance(lb.policy(spec), lb.TraceLearner | lb.LatentAutoregressive)
+    return isinstance(lb.policy(spec), lb.policies.TraceLearner | lb.policies.LatentAutoregressive)
 
 
 # Revenue has no limit
@@ -134,7 +134,7 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("probe-commit", {"interval": 30, "surprise": 0.5}),
     ("probe-commit", {"interval": 8, "surprise": 0.1}),  # often both old and contradicted
     ("scaled", {"opening": 3, "reach": 0.2}),
-    ("scaled:dal:exp3", {"forced": 0.1}),
+    ("scaled(dal(exp3))", {"forced": 0.1}),
     ("dal", {"risk": 1.0, "forced": 0.2, "splits": 4}),
     ("random", {}),
     ("best-single-arm", {}),
@@ -201,16 +201,16 @@ LIBRARIES: Sequence[tuple[Settings, Settings]] = [
 @LENGTHS
 def test_library_plays_like_its_twin(case: int, rounds: int) -> None:
     settings, world = LIBRARIES[case]
-    assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds)
+    assert_like_twin(lb.policies.StateLibrary(**settings), world, seed=case, rounds=rounds)
     for table in (list(TABLES) * 4)[case : case + 5 : 4]:
-        assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds // 6, table=table)
+        assert_like_twin(lb.policies.StateLibrary(**settings), world, seed=case, rounds=rounds // 6, table=table)
 
 
 @pytest.mark.parametrize("case", range(len(LIBRARIES)))
 @INTERPRETED_LENGTHS
 def test_library_interpreted(case: int, rounds: int) -> None:
     settings, world = LIBRARIES[case]
-    assert_compiles_alike(lb.StateLibrary(**settings), world, seed=case, rounds=rounds)
+    assert_compiles_alike(lb.policies.StateLibrary(**settings), world, seed=case, rounds=rounds)
 
 
 # Late, lost and out-of-order rewards: settings, the world, and the table of available arms
@@ -231,7 +231,7 @@ LATE: Sequence[tuple[Settings, Settings, str]] = [
 @LENGTHS
 def test_library_with_late_rewards_plays_like_its_twin(case: int, rounds: int) -> None:
     settings, world, table = LATE[case]
-    assert_like_twin(lb.StateLibrary(**settings), world, seed=case, rounds=rounds // 2, table=table)
+    assert_like_twin(lb.policies.StateLibrary(**settings), world, seed=case, rounds=rounds // 2, table=table)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e6])
@@ -239,17 +239,17 @@ def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
     """Rewards that wander off make the range grow, and all is learned again."""
     realisation = lb.HiddenMarkov(stickiness=0.95).realise(horizon=600, units=1, seed=3, draw=0, repeat=0)
     rewards = scale * (realisation.rewards * np.linspace(1, 9, 600)[:, None, None] - 5)
-    recorded(lb.StateLibrary(arms=2), rewards)
+    recorded(lb.policies.StateLibrary(arms=2), rewards)
 
 
 def test_every_reason_occurs_somewhere_in_the_comparison() -> None:
-    _, why = assert_like_twin(lb.StateLibrary(arms=2, patience=10), {"noise": 0.05}, seed=5, rounds=1000)
+    _, why = assert_like_twin(lb.policies.StateLibrary(arms=2, patience=10), {"noise": 0.05}, seed=5, rounds=1000)
     for reason in (STALENESS, UNTRIED, RIVAL):
         assert (why & reason).any(), f"{REASONS[reason]} never occurred: the comparison says nothing about it"
 
 
 def test_best_single_arm_without_a_chain_is_best_over_the_table() -> None:
-    policy = lb.BestSingleArm(arms=4)
+    policy = lb.policies.BestSingleArm(arms=4)
     for draw in range(5):
         realisation = lb.Drift(arms=4).realise(horizon=500, units=1, seed=0, draw=draw, repeat=0)
         assert_same(record_one(policy, realisation, stream(0)), play(twin_of(policy, realisation, 0), realisation))
@@ -258,7 +258,7 @@ def test_best_single_arm_without_a_chain_is_best_over_the_table() -> None:
 def test_best_single_arm_of_a_chain_that_prefers_some_states() -> None:
     """The state that the chain visits in one round of eleven has the largest gap, but not the say."""
     rare = {"transition": [[0.9, 0.1], [0.01, 0.99]], "means": [[1.0, 0.0], [0.4, 0.6]]}
-    arms, _ = assert_like_twin(lb.BestSingleArm(arms=2), rare, seed=0, rounds=10)
+    arms, _ = assert_like_twin(lb.policies.BestSingleArm(arms=2), rare, seed=0, rounds=10)
     assert (arms == 1).all()
 
 
@@ -277,7 +277,7 @@ TINY: Mapping[str, Settings] = {
 @pytest.mark.parametrize("case", TINY)
 def test_filter_agrees_with_a_sum_over_all_paths(case: str, units: int) -> None:
     world = TINY[case] if case == "cycle" else {"states": 3, "stickiness": 0.6, **TINY[case]}
-    policy = lb.BayesLimit(arms=3, units=units)
+    policy = lb.policies.BayesLimit(arms=3, units=units)
     for seed in range(4):
         realisation = realise(policy, world, rounds=6, seed=seed)
         assert realisation.truth is not None
@@ -294,7 +294,7 @@ def test_filter_agrees_with_a_sum_over_all_paths(case: str, units: int) -> None:
 
 
 def test_filter_given_unequal_noise_trusts_the_better_unit() -> None:
-    assert_like_twin(lb.BayesLimit(arms=3, units=2), {"unit_noise": (0.05, 1.0), "stickiness": 0.9}, seed=6)
+    assert_like_twin(lb.policies.BayesLimit(arms=3, units=2), {"unit_noise": (0.05, 1.0), "stickiness": 0.9}, seed=6)
 
 
 # Cases worked out by hand.
@@ -302,20 +302,20 @@ def test_the_ab_test_is_one_probe_and_then_nothing_is_learnt() -> None:
     """Two turns for each of three arms, which pay -2, -1 and -3 in the test; what comes after it is ignored."""
     rewards = np.tile([-2.0, -1.0, -3.0], (6, 2, 1))
     rewards[3:] = [9.0, -9.0, 9.0]
-    arms, why = recorded(lb.ABTest(arms=3, units=2, test=3), rewards)
+    arms, why = recorded(lb.policies.ABTest(arms=3, units=2, test=3), rewards)
     assert arms.tolist() == [[0, 1], [2, 0], [1, 2], [1, 1], [1, 1], [1, 1]]
     assert why.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0]
 
 
 def test_the_ab_test_never_chooses_an_arm_that_had_no_turn() -> None:
-    arms, _ = recorded(lb.ABTest(arms=3, test=2), np.full((4, 3), [-2.0, -1.0, 5.0]))
+    arms, _ = recorded(lb.policies.ABTest(arms=3, test=2), np.full((4, 3), [-2.0, -1.0, 5.0]))
     assert arms[:, 0].tolist() == [0, 1, 1, 1]
-    arms, _ = recorded(lb.ABTest(arms=2, test=2), np.ones((4, 2)))  # a tie
+    arms, _ = recorded(lb.policies.ABTest(arms=2, test=2), np.ones((4, 2)))  # a tie
     assert arms[:, 0].tolist() == [0, 1, 0, 0]
 
 
 def test_the_ab_test_counts_what_belongs_to_the_test_whenever_it_comes() -> None:
-    agent = lb.Agent(lb.ABTest(arms=3, test=4))
+    agent = lb.Agent(lb.policies.ABTest(arms=3, test=4))
     test = [agent.ask() for _ in range(4)]
     assert [decision.arm for decision in test] == [0, 1, 2, 0]
     after = agent.ask()
@@ -332,7 +332,7 @@ def test_the_ab_test_waits_while_there_is_one_arm() -> None:
     available = [[1, 1, 1], [0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 0]]
     rewards = np.tile([2.0, 1.0, 3.0], (8, 1))
     rewards[1, 2] = -9.0  # not learned
-    arms, why = recorded(lb.ABTest(arms=3, test=4), rewards, available=available)
+    arms, why = recorded(lb.policies.ABTest(arms=3, test=4), rewards, available=available)
     assert arms[:, 0].tolist() == [0, 2, 2, 1, 2, 2, 2, 1]
     assert why.tolist() == [SCHEDULED, 0, CONTINUED, 0, CONTINUED, CONTINUED, 0, 0]
 
@@ -341,18 +341,18 @@ def test_an_arm_that_was_never_probed_is_not_taken_for_one_that_paid_nothing() -
     """Arm 2 comes after the probe: it is played when it is alone, and no surprise then, and probed in its turn."""
     available = [[1, 1, 0], [1, 1, 0], [1, 1, 1], [0, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     rewards = np.tile([-2.0, -1.0, -0.5], (9, 1))
-    arms, why = recorded(lb.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available)
+    arms, why = recorded(lb.policies.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available)
     assert arms[:, 0].tolist() == [0, 1, 2, 2, 2, 2, 0, 1, 2]
     assert why.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0, SCHEDULED, CONTINUED, CONTINUED]
     available[2] = [1, 1, 0]  # its turn is over when it comes
-    arms, why = recorded(lb.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available)
+    arms, why = recorded(lb.policies.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available)
     assert arms[:, 0].tolist() == [0, 1, 1, 2, 1, 1, 0, 1, 2]
     assert why.tolist() == [SCHEDULED, CONTINUED, 0, 0, 0, 0, SCHEDULED, CONTINUED, CONTINUED]
 
 
 def test_noise_is_learned_from_an_arm_that_was_alone_for_long() -> None:
     """The first estimate has more than 32 pairs to begin with."""
-    policy = lb.StateLibrary(arms=2)
+    policy = lb.policies.StateLibrary(arms=2)
     rewards = np.random.default_rng(0).normal([0.2, 0.8], 0.1, (200, 2))
     available = np.ones((200, 2), bool)
     available[:60, 1] = False
@@ -366,18 +366,21 @@ def test_a_surprise_brings_the_next_probe_forward() -> None:
     """Arm 1 wins the probe of the first round with 0.6 and pays 0.6, then 0.4: a round later all arms are probed, whatever is due."""
     rewards = np.tile([0.5, 0.6], (8, 2, 1))
     rewards[2:] = [0.5, 0.4]
-    arms, why = recorded(lb.ProbeCommit(arms=2, units=2, interval=6, surprise=0.15), rewards)
+    arms, why = recorded(lb.policies.ProbeCommit(arms=2, units=2, interval=6, surprise=0.15), rewards)
     assert arms.tolist() == [[0, 1], [1, 1], [1, 1], [0, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
     assert why.tolist() == [SCHEDULED, 0, 0, RESIDUAL, 0, 0, 0, 0]
     assert (
-        recorded(lb.ProbeCommit(arms=2, units=2, interval=6, surprise=0.25), rewards)[1].tolist().count(RESIDUAL) == 0
+        recorded(lb.policies.ProbeCommit(arms=2, units=2, interval=6, surprise=0.25), rewards)[1]
+        .tolist()
+        .count(RESIDUAL)
+        == 0
     )
-    _, why = recorded(lb.ProbeCommit(arms=2, units=2, interval=3, surprise=0.15), rewards)
+    _, why = recorded(lb.policies.ProbeCommit(arms=2, units=2, interval=3, surprise=0.15), rewards)
     assert why.tolist() == [SCHEDULED, 0, 0, SCHEDULED + RESIDUAL, 0, 0, SCHEDULED, 0]
 
 
 def test_late_rewards_of_an_older_probe_are_no_surprise() -> None:
-    agent = lb.Agent(lb.ProbeCommit(arms=2, units=2, interval=3, surprise=0.1))
+    agent = lb.Agent(lb.policies.ProbeCommit(arms=2, units=2, interval=3, surprise=0.1))
     agent.tell(agent.ask(), [0.2, 0.9])
     late, in_time = agent.ask(), agent.ask()
     agent.tell(in_time, [0.9, 0.9])

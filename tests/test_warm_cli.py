@@ -92,7 +92,7 @@ def test_what_is_compiled_is_said_before_it_starts(
 ) -> None:
     where = cache.Place(Path("/kept"), Path("/kept/here"), private=False)
     monkeypatch.setattr(compiling, "place", lambda: where)
-    codes = [cache.Code(first, (lb.StateLibrary(2),), "state-library"), cache.Code(second, (1.0,))]
+    codes = [cache.Code(first, (lb.policies.StateLibrary(2),), "state-library"), cache.Code(second, (1.0,))]
     codes[0].__dict__["outside"] = codes[1].__dict__["outside"] = []
     finished: list[Any] = []
     with compiling.announced(codes, lambda code, _: finished.append(code)) as before:

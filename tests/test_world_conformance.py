@@ -10,6 +10,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.logs.worlds import FittedChanges, FittedDrift, FittedRegimes
+from latentbandits.protocols import Realisation
 from latentbandits.testing import WorldChecks
 from latentbandits.worlds.registry import RECORDED, REGISTRY
 
@@ -86,7 +87,7 @@ class Changed:
     available: Callable[..., Any]
     arms: int = 2
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> lb.Realisation:
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         made = lb.Drift().realise(horizon, units, seed, draw, repeat)
         return made._replace(available=self.available(horizon, units))
 

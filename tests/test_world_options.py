@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import latentbandits as lb
+from latentbandits.protocols import Realisation
 from latentbandits.worlds.dwell import DWELLS, length, visited
 from latentbandits.worlds.noise import CHANGES, LARGER, OUTLIERS, SHAPES
 
 FLAT: dict[str, Any] = {"means": [[0.0, 1.0]], "noise": 0.3}  # one state: everything that varies is noise
 
 
-def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0, repeat: int = 0) -> lb.Realisation:
-    found: lb.Realisation = world.realise(horizon, units, 1, draw, repeat)
+def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
+    found: Realisation = world.realise(horizon, units, 1, draw, repeat)
     return found
 
 
@@ -215,7 +216,7 @@ def test_dominated_arms_are_never_better() -> None:
 
 
 def test_effects_are_added_to_the_means() -> None:
-    def moved(**options: Any) -> tuple[np.ndarray, lb.Realisation]:
+    def moved(**options: Any) -> tuple[np.ndarray, Realisation]:
         found = realise(lb.Seasons(arms=3, **options), horizon=1000)
         assert found.truth is None
         return found.means - realise(lb.Seasons(arms=3), horizon=1000).means, found

@@ -23,14 +23,14 @@ from latentbandits_studies.experiments.state_library import settings as experime
 
 SPECS = {
     "scaled": "scaled",
-    "scaled:cp-ts": "scaled",
-    "SCALED:Sw-Ucb:window=7": "scaled:sw-ucb:window=7",
-    "scaled:opening=2:sw-ucb:window=7": "scaled:opening=2:sw-ucb:window=7",
-    "scaled:hazard=0.5": "scaled:cp-ts:hazard=0.5",
-    "dal:ts": "dal",
+    "scaled(cp-ts)": "scaled",
+    "SCALED(Sw-Ucb:window=7)": "scaled(sw-ucb:window=7)",
+    "scaled(sw-ucb:window=7):opening=2": "scaled(sw-ucb:window=7):opening=2",
+    "scaled:hazard=0.5": "scaled(cp-ts:hazard=0.5)",
+    "dal(ts)": "dal",
     "dal:risk=0.2": "dal:risk=0.2",
-    "dal:risk=0.2:glr-ucb:risk=0.3": "dal:risk=0.2:glr-ucb:risk=0.3",
-    "scaled:dal:ucb1": "scaled:dal:ucb1",
+    "dal(glr-ucb:risk=0.3):risk=0.2": "dal(glr-ucb:risk=0.3):risk=0.2",
+    "scaled(dal(ucb1))": "scaled(dal(ucb1))",
 }
 
 
@@ -45,7 +45,7 @@ def test_a_spec_stands_for_the_same_policy_however_it_is_written(spec: str, tmp_
 
 
 def test_settings_go_to_the_policy_that_has_them() -> None:
-    made = lb.policy("dal:glr-ucb", arms=3, units=2, risk=0.2, exploration=1.5, **{"inner.risk": 0.3})
+    made = lb.policy("dal(glr-ucb)", arms=3, units=2, risk=0.2, exploration=1.5, **{"inner.risk": 0.3})
     assert (made.risk, made.inner.risk, made.inner.exploration, made.units) == (0.2, 0.3, 1.5, 2)
     assert all_settings(made)["inner.risk"] == 0.3
 
@@ -55,13 +55,13 @@ def test_settings_go_to_the_policy_that_has_them() -> None:
     [
         ("scaled:", "policy: name is 'scaled:' but must be"),
         (
-            "scaled:bayes-limit",
+            "scaled(bayes-limit)",
             "Scaled: inner is BayesLimit(arms=2, units=1) but must be a policy that needs no knowledge",
         ),
-        ("scaled:ucb2", "did you mean ucb1"),
-        ("scaled:ucb1:window=3", "UCB1: setting is 'window' but must be one of arms, units, exploration"),
-        ("scaled:dal:scaled:ts", "Scaled: inner is DetectionAugmented"),
-        ("scaled:" * 50 + "ucb1", "but must be a policy without another Scaled within it"),
+        ("scaled(ucb2)", "did you mean ucb1"),
+        ("scaled(ucb1:window=3)", "UCB1: setting is 'window' but must be one of arms, units, exploration"),
+        ("scaled(dal(scaled(ts)))", "Scaled: inner is DetectionAugmented"),
+        ("scaled(" * 50 + "ucb1" + ")" * 50, "but must be a policy without another Scaled within it"),
         ("dal:forced=2", "DetectionAugmented: forced is 2 but must be a finite number from 0 to 1"),
     ],
 )
@@ -89,24 +89,24 @@ def told(agent: lb.Agent, rounds: int, unit: float = 100.0) -> list[Any]:
 
 
 def test_an_agent_saves_what_is_within_and_takes_new_arms(tmp_path: Path) -> None:
-    agent = lb.Agent("scaled:dal:lc-ts", arms=["a", "b", "c"], seed=1, compiled=False)
+    agent = lb.Agent("scaled(dal(lc-ts))", arms=["a", "b", "c"], seed=1, compiled=False)
     told(agent, 40)
     waiting = agent.ask()
     agent.add("d")
     agent.tell(waiting, 150.0)
     agent.save(tmp_path / "agent")
-    again = lb.Agent.load(tmp_path / "agent", policy="scaled:dal:lc-ts")
+    again = lb.Agent.load(tmp_path / "agent", policy="scaled(dal(lc-ts))")
     assert again.policy == agent.policy
     assert again.policy.arms == 4
     assert told(again, 30) == told(agent, 30)
     assert "b" in told(agent, 30)
-    for wrong in ("scaled:ucb1", "dal", lb.policy("scaled:dal:lc-ts:regularization=3")):
+    for wrong in ("scaled(ucb1)", "dal", lb.policy("scaled(dal(lc-ts:regularization=3))")):
         with pytest.raises(lb.Refusal, match="policy of the file"):
             lb.Agent.load(tmp_path / "agent", policy=wrong)
 
 
 def test_values_are_in_the_unit_of_rewards() -> None:
-    agent = lb.Agent("scaled:ucb1", arms=["a", "b", "c"], compiled=False)
+    agent = lb.Agent("scaled(ucb1)", arms=["a", "b", "c"], compiled=False)
     assert [agent.explain(agent.ask()).reason for _ in range(2)] == ["a probe, since too little is known of an arm"] * 2
     told(agent, 60)
     values = [option.value for option in agent.explain(agent.ask()).options]
@@ -114,7 +114,7 @@ def test_values_are_in_the_unit_of_rewards() -> None:
 
 
 def test_an_index_that_goes_first_stays_there() -> None:
-    policy = lb.policy("scaled:ucb1", arms=2)
+    policy = lb.policy("scaled(ucb1)", arms=2)
     memory, choice = policy.init(), Choice.blank(policy)
     for reward in (5.0, 9.0):
         policy.choose(memory, np.zeros(0), stream(0), choice)
@@ -126,7 +126,7 @@ def test_an_index_that_goes_first_stays_there() -> None:
 
 
 def test_what_is_believed_is_that_of_the_policy_within() -> None:
-    agent = lb.Agent("scaled:state-library:states=4", arms=["a", "b", "c"], compiled=False)
+    agent = lb.Agent("scaled(state-library:states=4)", arms=["a", "b", "c"], compiled=False)
     told(agent, 30)
     assert len(agent.belief.states) >= 1
     assert not lb.policy("dal").has_belief
@@ -142,7 +142,7 @@ def started(policy: Any) -> tuple[Any, Choice]:
 
 
 def test_one_outlier_does_not_widen_the_range_and_counts_no_farther_than_the_reach() -> None:
-    policy = lb.policy("scaled:ucb1", arms=2)
+    policy = lb.policy("scaled(ucb1)", arms=2)
     memory, choice = started(policy)
     before = memory.scalars[0].high
     for reward in (0.2, 1000.0, 0.3, 0.2):
@@ -155,7 +155,7 @@ def test_one_outlier_does_not_widen_the_range_and_counts_no_farther_than_the_rea
 
 
 def test_a_wider_range_restarts_the_policy_within_and_late_rewards_of_before_are_not_handed_on() -> None:
-    policy = lb.policy("scaled:ucb1", arms=2)
+    policy = lb.policy("scaled(ucb1)", arms=2)
     memory, choice = started(policy)
     policy.choose(memory, np.zeros(0), stream(0), choice)
     late = copied(choice)
@@ -169,7 +169,7 @@ def test_a_wider_range_restarts_the_policy_within_and_late_rewards_of_before_are
 
 
 def test_sales_that_are_rare_have_a_range_too() -> None:
-    policy = lb.policy("scaled:ucb1", arms=2)
+    policy = lb.policy("scaled(ucb1)", arms=2)
     memory, choice = policy.init(), Choice.blank(policy)
     arms = []
     for t in range(60):
@@ -187,7 +187,7 @@ FREE = [
 ]
 
 
-@pytest.mark.parametrize("name", [*FREE, "scaled:ucb1"])
+@pytest.mark.parametrize("name", [*FREE, "scaled(ucb1)"])
 @pytest.mark.parametrize("scale", [0.0009765625, 1024.0])  # powers of two, so that no rounding differs
 def test_the_unit_does_not_matter(name: str, scale: float) -> None:
     policy = lb.policy(name, arms=3)
@@ -214,7 +214,7 @@ def test_a_change_is_noticed_sooner_the_more_changes_there_were() -> None:
 
 
 def test_copies_reach_memories_within() -> None:
-    policy = lb.policy("scaled:dal:adasp-ucb", arms=2)
+    policy = lb.policy("scaled(dal(adasp-ucb))", arms=2)
     memory, other = policy.init(), policy.init()
     for part in parts(other).values():
         part.view(np.uint8)[...] = 1
@@ -227,7 +227,7 @@ class Mine(Policy):
     units: int = 1
 
     def init(self) -> Any:
-        return lb.UCB1(arms=2).init()
+        return lb.policies.UCB1(arms=2).init()
 
     def choose(self, *_: Any) -> None: ...
 
@@ -235,12 +235,12 @@ class Mine(Policy):
 
 
 def test_user_code_within_is_compiled_in_every_process() -> None:
-    assert Code(max, (lb.Scaled(Mine()),)).outside == ["max", "Mine"]
+    assert Code(max, (lb.policies.Scaled(Mine()),)).outside == ["max", "Mine"]
     assert Code(max, (lb.policy("scaled"),)).outside == ["max"]
 
 
 def test_results_are_named_by_what_is_within() -> None:
-    policies = {"one": lb.policy("scaled:ucb1"), "two": lb.policy("scaled:ucb1:exploration=1")}
+    policies = {"one": lb.policy("scaled(ucb1)"), "two": lb.policy("scaled(ucb1:exploration=1)")}
     keys = Case("a", lb.HiddenMarkov(), policies, 100, 1).keys
     assert keys["one"] != keys["two"]
 
@@ -252,7 +252,7 @@ def test_a_policy_for_another_unit_is_scaled_unless_its_unit_was_chosen() -> Non
     given = [
         "cp-ts",
         "dal",
-        "scaled:ts",
+        "scaled(ts)",
         "state-library",
         "ab-test",
         "bayes-limit",
@@ -260,45 +260,45 @@ def test_a_policy_for_another_unit_is_scaled_unless_its_unit_was_chosen() -> Non
         "ucb1:units=1",
     ]
     wanted = [
-        "scaled:cp-ts",
-        "scaled:dal",
-        "scaled:ts",
+        "scaled(cp-ts)",
+        "scaled(dal)",
+        "scaled(ts)",
         "state-library",
         "ab-test",
         "bayes-limit",
         "cp-ts:prior_sd=900",
     ]
-    assert [fair(spec, DOLLARS) for spec in given] == [*wanted, "scaled:ucb1:units=1"]
+    assert [fair(spec, DOLLARS) for spec in given] == [*wanted, "scaled(ucb1:units=1)"]
     assert [fair(spec, lb.Problem()) for spec in given] == given
     assert fair(lb.policy("ucb1"), DOLLARS) == lb.policy("ucb1")
-    assert fairly({"a": "ts", "ts": "ts"}, DOLLARS) == {"a": "scaled:ts", "scaled:ts": "scaled:ts"}
+    assert fairly({"a": "ts", "ts": "ts"}, DOLLARS) == {"a": "scaled(ts)", "scaled(ts)": "scaled(ts)"}
 
 
 def test_compare_and_tune_scale_by_default() -> None:
     comparison = lb.compare(DOLLARS, ["ucb1", "state-library"])
-    assert set(comparison.policies) == {"scaled:ucb1", "state-library"}
+    assert set(comparison.policies) == {"scaled(ucb1)", "state-library"}
     tuning = lb.tune(DOLLARS, "ucb1", trials=1)
-    assert tuning.name == "scaled:ucb1"
+    assert tuning.name == "scaled(ucb1)"
     assert [axis.setting for axis in tuning.axes] == ["exploration"]
-    assert tuning.policy == lb.policy("scaled:ucb1")
+    assert tuning.policy == lb.policy("scaled(ucb1)")
 
 
 def test_settings_in_the_unit_are_searched_where_the_policy_takes_rewards_as_they_are() -> None:
     axes = {axis.setting: str(axis) for axis in space(lb.policy("cp-ts"), means=(-500.0, 3000.0))}
     assert axes == {"hazard": "0.00025 to 0.016", "prior_mean": "-500 to 3000", "prior_sd": "35 to 3500"}
-    assert [axis.setting for axis in space(lb.policy("scaled:cp-ts"))] == ["hazard"]
+    assert [axis.setting for axis in space(lb.policy("scaled(cp-ts)"))] == ["hazard"]
 
 
 def test_the_experiment_scales_rivals_in_other_units_only() -> None:
     cases = {case.name: case.policies for case in experiment.cases(True)}
     for name in experiment.RESCALED:
-        assert isinstance(cases[name]["cp-ts"], lb.Scaled)
-        assert isinstance(cases[name]["state-library"], lb.StateLibrary)
-    assert isinstance(cases["seasons"]["cp-ts"], lb.ChangePointThompson)
+        assert isinstance(cases[name]["cp-ts"], lb.policies.Scaled)
+        assert isinstance(cases[name]["state-library"], lb.policies.StateLibrary)
+    assert isinstance(cases["seasons"]["cp-ts"], lb.policies.ChangePointThompson)
 
 
 @pytest.mark.slow
 def test_the_largest_policy_compiles_within_another() -> None:
     """Numba nests tens of frames for every kernel that calls another."""
-    results = lb.simulate(lb.HiddenMarkov(), ["scaled:dal:state-library"], horizon=300, draws=1, repeats=1)
+    results = lb.simulate(lb.HiddenMarkov(), ["scaled(dal(state-library))"], horizon=300, draws=1, repeats=1)
     assert results.regret[0, 0] < 60.0

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.parameters import describe
 from latentbandits.protocols import (
     REASONS,
     Realisation,
@@ -42,30 +43,30 @@ GAUSSIAN: Mapping[str, Settings] = {"default": {}, "noisy": {"noise": 0.5}, "swi
 WORLDS: Mapping[str, Settings] = {**GAUSSIAN, "bernoulli": {"rewards": "bernoulli"}, "revenue": {"rewards": "revenue"}}
 
 TWINS: Mapping[type, Callable[..., naive.Twin]] = {
-    lb.TraceLearner: naive_traces.NaiveTraces,
-    lb.UCB1: naive.NaiveUCB1,
-    lb.EpsilonGreedy: naive.NaiveEpsilonGreedy,
-    lb.ABTest: naive.NaiveABTest,
-    lb.ThompsonSampling: naive.NaiveThompson,
-    lb.DiscountedUCB: naive.NaiveDiscountedUCB,
-    lb.SlidingWindowUCB: naive.NaiveSlidingWindowUCB,
-    lb.EXP3: naive.NaiveEXP3,
-    lb.UniformRandom: naive.NaiveUniform,
-    lb.ChangePointThompson: naive_peers.NaiveChangePointThompson,
-    lb.GLRUCB: naive_peers.NaiveGLRUCB,
-    lb.CUSUMUCB: naive_peers.NaiveCUSUMUCB,
-    lb.MonitoredUCB: naive_peers.NaiveMonitoredUCB,
-    lb.DiscountedThompson: naive_rivals.NaiveDiscountedThompson,
-    lb.LatentAutoregressive: naive_rivals.NaiveLatentAutoregressive,
-    lb.PeriodicThompson: naive_rivals.NaivePeriodic,
-    lb.RecurrentBandit: naive_rivals.NaiveRecurrent,
-    lb.SlidingWindowThompson: naive_rivals.NaiveSlidingWindowThompson,
-    lb.StateLibrary: naive_library.NaiveLibrary,
+    lb.policies.TraceLearner: naive_traces.NaiveTraces,
+    lb.policies.UCB1: naive.NaiveUCB1,
+    lb.policies.EpsilonGreedy: naive.NaiveEpsilonGreedy,
+    lb.policies.ABTest: naive.NaiveABTest,
+    lb.policies.ThompsonSampling: naive.NaiveThompson,
+    lb.policies.DiscountedUCB: naive.NaiveDiscountedUCB,
+    lb.policies.SlidingWindowUCB: naive.NaiveSlidingWindowUCB,
+    lb.policies.EXP3: naive.NaiveEXP3,
+    lb.policies.UniformRandom: naive.NaiveUniform,
+    lb.policies.ChangePointThompson: naive_peers.NaiveChangePointThompson,
+    lb.policies.GLRUCB: naive_peers.NaiveGLRUCB,
+    lb.policies.CUSUMUCB: naive_peers.NaiveCUSUMUCB,
+    lb.policies.MonitoredUCB: naive_peers.NaiveMonitoredUCB,
+    lb.policies.DiscountedThompson: naive_rivals.NaiveDiscountedThompson,
+    lb.policies.LatentAutoregressive: naive_rivals.NaiveLatentAutoregressive,
+    lb.policies.PeriodicThompson: naive_rivals.NaivePeriodic,
+    lb.policies.RecurrentBandit: naive_rivals.NaiveRecurrent,
+    lb.policies.SlidingWindowThompson: naive_rivals.NaiveSlidingWindowThompson,
+    lb.policies.StateLibrary: naive_library.NaiveLibrary,
 }
 
 WRAPPERS: Mapping[type, Callable[..., naive.Twin]] = {
-    lb.Scaled: naive_wrappers.NaiveScaled,
-    lb.DetectionAugmented: naive_wrappers.NaiveDetectionAugmented,
+    lb.policies.Scaled: naive_wrappers.NaiveScaled,
+    lb.policies.DetectionAugmented: naive_wrappers.NaiveDetectionAugmented,
 }
 
 
@@ -143,24 +144,24 @@ def stationary(transition: np.ndarray) -> np.ndarray:
 def twin_of(policy: Any, realisation: Realisation, seed: int, draws: naive.Draws | None = None) -> naive.Twin:
     draws = draws or StreamDraws(seed)
     if type(policy) in TWINS:
-        return TWINS[type(policy)](draws, **lb.describe(policy))
+        return TWINS[type(policy)](draws, **describe(policy))
     if type(policy) in WRAPPERS:
-        settings = {key: value for key, value in lb.describe(policy).items() if key != "inner"}
+        settings = {key: value for key, value in describe(policy).items() if key != "inner"}
         sizes = {"arms": policy.arms, "units": policy.units}
         return WRAPPERS[type(policy)](lambda: twin_of(policy.inner, realisation, seed, draws), **sizes, **settings)
-    if isinstance(policy, lb.StateOracle):
+    if isinstance(policy, lb.policies.StateOracle):
         return naive.NaiveOracle(policy.units, realisation.means)
-    if isinstance(policy, lb.BestSingleArm):
+    if isinstance(policy, lb.policies.BestSingleArm):
         average = realisation.means.mean(axis=0)
         if realisation.truth is not None:
             average = stationary(realisation.truth.transition) @ realisation.truth.means
         return naive.NaiveOracle(policy.units, itertools.repeat(average))
-    if isinstance(policy, lb.ProbeCommit):
-        return naive.NaiveProbeCommit(**lb.describe(policy))
-    assert isinstance(policy, lb.BayesLimit | lb.BayesPlanner)
+    if isinstance(policy, lb.policies.ProbeCommit):
+        return naive.NaiveProbeCommit(**describe(policy))
+    assert isinstance(policy, lb.policies.BayesLimit | lb.policies.BayesPlanner)
     assert realisation.truth is not None
     known = naive_filter.pairs_of(realisation.truth)
-    if isinstance(policy, lb.BayesLimit):
+    if isinstance(policy, lb.policies.BayesLimit):
         return naive_filter.NaiveFilter(*known, units=policy.units)
     chosen: Any = policy.informed(realisation)
     return naive_planner.NaivePlanner(*known, units=policy.units, multiplier=chosen.multiplier)

@@ -50,8 +50,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def api() -> str:
     """Return lists of all public names by what they are for; each leads to a page of its own."""
     found: dict[str, list[str]] = {title: [] for title in (*GROUPS.values(), REST)}
-    for name in lb.__all__:
-        if name != "__version__":
+    for name in (*lb.__all__, *(f"policies.{kind}" for kind in lb.policies.__all__)):
+        if name not in ("__version__", "policies"):
             home = lb._HOMES.get(name, name).split(".")[0]
             found[GROUPS.get(home, REST)].append(name)
     parts = []

@@ -13,7 +13,7 @@ def parts(memory: Any) -> dict[str, np.ndarray]:
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.memories import parts
-    >>> list(parts(lb.policy("scaled:ucb1").init()))[:5]
+    >>> list(parts(lb.policy("scaled(ucb1)").init()))[:5]
     ['inner.counts', 'inner.sums', 'inner.scalars', 'fresh.counts', 'fresh.sums']
     """
     found: dict[str, np.ndarray] = {}

@@ -106,7 +106,7 @@ def describe(policy: Parameters) -> Mapping[str, Any]:
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.describe(lb.policy("ucb1", arms=3))
+    >>> describe(lb.policy("ucb1", arms=3))
     {'arms': 3, 'units': 1, 'exploration': 2.0}
     """
     return {field: shown(policy.rules[field], value) for field, value in zip(policy._fields, policy, strict=True)}
@@ -141,7 +141,7 @@ def all_settings(policy: Parameters) -> dict[str, Any]:
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.parameters import all_settings
-    >>> all_settings(lb.policy("scaled:ucb1"))
+    >>> all_settings(lb.policy("scaled(ucb1)"))
     {'opening': 1, 'reach': 1.0, 'arms': 2, 'units': 1, 'exploration': 2.0}
     """
     own = dict(describe(policy))
@@ -157,7 +157,7 @@ def divided(kind: type[Parameters], settings: Mapping[str, Any]) -> tuple[dict[s
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.parameters import divided
-    >>> divided(lb.Scaled, {"opening": 2, "units": 1, "inner.opening": 5})
+    >>> divided(lb.policies.Scaled, {"opening": 2, "units": 1, "inner.opening": 5})
     ({'opening': 2}, {'units': 1, 'opening': 5})
     """
     own = {name: value for name, value in settings.items() if name in kind._fields}
@@ -181,7 +181,7 @@ def replaced(policy: "AnyContestant", changes: Mapping[str, Any]) -> "AnyContest
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.parameters import replaced
-    >>> replaced(lb.policy("scaled:ucb1"), {"exploration": 0.5}).inner
+    >>> replaced(lb.policy("scaled(ucb1)"), {"exploration": 0.5}).inner
     UCB1(arms=2, units=1, exploration=0.5)
     """
     if policy.inner is None:

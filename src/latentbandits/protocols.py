@@ -248,7 +248,7 @@ def grown(policy: Policy, memory: Any) -> tuple[Policy, Any]:
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.protocols import grown
-    >>> policy, memory = grown(lb.UCB1(arms=2), lb.UCB1(arms=2).init())
+    >>> policy, memory = grown(lb.policies.UCB1(arms=2), lb.policies.UCB1(arms=2).init())
     >>> policy.arms, len(memory.counts)
     (3, 3)
     """

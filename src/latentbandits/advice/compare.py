@@ -239,7 +239,7 @@ def policies_source(specs: Mapping[str, Any]) -> str:
     >>> import latentbandits as lb
     >>> from latentbandits.advice.compare import policies_source
     >>> print(policies_source({"ucb1": "ucb1", "mine": lb.policy("ts")}))
-    {'ucb1': 'ucb1', 'mine': lb.ThompsonSampling(arms=2, units=1, noise=0.1, prior_weight=0.1)}
+    {'ucb1': 'ucb1', 'mine': lb.policies.ThompsonSampling(arms=2, units=1, noise=0.1, prior_weight=0.1)}
     """
     if all(isinstance(spec, str) and label == spec for label, spec in specs.items()):
         return repr(list(specs))

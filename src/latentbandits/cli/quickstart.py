@@ -13,7 +13,7 @@ EXAMPLES = (
     "latentbandits quickstart --defaults --out offers",
 )
 UNKNOWN = "?"
-CANDIDATES = ["state-library", "state-library-forgetful", "cp-ts", "scaled:d-ucb", "ts", "ab-test"]
+CANDIDATES = ["state-library", "state-library-forgetful", "cp-ts", "scaled(d-ucb)", "ts", "ab-test"]
 PROGRAM = '''"""Decides between {listed}. Every decision and every reward is on disk: end it anywhere, start it again, and it goes on."""
 
 import latentbandits as lb

@@ -78,7 +78,7 @@ def copy_into(target: Any, source: Any) -> None:
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.compiled import copy_into
-    >>> memory, other = lb.UCB1(arms=2).init(), lb.UCB1(arms=2).init()
+    >>> memory, other = lb.policies.UCB1(arms=2).init(), lb.policies.UCB1(arms=2).init()
     >>> other.sums[:] = 1.0, 2.0
     >>> copy_into(memory, other)
     >>> memory.sums.tolist()

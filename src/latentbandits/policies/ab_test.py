@@ -40,7 +40,7 @@ class ABTest(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.ABTest(arms=2, test=4), seed=1)
+    >>> agent = lb.Agent(lb.policies.ABTest(arms=2, test=4), seed=1)
     >>> played = []
     >>> for reward in (0.3, 0.2, 0.1, 0.5, 0.0, 0.0):
     ...     decision = agent.ask()

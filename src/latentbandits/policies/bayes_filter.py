@@ -109,7 +109,7 @@ class BayesFilter(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
+    >>> agent = lb.Agent(lb.policies.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.0)  # arm 0 pays nothing in state 0
     >>> agent.ask().arm
@@ -167,7 +167,7 @@ class BayesLimit(Oracle):
     --------
     >>> import latentbandits as lb
     >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> len(lb.BayesLimit(arms=2).informed(realisation).means)
+    >>> len(lb.policies.BayesLimit(arms=2).informed(realisation).means)
     3
     """
 

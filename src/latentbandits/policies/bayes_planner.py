@@ -148,10 +148,10 @@ class PlanningFilter(Policy):
 
     >>> import latentbandits as lb
     >>> chain, means = [[0.99, 0.01], [0.01, 0.99]], [[1.0, 0.4, 0.0], [0.0, 0.1, 1.0]]
-    >>> lb.Agent(lb.PlanningFilter(chain, means, [0.5, 0.5], noise=0.05, multiplier=8)).ask().why
+    >>> lb.Agent(lb.policies.PlanningFilter(chain, means, [0.5, 0.5], noise=0.05, multiplier=8)).ask().why
     ()
     >>> means = [[0.6, 0.3, 0.0], [0.6, 0.1, 1.0]]
-    >>> agent = lb.Agent(lb.PlanningFilter(chain, means, [0.7, 0.3], noise=0.05, multiplier=8))
+    >>> agent = lb.Agent(lb.policies.PlanningFilter(chain, means, [0.7, 0.3], noise=0.05, multiplier=8))
     >>> decision = agent.ask()
     >>> decision.arm, decision.why
     (2, ('rival',))
@@ -239,7 +239,7 @@ class BayesPlanner(Oracle):
     --------
     >>> import latentbandits as lb
     >>> world = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1)
-    >>> lb.BayesPlanner(arms=2).informed(world.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier
+    >>> lb.policies.BayesPlanner(arms=2).informed(world.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier
     8.0
     """
 

@@ -64,7 +64,7 @@ class ChangePointThompson(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.ChangePointThompson(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.ChangePointThompson(arms=2), seed=1).ask().arm
     0
     """
 

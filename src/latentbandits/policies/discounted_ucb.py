@@ -38,7 +38,7 @@ class DiscountedUCB(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.DiscountedUCB(arms=2, discount=0.95), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.DiscountedUCB(arms=2, discount=0.95), seed=1).ask().arm
     0
     """
 

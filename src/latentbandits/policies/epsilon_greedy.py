@@ -32,7 +32,7 @@ class EpsilonGreedy(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.EpsilonGreedy(arms=2, epsilon=0.05), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.EpsilonGreedy(arms=2, epsilon=0.05), seed=1).ask().arm
     0
     """
 

@@ -45,7 +45,7 @@ class EXP3(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.EXP3(arms=2, share=0.001), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.EXP3(arms=2, share=0.001), seed=1).ask().arm
     0
     """
 

@@ -77,7 +77,7 @@ class DiscountedThompson(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.DiscountedThompson(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.DiscountedThompson(arms=2), seed=1).ask().arm
     0
     """
 
@@ -136,7 +136,7 @@ class SlidingWindowThompson(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.SlidingWindowThompson(arms=2, window=100), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.SlidingWindowThompson(arms=2, window=100), seed=1).ask().arm
     0
     """
 

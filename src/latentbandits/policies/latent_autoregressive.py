@@ -49,7 +49,7 @@ class LatentAutoregressive(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.LatentAutoregressive(arms=2, lags=3), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.LatentAutoregressive(arms=2, lags=3), seed=1).ask().arm
     0
     """
 

@@ -34,7 +34,7 @@ class Scripted(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.Scripted(arms=2, script=[0, 1, 1]), seed=1)
+    >>> agent = lb.Agent(lb.policies.Scripted(arms=2, script=[0, 1, 1]), seed=1)
     >>> [agent.ask().arm for _ in range(5)]
     [0, 1, 1, 0, 1]
     """
@@ -81,7 +81,7 @@ class BestSingleArm(Oracle):
     --------
     >>> import latentbandits as lb
     >>> realisation = lb.HiddenMarkov(means=[[0.1, 0.3], [0.9, 0.2]]).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> lb.BestSingleArm(arms=2).informed(realisation)
+    >>> lb.policies.BestSingleArm(arms=2).informed(realisation)
     Scripted(arms=2, units=1, script=[0])
     """
 
@@ -114,7 +114,7 @@ class StateOracle(Oracle):
     --------
     >>> import latentbandits as lb
     >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> script = lb.StateOracle(arms=2).informed(realisation).script
+    >>> script = lb.policies.StateOracle(arms=2).informed(realisation).script
     >>> bool((script == realisation.means.argmax(axis=1)).all())
     True
     """

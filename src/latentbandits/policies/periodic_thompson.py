@@ -89,7 +89,7 @@ class PeriodicThompson(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.PeriodicThompson(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.PeriodicThompson(arms=2), seed=1).ask().arm
     0
     """
 

@@ -58,7 +58,7 @@ class ProbeCommit(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.ProbeCommit(arms=2, interval=5), seed=1)
+    >>> agent = lb.Agent(lb.policies.ProbeCommit(arms=2, interval=5), seed=1)
     >>> played = []
     >>> for _ in range(6):
     ...     decision = agent.ask()
@@ -69,7 +69,7 @@ class ProbeCommit(Policy):
 
     With `surprise`, it probes again as soon as the arm pays something else:
 
-    >>> agent, played = lb.Agent(lb.ProbeCommit(arms=2, interval=50, surprise=0.1), seed=1), []
+    >>> agent, played = lb.Agent(lb.policies.ProbeCommit(arms=2, interval=50, surprise=0.1), seed=1), []
     >>> for reward in (0.4, 0.6, 0.6, 0.6, 0.2, 0.4, 0.2):
     ...     decision = agent.ask()
     ...     played.append(decision.arm)

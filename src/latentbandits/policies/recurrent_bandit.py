@@ -88,7 +88,7 @@ class RecurrentBandit(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.RecurrentBandit(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.RecurrentBandit(arms=2), seed=1).ask().arm
     0
     """
 

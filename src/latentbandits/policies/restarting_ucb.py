@@ -104,7 +104,7 @@ class GLRUCB(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.GLRUCB(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.GLRUCB(arms=2), seed=1).ask().arm
     0
     """
 
@@ -177,7 +177,7 @@ class MonitoredUCB(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.MonitoredUCB(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.MonitoredUCB(arms=2), seed=1).ask().arm
     0
     """
 
@@ -272,7 +272,7 @@ class CUSUMUCB(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.CUSUMUCB(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.CUSUMUCB(arms=2), seed=1).ask().arm
     0
     """
 

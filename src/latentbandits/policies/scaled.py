@@ -73,9 +73,9 @@ class Scaled(Wrapper):
     --------
     >>> import latentbandits as lb
     >>> world = lb.HiddenMarkov(means=[[0, 900], [700, 100]], stickiness=0.99, noise=100)
-    >>> results = lb.simulate(world, ["scaled:cp-ts", "cp-ts"], horizon=2000, draws=4, repeats=1)
+    >>> results = lb.simulate(world, ["scaled(cp-ts)", "cp-ts"], horizon=2000, draws=4, repeats=1)
     >>> [row.label for row in results.summary()]
-    ['scaled:cp-ts', 'cp-ts']
+    ['scaled(cp-ts)', 'cp-ts']
     """
 
     scale_free = True

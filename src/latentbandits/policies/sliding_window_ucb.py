@@ -42,7 +42,7 @@ class SlidingWindowUCB(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.SlidingWindowUCB(arms=2, window=100), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.SlidingWindowUCB(arms=2, window=100), seed=1).ask().arm
     0
     """
 

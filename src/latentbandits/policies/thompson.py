@@ -38,7 +38,7 @@ class ThompsonSampling(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> lb.Agent(lb.ThompsonSampling(arms=2), seed=1).ask().arm
+    >>> lb.Agent(lb.policies.ThompsonSampling(arms=2), seed=1).ask().arm
     1
     """
 

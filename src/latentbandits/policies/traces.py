@@ -143,7 +143,7 @@ class TraceLearner(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.TraceLearner(arms=2, lag="slopes", exploration=1.5), seed=1)
+    >>> agent = lb.Agent(lb.policies.TraceLearner(arms=2, lag="slopes", exploration=1.5), seed=1)
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.7)
     """

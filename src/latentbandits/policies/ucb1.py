@@ -37,7 +37,7 @@ class UCB1(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.UCB1(arms=3), seed=1)
+    >>> agent = lb.Agent(lb.policies.UCB1(arms=3), seed=1)
     >>> [agent.ask().arm for _ in range(2)]  # no reward has arrived yet: arm 0 is still the first untried one
     [0, 0]
     """

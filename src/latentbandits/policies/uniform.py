@@ -31,7 +31,7 @@ class UniformRandom(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.UniformRandom(arms=3, units=2), seed=1)
+    >>> agent = lb.Agent(lb.policies.UniformRandom(arms=3, units=2), seed=1)
     >>> agent.ask().arms
     (0, 2)
     """

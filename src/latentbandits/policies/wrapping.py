@@ -23,7 +23,7 @@ class Wrapper(Policy):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> made = lb.policy("scaled:lc-ts", arms=3)
+    >>> made = lb.policy("scaled(lc-ts)", arms=3)
     >>> made.arms, made.width == made.inner.width + 1, made.deterministic
     (3, True, False)
     """

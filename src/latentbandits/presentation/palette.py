@@ -58,8 +58,8 @@ STYLES: Mapping[str, Style] = {
 
 
 def style(name: str) -> Style:
-    """Return the style of a policy; variants ("adarp-ucb stated", "adarp-ucb:units=2", "scaled:ucb1") look like the policy they vary."""
-    return STYLES.get(_parts(name.removeprefix("scaled:"))[0], Style(GREY, "-"))
+    """Return the style of a policy; variants ("adarp-ucb stated", "adarp-ucb:units=2", "scaled(ucb1)") look like the policy they vary."""
+    return STYLES.get(_parts(name.removeprefix("scaled("))[0], Style(GREY, "-"))
 
 
 def label(name: str) -> str:
@@ -70,14 +70,14 @@ def label(name: str) -> str:
     >>> from latentbandits.presentation.palette import label
     >>> label("state-library|two units"), label("adasp-ucb:staleness=12,min_gap=4"), label("mine:Greedy")
     ('StateLibrary, two units', 'AdaSP-UCB (staleness=12, min_gap=4)', 'mine:Greedy')
-    >>> label("scaled:ucb1:exploration=1"), label("scaled:opening=2")
+    >>> label("scaled(ucb1:exploration=1)"), label("scaled:opening=2")
     ('Scaled UCB1 (exploration=1)', 'Scaled (opening=2)')
     """
     known, rest = _parts(name)
     if known not in REGISTRY:
         return name
-    if rest.startswith(":") and REGISTRY[known].inner and "=" not in rest.split(":")[1]:
-        return f"{REGISTRY[known].label} {label(rest[1:])}"
+    if rest.startswith("("):
+        return f"{REGISTRY[known].label} {label(rest[1 : rest.rfind(')')])}"
     if rest.startswith(":"):
         return f"{REGISTRY[known].label} ({rest[1:].replace(',', ', ')})"
     return REGISTRY[known].label + rest.replace("|", ", ")
@@ -85,7 +85,7 @@ def label(name: str) -> str:
 
 def _parts(name: str) -> tuple[str, str]:
     """Return the policy's own name and what makes it a variant."""
-    known = re.split(r"[|: ]", name, maxsplit=1)[0]
+    known = re.split(r"[|:() ]", name, maxsplit=1)[0]
     return known, name[len(known) :]
 
 

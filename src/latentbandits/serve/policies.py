@@ -1,5 +1,6 @@
 """Policies that are named over a network: only those of this package, and none that fills the memory."""
 
+import re
 from typing import Any
 
 from latentbandits import specs
@@ -49,8 +50,8 @@ def policy(text: str, arms: int, toml: bool = False, **settings: Any) -> Any:
 
 def _refuse_foreign(text: str) -> None:
     """Refuse a text with a name in it that is not in the registry."""
-    for part in text.split(":"):
-        if "=" in part and not part.lower().endswith(".toml"):
+    for part in re.split("[:()]", text):
+        if part == "" or ("=" in part and not part.lower().endswith(".toml")):
             continue
         if part.strip().lower() not in REGISTRY:
             raise Refusal("experiment", "policy", part, f"one of {', '.join(REGISTRY)}{nearest(part, REGISTRY)}")

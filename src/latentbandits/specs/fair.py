@@ -33,8 +33,8 @@ def fair(spec: Any, problem: Any) -> Any:
     >>> import latentbandits as lb
     >>> from latentbandits.specs import fair
     >>> dollars = lb.Problem(means="-500 to 3000")
-    >>> [fair(spec, dollars) for spec in ("cp-ts", "scaled:ts", "state-library", "cp-ts:prior_mean=1250,prior_sd=1000")]
-    ['scaled:cp-ts', 'scaled:ts', 'state-library', 'cp-ts:prior_mean=1250,prior_sd=1000']
+    >>> [fair(spec, dollars) for spec in ("cp-ts", "scaled(ts)", "state-library", "cp-ts:prior_mean=1250,prior_sd=1000")]
+    ['scaled(cp-ts)', 'scaled(ts)', 'state-library', 'cp-ts:prior_mean=1250,prior_sd=1000']
     >>> fair("cp-ts", lb.Problem())
     'cp-ts'
     """
@@ -45,7 +45,7 @@ def fair(spec: Any, problem: Any) -> Any:
     own = (wrapper(name)[0] or name.lower()) in registry.REGISTRY
     if not own or isinstance(made, Oracle) or made.scale_free or is_unit(problem):
         return spec
-    return spec if any(in_unit(made, setting) for setting in given) else f"scaled:{lowered(spec)}"
+    return spec if any(in_unit(made, setting) for setting in given) else f"scaled({lowered(spec)})"
 
 
 def fairly(specs: Mapping[str, Any], problem: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def fairly(specs: Mapping[str, Any], problem: Any) -> dict[str, Any]:
     >>> import latentbandits as lb
     >>> from latentbandits.specs import fairly
     >>> fairly({"ts": "ts", "mine": "ucb1", "random": "random"}, lb.Problem(means="0 to 50"))
-    {'scaled:ts': 'scaled:ts', 'mine': 'scaled:ucb1', 'random': 'random'}
+    {'scaled(ts)': 'scaled(ts)', 'mine': 'scaled(ucb1)', 'random': 'random'}
     """
     made = {label: fair(spec, problem) for label, spec in specs.items()}
     return {spec if label == specs[label] else label: spec for label, spec in made.items()}

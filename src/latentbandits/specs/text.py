@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal, whole
 
-FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., scaled:NAME, MODULE:CLASS or a .toml file of settings"
+FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., scaled(NAME), MODULE:CLASS or a .toml file of settings"
 WRITTEN = "a file that `tune` wrote"
 
 
@@ -24,7 +25,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     ----------
     spec : str
         A name, as listed by ``latentbandits policies``; a name with settings, ``"adasp-ucb:staleness=12,min_gap=4"``; a class of your
-        own, ``"module:Class"``, with settings after a second colon; a policy around any of these, ``"scaled:cp-ts"``; or the path of a
+        own, ``"module:Class"``, with settings after a second colon; a policy around any of these, ``"scaled(cp-ts)"``; or the path of a
         ``.toml`` file that ``latentbandits tune`` wrote.
     arms : int, optional
         Number of arms; 2 if not given, or that of the file.
@@ -38,7 +39,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ucb:window=300", arms=4) == lb.policy("sw-ucb", arms=4, window=300)
     True
-    >>> lb.policy("scaled:sw-ucb:window=300", arms=4).inner == lb.policy("sw-ucb:window=300", arms=4)
+    >>> lb.policy("scaled(sw-ucb:window=300)", arms=4).inner == lb.policy("sw-ucb:window=300", arms=4)
     True
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
@@ -46,7 +47,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     """
     if not isinstance(spec, str):
         raise Refusal("policy", "name", spec, FORMS)
-    if spec.endswith(".toml") and not wrapper(spec)[0]:
+    if spec.endswith(".toml"):
         return _from_file(spec, arms, settings)
     name, given = split(spec)
     if "arms" in given:
@@ -60,17 +61,32 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
 
 
 def wrapper(spec: str) -> tuple[str, str]:
-    """Return the name of the wrapper that a spec begins with, empty if it begins with none, and the rest of the spec.
+    """Return the name of the wrapper that a spec begins with, empty if it begins with none, and the spec of the policy within.
 
     Examples
     --------
     >>> from latentbandits.specs import wrapper
-    >>> wrapper("Scaled:cp-ts:hazard=0.01"), wrapper("scaled"), wrapper("cp-ts:hazard=0.01")
-    (('scaled', 'cp-ts:hazard=0.01'), ('scaled', ''), ('', 'cp-ts:hazard=0.01'))
+    >>> wrapper("Scaled(cp-ts:hazard=0.01):opening=2"), wrapper("scaled"), wrapper("cp-ts:hazard=0.01")
+    (('scaled', 'cp-ts:hazard=0.01'), ('scaled', ''), ('', ''))
     """
-    name, _, rest = spec.partition(":")
+    return _around(spec)[:2]
+
+
+def _around(spec: str) -> tuple[str, str, str]:
+    """Return the name of a wrapper, the spec within its brackets, and the text of its own settings; empty for other specs."""
+    name = re.split("[(:]", spec, maxsplit=1)[0]
     row = registry.REGISTRY.get(name.lower())
-    return (name.lower(), rest) if row is not None and row.inner else ("", spec)
+    if row is None or not row.inner:
+        return "", "", ""
+    rest, within = spec[len(name) :], ""
+    if rest.startswith("("):
+        end = rest.rfind(")")
+        within, rest = rest[1:end], rest[end + 1 :]
+        if end < 2 or within.count("(") != within.count(")"):
+            raise Refusal("policy", "name", spec, FORMS)
+    if rest and not (rest.startswith(":") and len(rest) > 1):
+        raise Refusal("policy", "name", spec, FORMS)
+    return name.lower(), within, rest[1:]
 
 
 def split(spec: str) -> tuple[str, dict[str, Any]]:
@@ -83,19 +99,18 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
     ('adasp-ucb', {'staleness': 12, 'probe_set': [0, 2], 'gated': True})
     >>> split("my_policies:Greedy")
     ('my_policies:Greedy', {})
-    >>> split("scaled:opening=2:cp-ts:hazard=0.01")
-    ('scaled:cp-ts', {'opening': 2, 'hazard': 0.01})
+    >>> split("scaled(cp-ts:hazard=0.01):opening=2")
+    ('scaled(cp-ts)', {'opening': 2, 'hazard': 0.01})
     """
-    outer, within = wrapper(spec)
-    if outer and within:
-        own, _, rest = within.partition(":") if "=" in within.partition(":")[0] else ("", "", within)
+    outer, within, own = _around(spec)
+    if outer:
         found = _settings(outer, own, spec)
-        inner, given = split(rest) if rest else ("", {})
+        inner, given = split(within) if within else ("", {})
         fields = registry.REGISTRY[outer].make._fields
         found |= {f"inner.{key}" if key in fields else key: value for key, value in given.items()}
-        return f"{outer}:{inner}" if inner else outer, found
+        return f"{outer}({inner})" if inner else outer, found
     name, colon, rest = spec.partition(":")
-    if colon and not rest:
+    if "(" in name or (colon and not rest):
         raise Refusal("policy", "name", spec, FORMS)
     if colon and name.lower() in registry.REGISTRY and "=" not in rest:
         raise Refusal("policy", f"setting of {name}", rest, "KEY=VALUE")
@@ -168,15 +183,15 @@ def name_of(given: Any) -> str:
     names = [name for name, row in registry.REGISTRY.items() if row.make is kind]
     if names and given.inner is not None:
         within = name_of(given.inner)
-        return names[0] if within == registry.REGISTRY[names[0]].inner else f"{names[0]}:{within}"
+        return names[0] if within == registry.REGISTRY[names[0]].inner else f"{names[0]}({within})"
     return min(names, key=lambda name: len(spec_of(given, name)), default=f"{kind.__module__}:{kind.__qualname__}")
 
 
 def lowered(spec: str) -> str:
     """Return a spec with registered names in lower case."""
-    outer, rest = wrapper(spec)
+    outer, within, own = _around(spec)
     if outer:
-        return f"{outer}:{lowered(rest)}" if rest else outer
+        return outer + (f"({lowered(within)})" if within else "") + (f":{own}" if own else "")
     name = spec.partition(":")[0]
     return name.lower() + spec[len(name) :] if name.lower() in registry.REGISTRY else spec
 
@@ -207,8 +222,8 @@ def _spec_around(made: Any, name: str) -> str:
     own, usual = dict(describe(made)), dict(describe(registry.policy(outer, made.arms)))
     del own["inner"], usual["inner"]
     within = spec_of(made.inner, rest or registry.REGISTRY[outer].inner)
-    shown = [within] if rest or within != registry.REGISTRY[outer].inner else []
-    return ":".join([outer, *_changed(own, usual), *shown])
+    shown = f"({within})" if rest or within != registry.REGISTRY[outer].inner else ""
+    return ":".join([outer + shown, *_changed(own, usual)])
 
 
 def _changed(own: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
@@ -242,12 +257,12 @@ def file_stem(spec: str) -> str:
     Examples
     --------
     >>> from latentbandits.specs import file_stem
-    >>> [file_stem(spec) for spec in ("SW-UCB:window=300", "my_policies:Greedy", "results/tuned-d-ucb.toml", "scaled:ts")]
+    >>> [file_stem(spec) for spec in ("SW-UCB:window=300", "my_policies:Greedy", "results/tuned-d-ucb.toml", "scaled(ts)")]
     ['sw-ucb', 'greedy', 'd-ucb', 'scaled-ts']
     """
-    outer, rest = wrapper(split(spec)[0] if not spec.endswith(".toml") else spec)
+    outer, within = wrapper(spec)
     if outer:
-        return f"{outer}-{file_stem(rest)}" if rest else outer
+        return f"{outer}-{file_stem(within)}" if within else outer
     if spec.endswith(".toml"):
         return Path(spec).stem.removeprefix("tuned-").lower()
     return split(spec)[0].rpartition(":")[2].lower()
@@ -290,8 +305,10 @@ def _read(path: str) -> dict[str, Any]:
     """Return the content of a file that `tune` wrote, or refuse it."""
     try:
         return _content(Path(path).read_text(), path)
-    except (OSError, UnicodeDecodeError) as problem:
-        raise _unreadable(path, getattr(problem, "strerror", None) or str(problem)) from None
+    except OSError as problem:
+        raise _unreadable(path, problem.strerror or str(problem)) from None
+    except UnicodeDecodeError as problem:
+        raise _unreadable(path, str(problem)) from None
 
 
 def _content(text: str, path: str) -> dict[str, Any]:
@@ -346,7 +363,7 @@ def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: 
 
 
 def _make(name: str, arms: int, settings: dict[str, Any], preset: bool = True) -> Any:
-    """Return the policy of a name, of a class or around another, with settings named as in `nesting.all_settings`."""
+    """Return the policy of a name, of a class or around another, with settings named as in `parameters.all_settings`."""
     outer, rest = wrapper(name)
     if outer:
         row = registry.REGISTRY[outer]

@@ -2,7 +2,8 @@
 
 Examples
 --------
->>> from latentbandits import UCB1, HiddenMarkov
+>>> from latentbandits import HiddenMarkov
+>>> from latentbandits.policies import UCB1
 >>> from latentbandits.store import SQLite
 >>> from latentbandits.testing import PolicyChecks, StoreChecks, WorldChecks
 >>> class TestMine(PolicyChecks):

@@ -1,7 +1,7 @@
 """StateLibrary: its settings, and how it chooses and learns."""
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
 
@@ -47,9 +47,6 @@ from latentbandits.policies.state_library.trust import check, claim, restrained,
 from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, Policy, corner
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, InUnit, Refusal, Untuned, Within
-
-if TYPE_CHECKING:
-    from latentbandits.policies.state_library.policy import StateLibrary
 
 
 @kernel
@@ -379,7 +376,7 @@ class StateLibrary(Policy):
 
         >>> import random
         >>> chance = random.Random(0)
-        >>> agent = lb.Agent(lb.StateLibrary(arms=2, covariates=1), seed=1)
+        >>> agent = lb.Agent(lb.policies.StateLibrary(arms=2, covariates=1), seed=1)
         >>> for _ in range(300):  # what arm 1 pays rises by 0.5 per unit
         ...     feature = chance.random()
         ...     decision = agent.ask([feature])

@@ -43,10 +43,10 @@ def plain(spec: str) -> str:
     Examples
     --------
     >>> from latentbandits_studies.experiments.real.claims import plain
-    >>> plain("scaled:cp-ts")
+    >>> plain("scaled(cp-ts)")
     'cp-ts'
     """
-    return spec.removeprefix(f"{SCALED}:")
+    return spec.removeprefix(f"{SCALED}(").removesuffix(")") if spec.startswith(f"{SCALED}(") else spec
 
 
 @once

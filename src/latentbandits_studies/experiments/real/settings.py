@@ -25,7 +25,7 @@ ALONE = ": beliefs"  # marks the cases that hold them
 def contestants(name: str, quick: bool = False) -> dict[str, object]:
     """Return every policy that plays one unit and is given nothing, by spec; a few of them for a quick run.
 
-    Where rewards are not on [0, 1], policies that need such rewards learn their range (`scaled:NAME`). Policies that play several units
+    Where rewards are not on [0, 1], policies that need such rewards learn their range (`scaled(NAME)`). Policies that play several units
     in a round would see several arms of it, so they are left out.
     """
     world = load(name).world

@@ -139,7 +139,7 @@ FIGURES = (
     Illustration(
         "stress",
         "Every policy that is given nothing about the world, in every world: regret over that of the best policy there. Dark is bad. "
-        "Where means are not on [0, 1], policies that expect it learn the range (scaled:NAME).",
+        "Where means are not on [0, 1], policies that expect it learn the range (scaled(NAME)).",
         heat_map,
     ),
 )
