@@ -8,6 +8,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
+from latentbandits.memories import copied, parts
 from latentbandits.policies.state_library.branches import frequency, yes_or_no
 from latentbandits.policies.state_library.differences import count_difference, learned_noise
 from latentbandits.policies.state_library.index import expect
@@ -144,7 +145,8 @@ def test_a_reward_of_an_earlier_state_leaves_the_present_one_as_it_is() -> None:
 def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     agent = Agent("state-library", seed=1, compiled=True)
     play(agent, scripted(TWO * 25, 20)[:-1])
-    policy, memory, best = agent.policy, agent.memory, agent.memory.core[0].best
+    policy: Any = agent.policy
+    memory, best = agent.memory, agent.memory.core[0].best
     particle = memory.particles[best]
     ages = [
         aged(particle, memory.ended[best], particle.changed + age, 1.0 - staying(policy, particle))
@@ -157,7 +159,29 @@ def test_states_that_last_for_a_fixed_time_are_expected_to_end() -> None:
     assert now - heaviest(agent).changed == 19
     assert hazard(policy, memory, best, now) < 0.1
     play(agent, scripted(TWO * 25, 20)[-1:])
-    assert hazard(agent.policy, agent.memory, agent.memory.core[0].best, now + 1) > 0.4
+    assert hazard(policy, agent.memory, agent.memory.core[0].best, now + 1) > 0.4
+
+
+def test_to_ask_for_a_hazard_changes_nothing() -> None:
+    agent = Agent("state-library", seed=1, compiled=True)
+    play(agent, scripted(TWO * 5, 20))
+    policy: Any = agent.policy
+    before, now = copied(agent.memory), agent.memory.core[0].asked
+    for slot in agent.memory.slots[: agent.memory.core[0].live]:
+        chances = [hazard(policy, agent.memory, slot, now + later) for later in (1, 2, 1)]
+        assert chances[0] == chances[2]
+    for name, part in parts(agent.memory).items():
+        np.testing.assert_array_equal(part, parts(before)[name])
+
+
+def test_nothing_is_claimed_before_the_scale_is_known() -> None:
+    agent = Agent("state-library", arms=4, seed=1, compiled=True)
+    while agent.memory.noise[0].sd == 0.0:
+        decision = agent.ask()
+        agent.tell(decision, 0.1 * int(decision.arm))
+    memory = agent.memory
+    assert not memory.claims["number"].any()
+    assert not any(part[name].any() for part in (memory.trust, memory.budget) for name in part.dtype.names)
 
 
 def test_hazards_by_age_are_those_of_the_twin() -> None:
@@ -334,7 +358,8 @@ def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() ->
     """The state alternates: an arm that was never tried in the other one has a bonus before it comes, not only once it is there."""
     agent = Agent(lb.policies.StateLibrary(arms=2, noise=0.02, low=0.0, high=1.0), seed=1)
     play(agent, scripted([(0.1, 0.2), (0.8, 0.9)] * 40, 1))
-    policy, memory = agent.policy, agent.memory
+    policy: Any = agent.policy
+    memory = agent.memory
     follows = int(np.argmax(memory.moves[memory.core[0].best, heaviest(agent).here]))
     for tried in (True, False):
         if not tried:

@@ -220,10 +220,10 @@ def test_beliefs_are_shown_beside_the_truth(name: str) -> None:
     trace = traced(name, seed=3)
     figure, beliefs = trace.figure(), trace.beliefs
     for arm in range(2):
-        believed = [b.present.means[arm] for b in beliefs]
+        believed = [b.present.means[arm] for b in beliefs if b.present]
         np.testing.assert_array_equal(points(figure, f"true-{arm}")[1], trace.means[:, arm])
         np.testing.assert_array_equal(points(figure, f"mean-{arm}")[1], believed * 2)  # a line and its edge
-    assert points(figure, "current")[1].tolist() == [b.present.probability for b in beliefs]
+    assert points(figure, "current")[1].tolist() == [b.present.probability for b in beliefs if b.present]
     assert points(figure, "elsewhere")[1].tolist() == [b.elsewhere for b in beliefs]
     assert points(figure, "known")[1].tolist() == [len(b.states) for b in beliefs]
     marks = {str(bars.get_gid()): bars for bars in panel(figure, "changes").collections}

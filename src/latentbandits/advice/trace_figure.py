@@ -218,7 +218,7 @@ def _reasons(axes: Axes, trace: "Trace") -> None:
 def _means(axes: Axes, trace: "Trace") -> None:
     """Plot every arm's mean reward: the true one, and the one remembered of the state that is believed in."""
     nothing = (np.nan,) * trace.means.shape[1]
-    believed = np.array([b.present.means if b.states else nothing for b in trace.beliefs])
+    believed = np.array([nothing if b.present is None else b.present.means for b in trace.beliefs])
     for arm in range(trace.means.shape[1]):
         tint = TINTS[arm % len(TINTS)]
         axes.step(
@@ -232,7 +232,7 @@ def _means(axes: Axes, trace: "Trace") -> None:
 
 def _probabilities(axes: Axes, trace: "Trace") -> None:
     """Plot the probability of the state that is believed in, and of being in none that is remembered."""
-    current = [b.present.probability if b.states else 0.0 for b in trace.beliefs]
+    current = [0.0 if b.present is None else b.present.probability for b in trace.beliefs]
     axes.step(trace.rounds, current, where="mid", color=BLACK, linewidth=1, gid="current")
     axes.step(trace.rounds, [b.elsewhere for b in trace.beliefs], where="mid", color=PINK, linewidth=1, gid="elsewhere")
     axes.set_ylim(-0.05, 1.05)

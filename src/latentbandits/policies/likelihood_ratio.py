@@ -5,25 +5,19 @@ moments (oldest first), and `splits`, the number of these moments.
 """
 
 import math
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 
-
-class Splits(Protocol):
-    """The parts of a memory that a test needs: rewards of every arm, in all and at some moments in between."""
-
-    counts: np.ndarray
-    sums: np.ndarray
-    split_counts: np.ndarray
-    split_sums: np.ndarray
-    splits: np.ndarray
+if TYPE_CHECKING:
+    from latentbandits.policies.detection_augmented import Memory
+    from latentbandits.policies.restarting_ucb import SplitMemory
 
 
 @kernel
-def changes(memory: Splits, arm: int, reward: float, noise: float, risk: float) -> bool:
+def changes(memory: "SplitMemory | Memory", arm: int, reward: float, noise: float, risk: float) -> bool:
     """Count a reward of an arm, and return whether its mean seems to have changed since the first reward.
 
     The rewards are split into s earlier and s' later ones; for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
@@ -53,7 +47,7 @@ def changes(memory: Splits, arm: int, reward: float, noise: float, risk: float) 
 
 
 @kernel
-def forget(memory: Splits) -> None:
+def forget(memory: "SplitMemory | Memory") -> None:
     """Forget all rewards."""
     for arm in range(len(memory.counts)):
         memory.counts[arm] = 0
@@ -62,7 +56,7 @@ def forget(memory: Splits) -> None:
 
 
 @kernel
-def thin_out(memory: Splits, arm: int) -> None:
+def thin_out(memory: "SplitMemory | Memory", arm: int) -> None:
     """Drop the split whose two neighbours are nearest to each other, for the older one's age; the newest stays."""
     size, now = memory.splits[arm], memory.counts[arm]
     least, place, before = np.inf, 0, 0
