@@ -54,18 +54,14 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
     [
         (
             lambda description: description.update(version=9),
-            r"format version .* \(written by .*\) is 9 but must be from 3 to 8; update",
-        ),
-        (
-            lambda description: description.update(version=2),
-            r"format version .* \(written by .*\) is 2 but must be from 3 to 8$",
+            r"format version .* \(written by .*\) is 9 but must be 1, as this latentbandits has it",
         ),
         (
             lambda description: (
                 description.clear(),
                 description.update(format="latentbandits agent", version=9, payload=1),
             ),
-            "is 9 but must be from 3 to 8",
+            "is 9 but must be 1,",
         ),
         (lambda description: description.update(version=0), "it is damaged, or something else"),
         (lambda description: description.update(max_open=0), "it is damaged, or something else"),

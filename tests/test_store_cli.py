@@ -1,4 +1,4 @@
-"""`latentbandits store`: verify, export, migrate, compact."""
+"""`latentbandits store`: verify, export, compact."""
 
 import json
 import sqlite3
@@ -12,7 +12,6 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.settings import Refusal
 from latentbandits.store import Decide, Expire, Reader, Reward, Round, SetStatus, SQLite, snapshots, verify
 from latentbandits.store.verify import rebuild
 from tests.stores import Case, played
@@ -302,15 +301,11 @@ def test_compact_gives_space_back_and_forgets_keys(
     assert "must be" in said(capsys, "compact", str(case.path), "--forget", "-1", code=2)
 
 
-def test_migrate(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_another_version_are_refused(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     case.ledger.close()
-    assert "schema version 1, as it was. Next:" in said(capsys, "migrate", str(case.path))
-    changed(case.path, "UPDATE schema_version SET version = 0")
-    with pytest.raises(Refusal, match=r"schema version of .* is 0 but must be 1; `latentbandits store migrate"):
-        Reader(case.path)
     changed(case.path, "UPDATE schema_version SET version = 9")
-    for action in ("migrate", "verify", "compact"):
-        assert "is 9 but must be at most 1; update latentbandits" in said(capsys, action, str(case.path), code=2)
+    for action in ("verify", "compact"):
+        assert "is 9 but must be 1, as this latentbandits has it" in said(capsys, action, str(case.path), code=2)
 
 
 def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -328,7 +323,6 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, caps
 def test_errors_are_one_sentence(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, sentence in (
         (("verify", "nowhere.db"), "file is 'nowhere.db' but must be one that exists"),
-        (("migrate", "nowhere.db"), "file is 'nowhere.db' but must be one that exists"),
         (("verify", str(case.path), "x"), "experiment is 'x' but must be one that it has (e)"),
         (("export", str(case.path), "x"), "experiment is 'x' but must be one that it has (e)"),
         (("export", str(case.path), "--out", "x.xlsx"), "must be a file name that ends in .csv or .parquet or .jsonl"),

@@ -300,30 +300,13 @@ def test_processes_that_start_at_once_make_the_tables_once(tmp_path: Path) -> No
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(one.versions for one in found) == [(0, 1), (1, 1), (1, 1), (1, 1)]
+    assert [one.experiments() for one in found] == [[]] * 4
     for one in found:
         one.close()
 
 
-def test_a_migration_that_fails_leaves_the_step_before(tmp_path: Path) -> None:
-    opened(tmp_path).close()
-    folder = tmp_path / "schema" / "postgresql"
-    folder.mkdir(parents=True)
-    (folder / "001.sql").write_text("SELECT 1;")
-    (folder / "002.sql").write_text("CREATE TABLE good (id BIGINT);")
-    (folder / "003.sql").write_text("CREATE TABLE bad (id BIGINT); SELECT 1 FROM nowhere;")
-    with pytest.raises(Unavailable, match="nowhere"):
-        opened(tmp_path, folder=tmp_path / "schema")
-    with pytest.raises(Refusal, match="is 2 but must be at most 1; update latentbandits"):
-        opened(tmp_path)
-    (folder / "003.sql").write_text("CREATE TABLE bad (id BIGINT);")
-    storage = opened(tmp_path, folder=tmp_path / "schema")
-    assert storage.versions == (2, 3)
-    storage.close()
-
-
 def test_a_store_looked_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Export and verify while it is in use; migrate and compact too, since they hold no experiment."""
+    """Export and verify while it is in use; compact too, since it holds no experiment."""
     case = Case(tmp_path, "exp3", storage=opened)
     told = played(case, 40)
     store = address(tmp_path)
@@ -331,11 +314,10 @@ def test_a_store_looked_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         reader_of(address(tmp_path / "empty"))
     with pytest.raises(Refusal, match="must be one that is a store"):
         storage_of(address(tmp_path / "empty"), new=False)
-    for action in (["verify", store], ["migrate", store], ["compact", store, "--forget", "1"]):
+    for action in (["verify", store], ["compact", store, "--forget", "1"]):
         assert cli.main(["store", *action]) == 0
     said = capsys.readouterr().out
     assert "identical" in said
-    assert "schema version 1, as it was" in said
     assert "MB now, 0 idempotency keys forgotten" in said
     assert cli.main(["store", "export", store, "--out", str(tmp_path / "e.csv")]) == 0
     log = lb.Log.read(tmp_path / "e.csv")

@@ -412,7 +412,7 @@ class Agent:
         Parameters
         ----------
         path : path
-            A file written by `save`, also by an earlier version.
+            A file written by `save`.
         policy : Policy, class or name, optional
             What the file is expected to hold: a file of another policy (or, for a policy rather than a class, with other settings) is
             refused. Needed for a policy from outside this package, since a file is not allowed to choose which code runs.

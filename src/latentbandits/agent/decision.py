@@ -75,7 +75,7 @@ class Decision(NamedTuple):
     @property
     def time(self) -> float:
         """When it was made, in seconds since the epoch."""
-        return int(self.id[:TIME_DIGITS], 16) / 1e6
+        return time_of(self.id)
 
 
 class Stats(NamedTuple):
@@ -101,16 +101,16 @@ class Stats(NamedTuple):
     oldest: float | None
 
 
-def time_of(decision: str) -> float | None:
-    """Return when a decision was made, in seconds since the epoch, by its id; None for ids of earlier versions, which had no time.
+def time_of(decision: str) -> float:
+    """Return when a decision was made, in seconds since the epoch, by its id.
 
     Examples
     --------
     >>> from latentbandits.agent.decision import time_of
-    >>> time_of("6606a0910a9263867990319d5"), time_of("41")
-    (1794858395.15063, None)
+    >>> time_of("6606a0910a9263867990319d5")
+    1794858395.15063
     """
-    return int(decision[:TIME_DIGITS], 16) / 1e6 if is_id(decision) else None
+    return int(decision[:TIME_DIGITS], 16) / 1e6
 
 
 def is_id(text: object) -> bool:

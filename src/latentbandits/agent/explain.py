@@ -58,7 +58,7 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     id : str, the decision's
-    time : float, when it was made, in seconds since the epoch; None for a decision of an earlier version
+    time : float, when it was made, in seconds since the epoch
     arms : tuple of names, the arm of every unit
     by : str, who decided: ``"policy"``, ``"floor"`` or ``"control"``
     why : tuple of str, the policy's reasons to probe
@@ -67,7 +67,7 @@ class Explanation(NamedTuple):
     """
 
     id: str
-    time: float | None
+    time: float
     arms: tuple[Name, ...]
     by: str
     why: tuple[str, ...]
@@ -84,9 +84,9 @@ class Explanation(NamedTuple):
             ]
             for option in self.options
         ]
-        when = "" if self.time is None else time.strftime(" of %Y-%m-%d %H:%M:%S UTC", time.gmtime(self.time))
+        when = time.strftime("of %Y-%m-%d %H:%M:%S UTC", time.gmtime(self.time))
         played = ", ".join(map(str, self.arms))
-        return f"decision {self.id}{when}: {played}, {self.reason}\n{aligned(head, rows)}"
+        return f"decision {self.id} {when}: {played}, {self.reason}\n{aligned(head, rows)}"
 
 
 def _shown(value: float | None) -> str:

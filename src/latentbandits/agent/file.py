@@ -15,7 +15,6 @@ from latentbandits.agent.contents import COUNTS, Contents
 from latentbandits.agent.decision import is_id
 from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY, Mixing
 from latentbandits.agent.names import as_name
-from latentbandits.agent.upgrades import UPGRADES
 from latentbandits.files import locked, write_whole
 from latentbandits.memories import replaced, saved
 from latentbandits.nesting import all_settings
@@ -24,7 +23,7 @@ from latentbandits.protocols import Choice, Policy
 from latentbandits.settings import Refusal, describe
 from latentbandits.specs import split, wrapper
 
-FORMAT, VERSION = "latentbandits agent", max(UPGRADES) + 1
+FORMAT, VERSION = "latentbandits agent", 1
 
 
 def packed(contents: Contents, revision: str) -> bytes:
@@ -75,15 +74,11 @@ def opened(content: bytes, path: str | Path, expected: Policy | type | str | Non
             raise KeyError("version")
     except Exception as problem:  # a damaged archive fails in a dozen ways
         raise damaged(path) from problem
-    if version != VERSION and version not in UPGRADES:
-        hint = "; update latentbandits" if version > VERSION else ""
+    if version != VERSION:
         field = f"format version of {path} (written by {description.get('written_by')})"
-        raise Refusal("Agent", field, version, f"from {min(UPGRADES)} to {VERSION}{hint}")
+        raise Refusal("Agent", field, version, f"{VERSION}, as this latentbandits has it")
     try:
         arrays = unpacked(content)
-        while version < VERSION:
-            UPGRADES[version](description, arrays)
-            version += 1
         kind, settings = str(description["policy"]["class"]), dict(description["policy"]["settings"])
     except Exception as problem:
         raise damaged(path) from problem

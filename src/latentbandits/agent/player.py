@@ -104,19 +104,10 @@ class Player:
         return {"number": int(regime), "name": _as_title(name)}
 
     def name(self, said: Mapping[str, Any]) -> None:
-        """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out.
-
-        Up to version 6 of agent files a record had the id of a state, as `regime`. An agent of then goes on with these ids as numbers, but
-        from the beginning of its log regimes are counted anew: a number that there is not may be such an id.
-        """
-        states = self._numbered()
-        found = {getattr(state, "id", state.number): state.number for state in states}
-        key = "number" if "number" in said else "regime"
-        if key == "number":
-            found |= {state.number: state.number for state in states}
-        wanted, name = whole("Agent", key, field(said, key)), _as_title(field(said, "name"), recorded=True)
-        if wanted in found:
-            self.regimes[found[wanted]] = name
+        """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out."""
+        number, name = whole("Agent", "number", field(said, "number")), _as_title(field(said, "name"))
+        if any(state.number == number for state in self._numbered()):
+            self.regimes[number] = name
 
     def _numbered(self) -> list[Any]:
         """Return the remembered states that have a number, or refuse a policy that has no belief."""
@@ -127,8 +118,8 @@ class Player:
 
     def stats(self, now: float) -> Stats:
         """Return what happened to the decisions so far."""
-        waiting, made = len(self.open), time_of(next(iter(self.open), ""))
-        age = None if made is None else max(0.0, now - made)
+        waiting = len(self.open)
+        age = max(0.0, now - time_of(next(iter(self.open)))) if waiting else None
         asked = self.told + self.forgotten + self.dropped + waiting
         return Stats(asked, self.told, self.late, self.forgotten, self.dropped, waiting, age)
 
@@ -220,9 +211,7 @@ class Player:
     def find(self, decision: Any, session: str) -> tuple[str, Slot]:
         """Return the id and the slot of an open decision, or refuse."""
         known = decision[0] if type(decision) is Decision else decision
-        if type(known) is not str:  # ids of earlier versions were integers
-            known = str(known) if isinstance(known, str | int) and not isinstance(known, bool) else ""
-        slot = self.open.get(known)
+        slot = self.open.get(known) if isinstance(known, str) else None
         if slot is None:
             hint = ""
             if is_id(known):
@@ -293,9 +282,9 @@ class Player:
         self._arrange(self.names, {*self.retired, arm})
 
 
-def _as_title(name: Any, recorded: bool = False) -> str:
-    """Return the name of a state, or refuse it; one that was recorded by an earlier version may be longer, or have several lines."""
-    if isinstance(name, str) and name.strip() and (recorded or name[:_LONGEST].splitlines() == [name]):
+def _as_title(name: Any) -> str:
+    """Return the name of a state, or refuse it."""
+    if isinstance(name, str) and name.strip() and name[:_LONGEST].splitlines() == [name]:
         return name
     raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters in one line")
 

@@ -8,7 +8,7 @@ event        other keys
 ``forget``   ``id``
 ``add``      ``arm``
 ``retire``   ``arm``
-``name``     ``number`` (of a regime; earlier versions: ``regime``, the id of a state), ``name``
+``name``     ``number`` (of a regime), ``name``
 ===========  ==========================================================================================
 """
 

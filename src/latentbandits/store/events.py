@@ -7,7 +7,7 @@ create        ``body``: the specification
 configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
-name          ``body``: number (of a regime; earlier versions: regime, the id of a state), name
+name          ``body``: number (of a regime), name
 decide        key, unit, arm, decided_by, probability, scores; ``body``: context, available (names), why, deferred; status (if not
               live), policy (its arm, in shadow); arms and probabilities if there are several units
 activate      key: the decision was shown

@@ -169,7 +169,6 @@ class Storage(Reads, Protocol):
 
     place: str
     shared: bool  # whether several processes may use it at the same time, each experiment held by one of them
-    versions: tuple[int, int]  # of the tables: as they were found (0: there were none), and now
 
     def size(self) -> int:
         """Return how many bytes it takes."""

@@ -9,6 +9,7 @@ from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minu
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
 ENDS = 400  # decisions whose ends one statement asks for: twice as many values
+VERSION = "SELECT COALESCE(MAX(version), 0) FROM schema_version"
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
 _STORY = (
