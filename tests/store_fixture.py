@@ -37,7 +37,7 @@ def play(ledger: Ledger, clock: Clock, name: str, rounds: range) -> list[str]:
     for n in rounds:
         context = [n / 10, -n / 7] if name == "pairs" else None
         made = ledger.call(Decide(name, (Round(context, None, f"u{n % 9}", n % 5 == 0),), key=f"k{n}"))
-        decision = made.decisions[0]
+        decision = made[0]
         played.append("+".join(map(str, decision.arms)))
         reward = (n * 7 % 11) / 11 + 0.3 * (n // 25 % 2)
         clock.move(5)

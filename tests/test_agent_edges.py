@@ -17,7 +17,7 @@ def test_a_call_within_a_call_is_refused_and_nothing_hangs() -> None:
     """A signal handler is such a call too; waiting for the lock, it would wait forever."""
     said: list[str] = []
 
-    def journal(record: dict[str, Any]) -> None:
+    def journal(_: object) -> None:
         for use in (agent.ask, lambda: agent.tell("x", 1.0), lambda: agent.stats, lambda: agent.save("nowhere")):
             with pytest.raises(lb.Refusal) as refusal:
                 use()

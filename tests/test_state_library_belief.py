@@ -114,7 +114,7 @@ def test_a_name_stays_with_its_regime_and_may_change(tmp_path: Path) -> None:
 def test_names_are_in_the_journal(tmp_path: Path) -> None:
     lines: list[str] = []
     agent = named(journal=lambda record: lines.append(json.dumps(record)))
-    assert sum(json.loads(line)["event"] == "name" for line in lines) == 2
+    assert sum(json.loads(line)[1] == "name" for line in lines) == 2
     twin = Agent("state-library", seed=4)
     for number, line in enumerate(lines):
         if number == len(lines) // 2:
@@ -129,20 +129,21 @@ def test_a_recorded_name_of_what_is_not_remembered_is_left_out() -> None:
     records: list[Any] = []
     agent = named(journal=records.append)
     twin = Agent("state-library", seed=4)
-    for record in records:
-        twin.apply({**record, "number": 1000} if record["event"] == "name" else record)
+    for event in records:
+        twin.apply(event._replace(body='{"number":1000,"name":"snow"}') if event.kind == "name" else event)
     assert [state.name for state in twin.belief.states] == ["", ""]
     assert twin.memory.states.tobytes() == agent.memory.states.tobytes()
 
 
 @pytest.mark.parametrize(
-    "said", [{"regime": 1}, {"number": None}, {"number": [1]}, {"number": 1.5}, {}, {"number": 1, "name": " "}]
+    "payload", [{"number": None}, {"number": [1]}, {"number": 1.5}, {}, {"number": 1, "name": " "}]
 )
-def test_a_record_of_no_name_is_refused(said: dict[str, Any]) -> None:
+def test_an_event_of_no_name_is_refused(payload: dict[str, Any]) -> None:
     agent = named()
     before = agent.belief
-    with pytest.raises(lb.Refusal, match=r"^Agent: (record|regime|number|name) is "):
-        agent.apply({"event": "name", "name": "snow", **said})
+    event = agent._event("name", body=json.dumps({"name": "snow", **payload}))
+    with pytest.raises(lb.Refusal, match=r"^Agent: (event's body|number|name) is "):
+        agent.apply(event)
     assert agent.belief == before
 
 

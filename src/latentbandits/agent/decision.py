@@ -1,11 +1,12 @@
 """What an agent answers, and what it counts."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from latentbandits.protocols import REASONS
 
 Name = str | int
+Outcome = Literal["accepted", "duplicate", "late"]  # of rewards, and of what else is told of a decision
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
 # Hexadecimal digits of an id: microseconds since the epoch, then the session. EARLIEST, in 1978, is the first time with that many digits.
@@ -113,7 +114,7 @@ def time_of(decision: str) -> float:
     return int(decision[:TIME_DIGITS], 16) / 1e6
 
 
-def is_id(text: object) -> bool:
+def is_id(text: object) -> TypeGuard[str]:
     """Return whether a text has the form of an id."""
     if not isinstance(text, str) or len(text) != TIME_DIGITS + SESSION_DIGITS:
         return False

@@ -101,7 +101,7 @@ def verify(options: argparse.Namespace) -> int:
 
 def notes(store: str, found: "list[Verdict]", contradicted: bool = False) -> list[str]:
     """Return what follows from verdicts, in sentences; `contradicted` says that the log was damaged before a rebuild."""
-    from latentbandits.store.snapshots import build
+    from latentbandits.store.replay import build
     from latentbandits.store.verify import EQUIVALENT
 
     lines = [f"{one.experiment}: {problem}." for one in found for problem in one.problems]

@@ -14,11 +14,11 @@ from typing import Any
 
 import psycopg
 
+from latentbandits.agent.events import Event
 from latentbandits.settings import Above, Refusal, between
 from latentbandits.store import queries
 from latentbandits.store.connection import Connection, PostgresReader
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import refuse_version, statements
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from latentbandits.store.events import Event
+from latentbandits.agent.events import Event
 
 
 class Row(NamedTuple):

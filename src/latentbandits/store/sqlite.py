@@ -8,11 +8,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from latentbandits.agent.events import Event
 from latentbandits.files import Held
 from latentbandits.settings import Refusal
 from latentbandits.store import queries
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import refuse_version, statements
 

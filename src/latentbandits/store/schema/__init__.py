@@ -2,10 +2,25 @@
 
 from pathlib import Path
 
+from latentbandits.agent.events import ROLES
 from latentbandits.settings import Refusal
 
 VERSION = 1
-STAMP = "CREATE TABLE schema_version (version BIGINT PRIMARY KEY)", f"INSERT INTO schema_version VALUES ({VERSION})"
+
+
+def _among(kinds: tuple[str, ...]) -> str:
+    return f"({', '.join(repr(kind) for kind in kinds)})"
+
+
+# Conditions that say which events have a role for a decision, and which concern none: an index each
+OF_ROLE = {role: f"kind IN {_among(kinds)}" for role, kinds in ROLES.items()}
+CHANGED = f"kind NOT IN {_among(sum(ROLES.values(), ()))}"
+_SHARED = (
+    *(f"CREATE UNIQUE INDEX event_{role} ON event (experiment, key) WHERE {kinds}" for role, kinds in OF_ROLE.items()),
+    f"CREATE INDEX event_changed ON event (experiment, seq) WHERE {CHANGED}",
+    "CREATE TABLE schema_version (version BIGINT PRIMARY KEY)",
+    f"INSERT INTO schema_version VALUES ({VERSION})",
+)
 
 
 def statements(engine: str) -> list[str]:
@@ -19,7 +34,7 @@ def statements(engine: str) -> list[str]:
     """
     lines = (Path(__file__).parent / f"{engine}.sql").read_text(encoding="utf-8").splitlines()
     text = "\n".join(line.split("--")[0].rstrip() for line in lines)
-    return [*(part.strip() for part in text.split(";") if part.strip()), *STAMP]
+    return [*(part.strip() for part in text.split(";") if part.strip()), *_SHARED]
 
 
 def refuse_version(place: str, version: int) -> None:

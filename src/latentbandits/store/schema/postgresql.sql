@@ -29,13 +29,6 @@ CREATE TABLE event (
     PRIMARY KEY (experiment, seq)
 );
 
-CREATE UNIQUE INDEX event_decided ON event (experiment, key) WHERE kind = 'decide';
-CREATE UNIQUE INDEX event_activated ON event (experiment, key) WHERE kind = 'activate';
-CREATE UNIQUE INDEX event_ended ON event (experiment, key) WHERE kind IN ('reward', 'expire', 'censor');
-CREATE UNIQUE INDEX event_late ON event (experiment, key) WHERE kind = 'late';
-CREATE INDEX event_changed ON event (experiment, seq)
-    WHERE kind NOT IN ('decide', 'activate', 'reward', 'expire', 'censor', 'late');
-
 CREATE TABLE request (            -- idempotency keys: which decisions were the answer
     experiment BIGINT NOT NULL,
     key TEXT COLLATE "C" NOT NULL,
