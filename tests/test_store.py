@@ -461,6 +461,8 @@ def test_who_did_it_is_recorded_for_every_kind_of_event(case: Case) -> None:
     ledger.call(RetireArm("other", "b", by(8)))
     case.clock.move(61)
     ledger.call(Reward("other", expired.id, 0.5, by(9)))
+    for reward in (0.1, 0.9):
+        ledger.call(Reward("other", ledger.call(Decide("other", actor=by(3)))[0].id, reward, by(5)))
     number = ledger.view("other").belief.states[0].number
     ledger.call(NameRegime("other", number, "rain", by(10)))
     actors = {event.kind: event.actor for event in ledger.storage.events(2)}

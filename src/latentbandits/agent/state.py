@@ -135,6 +135,21 @@ class State:
         self.head += 1
         self.last_us = at_us
 
+    def adding(self, name: object) -> Payload:
+        """Return what an event says that adds an arm, or refuse it."""
+        arm = as_name(name)
+        self.player.addition(arm)
+        return {"arm": arm}
+
+    def retiring(self, name: object) -> Payload:
+        """Return what an event says that retires an arm, or refuse it."""
+        return {"arm": self.player.names[self.player.retirable(name)]}
+
+    def naming(self, number: object, name: object) -> Payload:
+        """Return what an event says that names a regime; refuse one that is not remembered, or a name that is none."""
+        number, title = self.player.refuse_name(number, name)
+        return {"number": number, "name": title}
+
     def apply(self, event: Event) -> Decision | None:
         """Let an event happen, and return the decision if it is one. The log says what was played, whatever comes out here."""
         if event.seq != self.head + 1 or event.at_us < self.last_us:

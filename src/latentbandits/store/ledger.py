@@ -7,7 +7,7 @@ as have come, and a lone request waits for nobody.
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from latentbandits.agent.decision import EARLIEST, Stats, is_id
 from latentbandits.agent.events import COUNTED, Event, text
@@ -28,6 +28,9 @@ SNAPSHOT_EVENTS, SNAPSHOT_WORK = 50_000, 2.0
 
 STILL = 256  # events of a replay between two looks at whether the experiment is still held
 LONG = 2_000  # events that take longer to repeat without machine code than it takes to load that
+
+
+Seen = TypeVar("Seen")
 
 
 class _Held:
@@ -100,7 +103,7 @@ class Ledger:
             "a forked process must open the store itself, once this one has closed it, or ask a service by a `Client`",
         )
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: requests.Request) -> Any:
         """Answer one request, or raise why not; together with others that come meanwhile."""
         ticket = _Ticket(request)
         self._waiting.append(ticket)
@@ -330,7 +333,7 @@ class Ledger:
                 dict(state.player.regimes),
             )  # fmt: skip
 
-    def state(self, name: str, look: Callable[[State], Any]) -> Any:
+    def state(self, name: str, look: Callable[[State], Seen]) -> Seen:
         """Return what a function finds in a state, which it must not change."""
         with self._lock:
             return look(self._ready(name).state)
