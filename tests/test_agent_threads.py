@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
+from latentbandits.agent.events import Event
 from tests.test_agent import snapshot
 
 
@@ -31,7 +32,7 @@ def _often() -> Any:
 @pytest.mark.parametrize("name", ["adasp-ucb", "exp3"])
 def test_many_threads_share_one_agent(name: str, compiled: bool, tmp_path: Path) -> None:
     """Every decision is completed once, whoever does it; the counts add up; the journal in its order gives the same bits."""
-    journal: list[dict[str, Any]] = []
+    journal: list[Event] = []
     settings: Any = {"arms": ["a", "b", "c"], "floor": 0.1, "seed": 1, "compiled": compiled}
     agent = lb.Agent(name, journal=journal.append, **settings)
     shared: list[lb.Decision] = []
@@ -67,10 +68,10 @@ def test_many_threads_share_one_agent(name: str, compiled: bool, tmp_path: Path)
     stats = agent.stats
     assert stats.told == len(every)
     assert stats.told + sum(refused) == 8 * 150
-    assert stats.asked == sum(record["event"] == "ask" for record in journal)
+    assert stats.asked == sum(event.kind == "decide" for event in journal)
     twin = lb.Agent(name, **settings)
-    for record in journal:
-        twin.apply(record)
+    for event in journal:
+        twin.apply(event)
     assert snapshot(twin) == snapshot(agent)
     assert lb.Agent.load(tmp_path / "agent").stats.asked <= stats.asked
 
@@ -145,13 +146,13 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
         agent = lb.Agent("state-library", arms=["a", "b"], compiled=False)
         waiting = agent.ask()
         agent.save({str(tmp_path / "agent")!r})
-        agent._raw.acquire()  # as another thread may do at the moment of the fork
+        agent._lock.raw.acquire()  # as another thread may do at the moment of the fork
         child = os.fork()
         if child == 0:
             acts = dict(
                 ask=agent.ask, tell=lambda: agent.tell(waiting, 1.0), forget=lambda: agent.forget(waiting),
                 add=lambda: agent.add("c"), retire=lambda: agent.retire("a"), save=lambda: agent.save("x"),
-                explain=lambda: agent.explain(waiting), apply=lambda: agent.apply({{"event": "add", "arm": "z"}}),
+                explain=lambda: agent.explain(waiting), apply=lambda: agent.apply(()),
                 **{{name: lambda name=name: getattr(agent, name)
                    for name in ("arms", "belief", "memory", "open", "policy", "retired", "stats")}},
             )
@@ -165,7 +166,7 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
             own = lb.Agent.load({str(tmp_path / "agent")!r}, compiled=False)
             own.tell(waiting.id, 1.0)
             os._exit(0)
-        agent._raw.release()
+        agent._lock.raw.release()
         assert os.waitpid(child, 0)[1] == 0
         agent.tell(waiting, 1.0)
         print("parent goes on")

@@ -112,6 +112,7 @@ class BayesFilter(Policy):
     >>> agent = lb.Agent(lb.policies.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.0)  # arm 0 pays nothing in state 0
+    'accepted'
     >>> agent.ask().arm
     1
     """

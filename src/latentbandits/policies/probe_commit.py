@@ -63,7 +63,7 @@ class ProbeCommit(Policy):
     >>> for _ in range(6):
     ...     decision = agent.ask()
     ...     played.append(decision.arm)
-    ...     agent.tell(decision, 0.4 + 0.2 * decision.arm)
+    ...     _ = agent.tell(decision, 0.4 + 0.2 * decision.arm)
     >>> played
     [0, 1, 1, 1, 1, 0]
 
@@ -73,7 +73,7 @@ class ProbeCommit(Policy):
     >>> for reward in (0.4, 0.6, 0.6, 0.6, 0.2, 0.4, 0.2):
     ...     decision = agent.ask()
     ...     played.append(decision.arm)
-    ...     agent.tell(decision, reward)
+    ...     _ = agent.tell(decision, reward)
     >>> played
     [0, 1, 1, 1, 1, 0, 1]
     """

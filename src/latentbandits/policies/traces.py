@@ -146,6 +146,7 @@ class TraceLearner(Policy):
     >>> agent = lb.Agent(lb.policies.TraceLearner(arms=2, lag="slopes", exploration=1.5), seed=1)
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.7)
+    'accepted'
     """
 
     arms: Annotated[int, AtLeast(2)]

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from latentbandits.agent.spec import USUAL
 from latentbandits.serve import policies
 from latentbandits.serve.access import made
 from latentbandits.serve.answers import Changed, Experiment, Key, Keys, NewKey
@@ -25,7 +26,6 @@ from latentbandits.store import (
     Storage,
     Unknown,
 )
-from latentbandits.store.spec import USUAL
 
 _PLAIN = ("seed", "max_open", "floor", "holdback", "control", "window", "default")
 

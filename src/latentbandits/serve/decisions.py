@@ -5,14 +5,14 @@ from latentbandits.serve.answers import Decided, DecidedMany, Outcome, Outcomes
 from latentbandits.serve.endpoint import Call
 from latentbandits.serve.messages import Round
 from latentbandits.settings import Refusal
-from latentbandits.store import Activate, Censor, Decide, Made, Reward, Unavailable
+from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, Unavailable
 from latentbandits.store import Round as Wanted
 
 
 async def decide(call: Call) -> Decided:
     """Decide once."""
-    made: Made = await call.service.do(Decide(call.experiment, (_wanted(call, call.body),), call.key))
-    return _decided(made.decisions[0], made.again)
+    made = await call.service.do(Decide(call.experiment, (_wanted(call, call.body),), call.key))
+    return _decided(made[0], isinstance(made, Repeated))
 
 
 async def decide_batch(call: Call) -> DecidedMany:
@@ -20,8 +20,9 @@ async def decide_batch(call: Call) -> DecidedMany:
     rounds = call.body.rounds
     _refuse_long(call, "rounds", len(rounds))
     wanted = tuple([_wanted(call, one) for one in rounds])
-    made: Made = await call.service.do(Decide(call.experiment, wanted, call.key), len(rounds))
-    return DecidedMany(decisions=[_decided(one, made.again) for one in made.decisions], again=made.again)
+    made = await call.service.do(Decide(call.experiment, wanted, call.key), len(rounds))
+    again = isinstance(made, Repeated)
+    return DecidedMany(decisions=[_decided(one, again) for one in made], again=again)
 
 
 async def reward(call: Call) -> Outcome:

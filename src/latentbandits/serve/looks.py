@@ -9,12 +9,12 @@ import numpy as np
 
 from latentbandits import __version__, specs
 from latentbandits.agent.decision import Name
+from latentbandits.agent.state import State
 from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call
 from latentbandits.serve.service import Service
 from latentbandits.settings import Refusal
 from latentbandits.store import ApiKey, Event, Reads, Row, Spec, View
-from latentbandits.store.state import State, arms_of
 
 
 async def list_experiments(call: Call) -> answers.Experiments:
@@ -259,11 +259,11 @@ def _since(call: Call) -> int:
 
 def happened(event: Event, arms: list[Name]) -> answers.Happened:
     """Return an event as answers have it."""
-    said = dict(event.said)
+    said = dict(event.payload)
     rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
     arm = None if event.arm is None else arms[event.arm]
     if event.kind == "decide" and "arms" in said:
-        said["arms"] = [arms[one] for one in arms_of(event, said)]
+        said["arms"] = [arms[one] for one in event.arms]
     return answers.Happened(
         seq=event.seq,
         kind=event.kind,

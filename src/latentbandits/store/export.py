@@ -33,17 +33,19 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from latentbandits import dsjson
+from latentbandits.agent.decision import Name
+from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.spec import LEARNING
 from latentbandits.extras import missing
 from latentbandits.files import whole
 from latentbandits.settings import Refusal
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.replay import CHUNK, named
-from latentbandits.store.spec import LEARNING
-from latentbandits.store.state import arms_of, chances_of
 
 ENDING = (".csv", ".parquet", ".jsonl", dsjson.ENDING)
-OUTCOMES = {"reward": "rewarded", "expire": "expired", "censor": "censored", "late": "late"}
+
+
+Cells = dict[str, Any]  # a row by the names of its columns
 
 
 class Table(NamedTuple):
@@ -59,7 +61,7 @@ class Table(NamedTuple):
     until : the last event; what is appended later is left out
     """
 
-    names: list[Any]
+    names: list[Name]
     learning: list[int]
     context: int
     known: bool
@@ -82,15 +84,17 @@ class Table(NamedTuple):
         context = [f"context_{n}" for n in range(self.context)]
         return [*found, "learned", "decided_by", "status", "wanted", "why", *context]
 
-    def ended(self, made: Event, ends: Sequence[Event]) -> dict[str, Any]:
+    def ended(self, made: Event, ends: Sequence[Event]) -> Cells:
         """Return how a decision ended: in which way, when, with which rewards, and which of them were learned."""
         if not ends:
             return {"outcome": "open", "ended_at": None, "rewards": (), "learned": ()}
         end, last = ends[0], ends[-1]
         in_time = bisect(self.learning, end.seq) % 2 == 1
-        learned = in_time and end.kind != "censor" and made.said.get("status") != "killed"  # that policy was not asked
+        learned = (
+            in_time and end.kind != "censor" and made.payload.get("status") != "killed"
+        )  # that policy was not asked
         return {
-            "outcome": OUTCOMES[last.kind],
+            "outcome": COUNTED[last.kind],
             "ended_at": last.at_us,
             "rewards": last.rewards,
             "learned": end.rewards if learned else (),
@@ -110,26 +114,25 @@ def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
 
 def table(reads: Reads, row: Row) -> Table:
     """Read a log once: names of arms, when it learned, and which columns there are."""
-    names: list[Any] = []
+    names: list[Name] = []
     learning: list[int] = []
     context, known, units = 0, True, False
     for event in events_of(reads, row.id, row.head):
         kind = event.kind
         if kind == "decide":
-            said = event.said
-            context = max(context, len(said.get("context", ())))
-            known = known and None not in chances_of(event, said)
-            units = units or event.unit is not None or "arms" in said
+            context = max(context, len(event.payload.get("context", ())))
+            known = known and None not in event.probabilities
+            units = units or event.unit is not None or len(event.arms) > 1
         elif kind in ("create", "configure"):
-            names = list(event.said.get("arms", names))
-        elif kind == "add" and event.said["arm"] not in names:
-            names.append(event.said["arm"])
-        elif kind == "status" and (event.said["status"] in LEARNING) != (len(learning) % 2 == 1):
+            names = list(event.payload.get("arms", names))  # of a specification: names
+        elif kind == "add" and event.payload["arm"] not in names:
+            names.append(event.payload["arm"])
+        elif kind == "status" and (event.payload["status"] in LEARNING) != (len(learning) % 2 == 1):
             learning.append(event.seq)
     return Table(names, learning, context, known, units, row.head)
 
 
-def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[str, Any]]:
+def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
     """Return the rows in order, with times in microseconds and None for what is empty.
 
     Examples
@@ -141,7 +144,7 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
     >>> _, made = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
-    >>> ledger.call(Reward("offers", made.decisions[0].id, 0.5))
+    >>> ledger.call(Reward("offers", made[0].id, 0.5))
     'accepted'
     >>> one = next(rows(ledger.storage, ledger.storage.experiment("offers")))
     >>> one["arm"], one["propensity"], one["reward"], one["outcome"]
@@ -160,20 +163,20 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
             yield from _of(event, found, found.ended(event, ends[str(event.key)]))
 
 
-def _of(event: Event, found: Table, end: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
     """Return the rows of a decision, one per unit."""
-    blank, said = dict.fromkeys(found.columns), event.said
-    arms, chances = arms_of(event, said), chances_of(event, said)
+    blank, payload = dict.fromkeys(found.columns), event.payload
+    arms, chances = event.arms, event.probabilities
     shared = blank | {
         "id": event.key,
         "at": event.at_us,
         "outcome": end["outcome"],
         "ended_at": end["ended_at"],
         "decided_by": event.decided_by,
-        "status": said.get("status"),
-        "wanted": said.get("policy"),
-        "why": ", ".join(said.get("why", ())) or None,
-        **{f"context_{n}": value for n, value in enumerate(said.get("context", ()))},
+        "status": payload.get("status"),
+        "wanted": payload.get("policy"),
+        "why": ", ".join(payload.get("why", ())) or None,
+        **{f"context_{n}": value for n, value in enumerate(payload.get("context", ()))},
     }
     for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
         unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)
@@ -220,11 +223,11 @@ def _moment(at_us: int | None) -> str | None:
     return datetime.fromtimestamp(at_us // 1_000_000, UTC).replace(microsecond=at_us % 1_000_000).isoformat()
 
 
-def _dated(row: dict[str, Any]) -> dict[str, Any]:
+def _dated(row: Cells) -> Cells:
     return row | {"at": _moment(row["at"]), "ended_at": _moment(row["ended_at"])}
 
 
-def _csv(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+def _csv(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer, count = csv.DictWriter(text, found.columns, lineterminator="\n"), 0
     writer.writeheader()
@@ -235,7 +238,7 @@ def _csv(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
     return count
 
 
-def _jsonl(file: BinaryIO, _: Table, made: Iterator[dict[str, Any]]) -> int:
+def _jsonl(file: BinaryIO, _: Table, made: Iterator[Cells]) -> int:
     count = 0
     for row in made:
         file.write(json.dumps(_dated(row), allow_nan=False).encode() + b"\n")
@@ -243,7 +246,7 @@ def _jsonl(file: BinaryIO, _: Table, made: Iterator[dict[str, Any]]) -> int:
     return count
 
 
-def _dsjson(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+def _dsjson(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     places, count = {name: place for place, name in enumerate(found.names)}, 0
     for row in made:
         if row["reward"] is not None:
@@ -255,7 +258,7 @@ def _dsjson(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int
     return count
 
 
-def _parquet(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+def _parquet(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from latentbandits.agent.decision import Decision
-from latentbandits.store.spec import Spec
+import numpy as np
+
+from latentbandits.agent.decision import Decision, Outcome
+from latentbandits.agent.spec import Spec
 
 
 class Round(NamedTuple):
@@ -19,7 +21,7 @@ class Round(NamedTuple):
 
 
 class Decide(NamedTuple):
-    """Decide for one round or several; answered by `Made`. With a `key` that was used before the answer is the same again."""
+    """Decide for one round or several; answered by the decisions. With a `key` that was used before they are `Repeated`."""
 
     experiment: str
     rounds: tuple[Round, ...] = (Round(),)
@@ -35,11 +37,8 @@ class Decide(NamedTuple):
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-class Made(NamedTuple):
-    """Decisions, one per round, and whether they had been made before, for the same key."""
-
-    decisions: tuple[Decision, ...]
-    again: bool = False
+class Repeated(tuple[Decision, ...]):
+    """The decisions of a key that was used before, once more."""
 
 
 class Reward(NamedTuple):
@@ -47,7 +46,7 @@ class Reward(NamedTuple):
 
     experiment: str
     id: str
-    rewards: Any
+    rewards: object
     actor: str | None = None
 
 
@@ -78,7 +77,7 @@ class AddArm(NamedTuple):
     """Add an arm, or bring a retired one back; answered by the number of the event."""
 
     experiment: str
-    arm: Any
+    arm: object
     actor: str | None = None
 
 
@@ -86,7 +85,7 @@ class RetireArm(NamedTuple):
     """Never play an arm again; answered by the number of the event."""
 
     experiment: str
-    arm: Any
+    arm: object
     actor: str | None = None
 
 
@@ -94,8 +93,8 @@ class NameRegime(NamedTuple):
     """Name a state that the policy remembers; answered by the number of the event."""
 
     experiment: str
-    regime: Any
-    name: Any
+    regime: object
+    name: object
     actor: str | None = None
 
 
@@ -103,7 +102,7 @@ class SetStatus(NamedTuple):
     """Change the status; answered by the number of the event."""
 
     experiment: str
-    status: Any
+    status: object
     actor: str | None = None
 
 
@@ -111,7 +110,7 @@ class Configure(NamedTuple):
     """Change settings (see `Spec`): those of `ANY_TIME` always, all of them in a draft; answered by the number of the event."""
 
     experiment: str
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     actor: str | None = None
 
 
@@ -124,12 +123,13 @@ class Create(NamedTuple):
     actor: str | None = None
 
 
+Answer = tuple[Decision, ...] | Outcome | int  # decisions, what became of a reward, or the number of an event
 Request = (
     Decide | Reward | Censor | Activate | Expire | AddArm | RetireArm | NameRegime | SetStatus | Configure | Create
 )
 
 
-def keys(wanted: Sequence[Any]) -> list[tuple[str, str]]:
+def keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
     """Return the idempotency keys of some requests, each with its experiment."""
     decides = [one for one in wanted if type(one) is Decide]
     return [
@@ -137,5 +137,5 @@ def keys(wanted: Sequence[Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else list(value)
+def _plain(value: object) -> object:
+    return np.asarray(value).tolist()

@@ -91,6 +91,7 @@ class SummaryLearner(Policy):
     >>> from latentbandits_studies.experiments.ladder.summaries import SummaryLearner
     >>> agent = lb.Agent(SummaryLearner(arms=2, lags=3), seed=1)
     >>> agent.tell(agent.ask(), 0.7)
+    'accepted'
     """
 
     deterministic = True

@@ -1,0 +1,374 @@
+"""What every store must do."""
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import SkipTest
+
+from latentbandits.store import (
+    AddArm,
+    ApiKey,
+    Believed,
+    Conflict,
+    Create,
+    Decide,
+    Event,
+    Fenced,
+    Group,
+    Ledger,
+    Minute,
+    Reads,
+    Repeated,
+    Reward,
+    Row,
+    Snapshot,
+    Spec,
+    Storage,
+    Unavailable,
+    verify,
+)
+from latentbandits.store.protocol import Answered
+
+BEGIN = 1_800_000_000_000_000
+FIRST = (Event(1, "create", BEGIN, body='{"said":"é"}'), Event(2, "status", BEGIN + 1, actor="ann"))
+# every column, and numbers that a store must return to the last bit
+WHOLE = (
+    Event(3, "decide", BEGIN + 2, "k1", "ünit", 0, "policy", 1 / 3, None, "ann", '{"why":["probe"]}', bytes(range(256))),
+    Event(4, "decide", BEGIN + 3, "k2", None, 2**31, "floor", 5e-324, None, None, None, b""),
+    Event(5, "activate", BEGIN + 3, "k2"),
+    Event(6, "reward", BEGIN + 4, "k1", value=-0.1),
+    Event(7, "censor", BEGIN + 5, "k2", body='{"cause":"time"}'),
+    Event(8, "late", BEGIN + 6, "k2", value=1e100),
+    Event(9, "add", BEGIN + 7, actor='O\'Brien"; --', body='{"arm":"new"}'),
+)  # fmt: skip
+MINUTE = Minute(7, 1, "policy", 1, 2, 3, 4, 5, 6, 0.25, 0.5, 2**40)
+
+
+class StoreChecks:
+    """Inherit it in a pytest class and return a store from `opened`."""
+
+    def opened(self, folder: Path) -> Storage:
+        """Open the store that belongs to a folder: a new one, or the one that was opened for this folder before."""
+        raise NotImplementedError
+
+    def lapse(self, storage: Storage) -> None:
+        """Let the lease of a store end, as time does; needed if it is shared."""
+        raise NotImplementedError
+
+    def setup_method(self) -> None:
+        """Open a new store."""
+        self._folder = TemporaryDirectory()
+        self.storage = self.opened(Path(self._folder.name))
+
+    def teardown_method(self) -> None:
+        """Close it."""
+        self.storage.close()
+        self._folder.cleanup()
+
+    def _again(self) -> None:
+        """Close the store and open it again."""
+        self.storage.close()
+        self.storage = self.opened(Path(self._folder.name))
+
+    def _made(self, name: str = "e") -> Row:
+        """Make an experiment of two events, and claim it."""
+        return self.storage.claim(self.storage.create(name, "{}", "live", FIRST).id)
+
+    def _refused(self, *groups: Group) -> None:
+        """Check that groups are fenced, and that nothing of them is there."""
+        before = self._all()
+        try:
+            self.storage.append(groups)
+        except Fenced:
+            pass
+        else:
+            raise AssertionError("append must raise Fenced")
+        assert self._all() == before, "a group that was refused must leave nothing behind"
+
+    def _all(self, reads: Reads | None = None) -> Any:
+        """Return everything that there is."""
+        reads = reads or self.storage
+        found: list[Any] = [reads.experiments(), reads.keys()]
+        for row in reads.experiments():
+            of = (reads.events, reads.snapshots, reads.minutes, reads.beliefs, reads.builds)
+            found += [one(row.id) for one in of]
+            found.append([reads.answered(row.id, key) for key in ("q", "r", "s")])
+        return found
+
+    def test_experiments(self) -> None:
+        """In the order in which they were made, each by its name; a name can be taken once."""
+        assert self.storage.experiments() == []
+        made = [self.storage.create(name, f'{{"of":"{name}"}}', "draft", FIRST) for name in ("z", "a")]
+        assert self.storage.experiments() == made
+        assert self.storage.experiment("a") == made[1]
+        assert self.storage.experiment("A") is None
+        assert (made[0].name, made[0].spec, made[0].status, made[0].head) == ("z", '{"of":"z"}', "draft", 2)
+        assert self.storage.events(made[0].id) == list(FIRST)
+        before = self._all()
+        try:
+            self.storage.create("z", "{}", "live", FIRST)
+        except Conflict:
+            pass
+        else:
+            raise AssertionError("create must raise Conflict if the name is taken")
+        assert self._all() == before
+
+    def test_events_come_back_as_they_were(self) -> None:
+        """To the last bit, in order, and each where it is looked for."""
+        row = self._made()
+        other = self._made("other")
+        self.storage.append([Group(row.id, row.epoch, 2, WHOLE)])
+        self.storage.append([Group(other.id, other.epoch, 2, WHOLE[:2])])  # the same ids, in another experiment
+        assert self.storage.events(row.id) == [*FIRST, *WHOLE]
+        assert [type(value) for value in self.storage.events(row.id)[2]] == [type(value) for value in WHOLE[0]]
+        assert self.storage.events(row.id, 3, 2) == list(WHOLE[1:3])
+        assert self.storage.events(row.id, 9) == []
+        assert self.storage.latest(row.id, 2) == [WHOLE[6], WHOLE[5]]
+        assert self.storage.changes(row.id) == [*FIRST, WHOLE[6]]
+        assert self.storage.story(row.id, "k2") == [WHOLE[1], WHOLE[2], WHOLE[4], WHOLE[5]]
+        assert self.storage.story(row.id, "k3") == []
+        assert self.storage.story(other.id, "k2") == [WHOLE[1]]
+        assert self.storage.ends(row.id, ["k3", "k2", "k1"]) == list(WHOLE[3:6])
+        assert self.storage.ends(other.id, ["k1", "k2"] * 500) == []
+        assert [one.head for one in self.storage.experiments()] == [9, 4]
+
+    def test_a_store_opened_again_has_everything(self) -> None:
+        """And readers see it, at once."""
+        row = self._made()
+        answered = Answered("q", "digest", 3, 1, BEGIN)
+        belief = Believed(7, 4, '{"states":[]}')
+        group = Group(row.id, row.epoch, 2, WHOLE, [answered], [MINUTE], [belief], '{"new":1}', "frozen")
+        self.storage.append([group])
+        self.storage.keep(row.id, Snapshot(9, "b", "d", "c", BEGIN, bytes(1000)))
+        self.storage.add_key(ApiKey("id", "name", "admin", "null", "digest", 0.1, BEGIN, None, None))
+        found, reader = self._all(), self.storage.reader()
+        assert self._all(reader) == found
+        reader.close()
+        self._again()
+        assert self._all() == found
+        kept = self.storage.experiments()[0]
+        assert (kept.spec, kept.status, kept.head) == ('{"new":1}', "frozen", 9)
+        assert self.storage.answered(row.id, "q") == answered
+        assert self.storage.minutes(row.id) == [MINUTE]
+        assert self.storage.beliefs(row.id) == [belief]
+
+    def test_groups_are_appended_all_or_none(self) -> None:
+        """If one of several cannot be, nothing is."""
+        one, other = self._made("one"), self._made("other")
+        good = Group(
+            one.id, one.epoch, 2, WHOLE[:1], [Answered("q", "d", 3, 1, BEGIN)], [MINUTE], [Believed(7, 3, "{}")]
+        )
+        self._refused(good, Group(other.id, other.epoch + 1, 2, WHOLE[:1]))
+        self._refused(Group(other.id, other.epoch - 1, 2, WHOLE[:1]), good)
+        self._refused(good, Group(other.id, other.epoch, 1, [WHOLE[0]._replace(seq=2)]))
+        self._refused(good, Group(other.id, other.epoch, 3, [WHOLE[0]._replace(seq=4)]))
+        self._refused(good._replace(events=(WHOLE[0], WHOLE[0])))
+        self.storage.append([good, Group(other.id, other.epoch, 2, WHOLE[:3])])
+        assert [row.head for row in self.storage.experiments()] == [3, 5]
+        self._refused(good)
+
+    def test_a_decision_has_one_end(self) -> None:
+        """One beginning, one activation, one end and one late reward, whoever appends: the store is the last to refuse a second."""
+        row = self._made()
+        self.storage.append([Group(row.id, row.epoch, 2, WHOLE)])
+        for event in WHOLE[:6]:
+            for kind in ("reward", "expire", "censor") if event.kind in ("reward", "censor") else (event.kind,):
+                self._refused(Group(row.id, row.epoch, 9, [event._replace(seq=10, kind=kind)]))
+        self._refused(Group(row.id, row.epoch, 9, [], [Answered("q", "d", 3, 1, BEGIN)] * 2))
+
+    def test_whoever_claims_last_appends(self) -> None:
+        """The one before is fenced."""
+        first = self._made()
+        assert self.storage.hold(first)
+        second = self.storage.claim(first.id)
+        assert second.epoch > first.epoch
+        self._refused(Group(first.id, first.epoch, 2, WHOLE[:1]))
+        self.storage.append([Group(first.id, second.epoch, 2, WHOLE[:1])])
+
+    def test_builds(self) -> None:
+        """A claim notes who computes from the next event on, unless that is who did before."""
+        row = self.storage.create("e", "{}", "live", FIRST)
+        for build in ("one", "one"):
+            row = self.storage.claim(row.id, build)
+        self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:3])])
+        for build in ("two", "three"):
+            self.storage.claim(row.id, build)
+        assert self.storage.builds(row.id) == [(3, "one"), (6, "three")]
+
+    def test_counts_of_minutes_are_added(self) -> None:
+        """Beliefs are replaced."""
+        row = self._made()
+        later = MINUTE._replace(minute=8)
+        for n in range(3):
+            group = Group(row.id, row.epoch, 2 + n, [WHOLE[6]._replace(seq=3 + n)])
+            minutes = [later, MINUTE, MINUTE._replace(arm=0), MINUTE._replace(decided_by="control")]
+            self.storage.append([group._replace(minutes=minutes, beliefs=[Believed(7 + n // 2, n, f"{n}")])])
+        tripled = Minute._make([*MINUTE[:3], *(3 * value for value in MINUTE[3:])])
+        wanted = [tripled._replace(arm=0), tripled._replace(decided_by="control"), tripled, tripled._replace(minute=8)]
+        assert self.storage.minutes(row.id) == wanted
+        assert self.storage.minutes(row.id, 8) == wanted[3:]
+        assert self.storage.beliefs(row.id) == [(7, 1, "1"), (8, 2, "2")]
+        assert self.storage.beliefs(row.id, 8) == [(8, 2, "2")]
+
+    def test_rebuild(self) -> None:
+        """Replaces all that follows from events, of one experiment."""
+        row, other = self._made(), self._made("other")
+        for one in (row, other):
+            minutes, beliefs = [MINUTE, MINUTE._replace(minute=9)], [Believed(7, 1, "{}")]
+            self.storage.append([Group(one.id, one.epoch, 2, [WHOLE[0]], (), minutes, beliefs)])
+        now = row._replace(head=3)
+        before = self._all()
+        for stale in (row, now._replace(epoch=row.epoch - 1)):
+            try:
+                self.storage.rebuild(stale, [], [], "{}", "live")
+            except Fenced:
+                continue
+            raise AssertionError("rebuild must raise Fenced if the experiment has moved on")
+        assert self._all() == before
+        self.storage.rebuild(now, [MINUTE._replace(decided=9)], [Believed(8, 2, "[]")], '{"x":1}', "killed")
+        assert self.storage.minutes(row.id) == [MINUTE._replace(decided=9)]
+        assert self.storage.beliefs(row.id) == [(8, 2, "[]")]
+        assert self.storage.experiments()[0] == row._replace(spec='{"x":1}', status="killed", head=3)
+        assert len(self.storage.minutes(other.id)) == 2
+        assert self.storage.events(row.id) == [*FIRST, WHOLE[0]]
+
+    def test_snapshots(self) -> None:
+        """The newest first, as many as are wanted, bytes as they were; one of the same event takes the place of the other."""
+        row, other = self._made(), self._made("other")
+        made = [Snapshot(seq, "build", "digest", "sum", BEGIN, bytes([seq] * 100_000)) for seq in (1, 2, 3, 4)]
+        for snapshot in made:
+            self.storage.keep(row.id, snapshot)
+        self.storage.keep(other.id, made[0])
+        assert self.storage.snapshots(row.id) == made[:0:-1]
+        self.storage.keep(row.id, made[3]._replace(state=b"new", build="other"))
+        self.storage.keep(row.id, made[2], deep=2)
+        assert self.storage.snapshots(row.id) == [made[3]._replace(state=b"new", build="other"), made[2]]
+        assert self.storage.snapshots(other.id) == [made[0]]
+
+    def test_answers(self) -> None:
+        """Are found by their keys, and forgotten by their age, of one experiment."""
+        row, other = self._made(), self._made("other")
+        answers = [Answered(key, "digest", 3, 1, BEGIN + n) for n, key in enumerate(("q", "r", "s"))]
+        for one in (row, other):
+            self.storage.append([Group(one.id, one.epoch, 2, WHOLE[:1], answers)])
+        self.storage.expect([(row.id, "q"), (other.id, "s"), (row.id, "new")])
+        assert self.storage.answered(row.id, "q") == answers[0]
+        assert self.storage.answered(other.id, "s") == answers[2]
+        new = Answered("new", "digest", 4, 1, BEGIN + 3)
+        assert self.storage.answered(row.id, "new") is None
+        self.storage.append([Group(row.id, row.epoch, 3, WHOLE[1:2], [new])])
+        assert self.storage.answered(row.id, "new") == new, "what was expected must not outlive an append"
+        assert self.storage.forget_answers(row.id, BEGIN + 2) == 2
+        assert [self.storage.answered(row.id, key) for key in ("q", "r", "s")] == [None, None, answers[2]]
+        assert self.storage.answered(other.id, "q") == answers[0]
+        assert self.storage.forget_answers(row.id, BEGIN + 2) == 0
+
+    def test_keys(self) -> None:
+        """A key is revoked once."""
+        keys = [ApiKey(f"id{n}", "é", "read", '["e"]', f"digest{n}", None, BEGIN + n, "ann", None) for n in (2, 1)]
+        for key in keys:
+            self.storage.add_key(key)
+        assert self.storage.revoke_key("id1", 5)
+        assert self.storage.revoke_key("id1", 6)
+        assert not self.storage.revoke_key("nobody", 5)
+        assert self.storage.keys() == [keys[1]._replace(revoked_us=5), keys[0]]
+
+    def test_compact_changes_nothing(self) -> None:
+        """But the space that it takes."""
+        row = self._made()
+        self.storage.append([Group(row.id, row.epoch, 2, WHOLE, [Answered("q", "d", 3, 1, BEGIN)], [MINUTE])])
+        before = self._all()
+        assert self.storage.size() > 0
+        self.storage.compact()
+        assert self._all() == before
+
+    def test_threads_read_while_another_writes(self) -> None:
+        """Whole groups, in order, never half of one."""
+        row, reader = self._made(), self.storage.reader()
+        seen: list[Sequence[int]] = []
+
+        def look() -> None:
+            while not seen or len(seen[-1]) < 302:
+                seen.append([event.seq for event in reader.events(row.id)])
+
+        threads = [threading.Thread(target=look) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for n in range(100):
+            base = 2 + 3 * n
+            events = [WHOLE[6]._replace(seq=base + 1 + k) for k in range(3)]
+            self.storage.append([Group(row.id, row.epoch, base, events)])
+        for thread in threads:
+            thread.join()
+        reader.close()
+        for one in seen:
+            assert list(one) == list(range(1, len(one) + 1))
+            assert len(one) % 3 == 2, "a reader must see a whole group or nothing of it"
+
+    def test_a_closed_store_is_unavailable(self) -> None:
+        """Nothing is acknowledged that nobody can keep."""
+        row = self._made()
+        self.storage.close()
+        for act in (self.storage.experiments, lambda: self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:1])])):
+            try:
+                act()
+            except Unavailable:
+                continue
+            raise AssertionError("a store that is closed must raise Unavailable")
+        self._again()
+        assert self.storage.experiments()[0].head == 2
+
+    def test_an_agent_goes_on_exactly(self) -> None:
+        """Opened again its state is the same to the last bit, and the log can be verified."""
+        ledger = Ledger(self.storage, compiled=False)
+        ledger.call(Create("e", Spec.of("exp3", arms=["a", "b"], floor=0.1, holdback=0.1), "live"))
+        for n in range(30):
+            made = ledger.call(Decide("e", key=f"{n}"))
+            if n % 3:
+                ledger.run([Reward("e", made[0].id, n / 30), AddArm("e", f"arm{n}")])
+            if n == 20:
+                ledger.snapshot("e")
+        live = ledger.digest("e")
+        self._again()
+        ledger = Ledger(self.storage, compiled=False)
+        assert ledger.digest("e") == live
+        assert isinstance(ledger.call(Decide("e", key="7")), Repeated)
+        verdict = verify(self.storage, "e")
+        assert (verdict.label, verdict.digest, verdict.snapshots) == ("identical", live, 1)
+
+    def test_one_process_holds_an_experiment(self) -> None:
+        """Another one is fenced until the lease ends; then it goes on, and the first writes nothing any more."""
+        if not self.storage.shared:
+            raise SkipTest("the store is for one process")
+        row = self._made()
+        other = self.opened(Path(self._folder.name))
+        try:
+            told = "nobody"
+            try:
+                other.claim(row.id)
+            except Fenced as fenced:
+                told = str(fenced)
+            holder, seen = self.storage.owner(row.id), other.owner(row.id)
+            assert holder is not None
+            assert holder.here, "owner must say who holds the experiment"
+            assert seen == holder._replace(here=False)
+            assert holder.name in told, "claim must raise Fenced, and name who holds the experiment"
+            self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:1])])
+            self.lapse(self.storage)
+            self.storage.renew([row.id])
+            assert other.owner(row.id) == seen, "renew must begin another lease, though nothing is appended"
+            self.lapse(self.storage)
+            taken = other.claim(row.id)
+            assert (taken.head, taken.epoch > row.epoch) == (3, True)
+            self._refused(Group(row.id, row.epoch, 3, WHOLE[1:2]))
+            assert not self.storage.hold(row), "hold must be False once another process has claimed"
+            self.storage.renew([row.id])
+            now = other.owner(row.id)
+            assert now is not None
+            assert now.here, "renew must leave alone what another process has claimed"
+            other.append([Group(row.id, taken.epoch, 3, WHOLE[1:2])])
+        finally:
+            other.close()
+        assert self.storage.claim(row.id).head == 4, "a store that is closed must give its experiments back"
