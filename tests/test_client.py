@@ -20,7 +20,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.client import Refused, Unanswered
 from latentbandits.client.exchange import Exchange, Reply, Send, Wait
-from latentbandits.serve.local import served
+from latentbandits.serve import served
 from latentbandits.settings import Refusal
 from tests.services import ADMIN, ROOT, Process
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.exceptions import HTTPException
 
-from latentbandits.serve.access import Access, made
-from latentbandits.serve.problems import Failure
+from latentbandits.serve.access import Access, generate_key
 from latentbandits.serve.routes import ROUTES
 from tests.services import ADMIN, Web
 
@@ -113,12 +113,12 @@ def test_a_secret_is_compared_as_a_whole_and_in_constant_time(monkeypatch: pytes
         return one == other
 
     monkeypatch.setattr("hmac.compare_digest", compare)  # mutation: `==` in its place is not seen here
-    secret, key = made("x", ["read"])
+    secret, key = generate_key("x", ["read"])
     access = Access()
     access.replace([key])
     assert access.admit(f"Bearer {secret}", "read").name == "x"
     for wrong in (secret + "x", "lb_unknown_" + "x" * 43):
-        with pytest.raises(Failure):
+        with pytest.raises(HTTPException):
             access.admit(f"Bearer {wrong}", "read")
     assert len(seen) == 3  # for a key that nobody has as well
     assert all(len(one) == len(other) == 64 for one, other in seen)
@@ -126,27 +126,27 @@ def test_a_secret_is_compared_as_a_whole_and_in_constant_time(monkeypatch: pytes
 
 def test_the_rate_of_a_key() -> None:
     now = [100.0]
-    secret, key = made("x", ["read"], rate=2.0)
-    other, free = made("y", ["read"])
+    secret, key = generate_key("x", ["read"], rate=2.0)
+    other, free = generate_key("y", ["read"])
     access = Access(clock=lambda: now[0])
     access.replace([key, free])
 
     def allowed(secret: str) -> bool:
         try:
             access.admit(f"Bearer {secret}", "read")
-        except Failure as failure:
-            refused.append((failure.status, dict(failure.headers)[b"retry-after"]))
+        except HTTPException as failure:
+            refused.append((failure.status_code, dict(failure.headers or {})["retry-after"]))
             return False
         return True
 
-    refused: list[tuple[int, bytes]] = []
+    refused: list[tuple[int, str]] = []
     assert [allowed(secret) for _ in range(4)] == [True, True, False, False]
     assert all(allowed(other) for _ in range(50))
     now[0] += 0.5
     assert [allowed(secret) for _ in range(2)] == [True, False]
     now[0] += 100.0
     assert [allowed(secret) for _ in range(3)] == [True, True, False]
-    assert set(refused) == {(429, b"1")}
+    assert set(refused) == {(429, "1")}
 
 
 def test_too_many_requests_change_nothing(web: Web) -> None:

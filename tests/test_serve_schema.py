@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
-from latentbandits.serve.messages import SETTINGS
+from latentbandits.serve.fields import SETTINGS
 from latentbandits.serve.routes import ROUTES
 from latentbandits.store.spec import AFTER
 from tests.services import ADMIN, ROOT, Web

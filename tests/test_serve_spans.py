@@ -15,8 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from latentbandits import cli
-from latentbandits.serve import spans
-from latentbandits.serve.endpoint import Endpoint
+from latentbandits.serve import endpoint, spans
 from latentbandits.serve.replicas import SENT
 from latentbandits.store import Unavailable
 from tests.services import ADMIN, Process, Web
@@ -119,14 +118,14 @@ def test_a_span_has_no_key_no_context_no_unit_and_no_text_of_an_error(
 
 
 def test_a_span_is_the_child_of_the_caller_s(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[dict[bytes, bytes]] = []
-    answer = Endpoint.__call__
+    sent: list[dict[str, str]] = []
+    admit = endpoint._admit
 
-    async def noted(self: Endpoint, scope: Any, receive: Any, send: Any) -> None:
-        sent.append(dict(scope["headers"]))
-        await answer(self, scope, receive, send)
+    def noted(service: Any, route: Any, request: Any) -> Any:
+        sent.append(dict(request.headers))
+        return admit(service, route, request)
 
-    monkeypatch.setattr(Endpoint, "__call__", noted)
+    monkeypatch.setattr(endpoint, "_admit", noted)
     headers = {"authorization": f"Bearer {ADMIN}", "traceparent": PARENT, "tracestate": "vendor=1"}
 
     async def ask() -> httpx.Response:
@@ -139,19 +138,18 @@ def test_a_span_is_the_child_of_the_caller_s(seen: Seen, monkeypatch: pytest.Mon
     assert f"{span.context.trace_id:032x}" == PARENT.split("-")[1]
     assert f"{span.parent.span_id:016x}" == PARENT.split("-")[2]
     # what another replica would hear: this span is the parent of its own
-    assert sent[0][b"traceparent"].decode() == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
-    assert sent[0][b"tracestate"] == b"vendor=1"
-    assert {b"traceparent", b"tracestate"} <= set(SENT)
+    assert sent[0]["traceparent"] == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
+    assert sent[0]["tracestate"] == "vendor=1"
+    assert {"traceparent", "tracestate"} <= set(SENT)
     seen.web.response("POST", "/v1/experiments/e/decide", {"context": [0, 0]})
     assert seen.one().parent is None
 
 
 def test_unasked_nothing_is_imported(tmp_path: Path) -> None:
     script = (
-        "import sys; from latentbandits.serve import App, Service; from latentbandits.serve.endpoint import Endpoint; "
-        "from latentbandits.serve.writer import Writer; from latentbandits.store import SQLite; "
-        "service = Service(SQLite(sys.argv[1])); app = App(service); assert type(service.writer) is Writer; "
-        "assert {type(end) for end in app._ends.values()} == {Endpoint}; "
+        "import sys; from latentbandits.serve import Service, create_app; from latentbandits.store import SQLite; "
+        "from latentbandits.serve.writer import Writer; service = Service(SQLite(sys.argv[1])); create_app(service); "
+        "assert type(service.writer) is Writer; "
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     ended = subprocess.run([sys.executable, "-c", script, str(tmp_path / "s.db")], capture_output=True, text=True)

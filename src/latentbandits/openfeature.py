@@ -33,7 +33,7 @@ class Provider(AbstractProvider):
     --------
     >>> from openfeature import api
     >>> from latentbandits.openfeature import Provider
-    >>> from latentbandits.serve.local import served
+    >>> from latentbandits.serve import served
     >>> with served("button", "ucb1", arms=["red", "blue"]) as (url, key):
     ...     provider = Provider(url, key, budget=5)
     ...     api.set_provider(provider)

@@ -53,7 +53,7 @@ class Client:
 
     With a service it is used as an agent is:
 
-    >>> from latentbandits.serve.local import served
+    >>> from latentbandits.serve import served
     >>> with served("offers", arms=["red", "blue"], policy="ucb1") as (url, key):
     ...     with lb.Client(url, key, "offers", control="red", budget=5) as client:
     ...         decision = client.ask()

@@ -5,7 +5,6 @@ import heapq
 import random
 import time
 from collections.abc import Callable
-from typing import Any
 
 from latentbandits.serve.service import Service
 from latentbandits.settings import Refusal
@@ -32,7 +31,7 @@ class World:
         """Go to another regime."""
         self.regime = self.random.choice([name for name in MEANS if name != self.regime])
 
-    def reward(self, arm: Any) -> float:
+    def reward(self, arm: str) -> float:
         """Return what an offer earns now."""
         return self.random.gauss(MEANS[self.regime][ARMS.index(arm)], NOISE)
 
@@ -80,7 +79,7 @@ def _name(ledger: Ledger) -> None:
 async def visitors(service: Service) -> None:
     """Let visitors come, for as long as the service runs."""
     world, loop = World(time.time_ns()), asyncio.get_running_loop()
-    due: list[tuple[float, str, Any, float]] = []
+    due: list[tuple[float, str, float]] = []
     change = loop.time() + world.random.expovariate(1 / STAY)
     while not service.stopping.is_set():
         await asyncio.sleep(world.random.expovariate(PER_SECOND))
@@ -93,10 +92,10 @@ async def visitors(service: Service) -> None:
             decision = made.decisions[0]
             if world.random.random() >= LOST:
                 wait = world.random.expovariate(1 / DELAY)
-                heapq.heappush(due, (now + wait, decision.id, decision.arm, world.reward(decision.arm)))
+                heapq.heappush(due, (now + wait, decision.id, world.reward(decision.arm)))
             while due and due[0][0] <= now:
-                _, known, _, reward = heapq.heappop(due)
-                await service.do(Reward(NAME, known, reward))
+                _, decision_id, reward = heapq.heappop(due)
+                await service.do(Reward(NAME, decision_id, reward))
         except (Refusal, Unavailable):
             await asyncio.sleep(1.0)  # somebody has archived it, or the disk is full: visitors are patient
 

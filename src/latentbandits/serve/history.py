@@ -9,32 +9,19 @@ import msgspec
 
 from latentbandits.serve.answers import BeliefMinute, Gain, Gains, Name, RegimeGain, Side, Stay
 from latentbandits.store import Believed, Event, Minute, Reads
+from latentbandits.store.minutes import MINUTE_US, leader
 
-MINUTE_US = 60_000_000
 DAY = 1440  # minutes
 POINTS = 1440  # of a curve; a longer one is thinned
 NORMAL = 1.96  # half the width of a 95 % interval, in standard errors
 
 
-class _Believed(msgspec.Struct):
-    """The body of a belief."""
-
-    states: list[tuple[int, float]]
-    current: int
-    elsewhere: float
-    means: list[float | None]
-
-
-_decode = msgspec.json.Decoder(_Believed).decode
-
-
 def beliefs(rows: Iterable[Believed]) -> list[BeliefMinute]:
     """Return beliefs as answers have them."""
-    found = ((row.minute, _decode(row.body)) for row in rows)
-    return [
-        BeliefMinute(minute=minute, states=one.states, current=one.current, elsewhere=one.elsewhere, means=one.means)
-        for minute, one in found
-    ]
+    return [_decode(b'{"minute":%d,' % row.minute + row.body[1:].encode()) for row in rows]
+
+
+_decode = msgspec.json.Decoder(BeliefMinute).decode
 
 
 class Past:
@@ -112,11 +99,20 @@ def typical_us(visits: Iterable[Stay], regime: int) -> int | None:
 
 
 def best_since(rows: Sequence[BeliefMinute], best: int) -> int | None:
-    """Return since when an arm has had the highest expected reward, to the minute; None if there are no beliefs yet."""
+    """Return since when an arm has been the best, by the rule of `leader`, to the minute; None if there are no beliefs yet.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.answers import BeliefMinute
+    >>> from latentbandits.serve.history import best_since
+    >>> means = [[-0.5, 0.0], [-0.5, -0.7], [-0.5, -0.8]]
+    >>> rows = [BeliefMinute(minute=m, states=[], current=1, elsewhere=0.0, means=each) for m, each in enumerate(means, 5)]
+    >>> best_since(rows, 0) // 60_000_000
+    6
+    """
     since = (rows[-1].minute + 1) * MINUTE_US if rows else None
     for row in reversed(rows):
-        means = [-math.inf if mean is None else mean for mean in row.means]
-        if not means or max(range(len(means)), key=means.__getitem__) != best:
+        if leader(row.means) != best:
             break
         since = row.minute * MINUTE_US
     return since

@@ -8,8 +8,7 @@ import msgspec
 
 from latentbandits import __version__
 from latentbandits.serve.endpoint import Route
-from latentbandits.serve.messages import Experiment, Id
-from latentbandits.serve.problems import Problem
+from latentbandits.serve.fields import Experiment, Id, Problem
 
 _REFERENCE = "#/components/schemas/{name}"
 _ERRORS = {
@@ -25,7 +24,7 @@ _ERRORS = {
 }
 
 
-def described(routes: Sequence[Route]) -> bytes:
+def describe(routes: Sequence[Route]) -> bytes:
     """Return the description of endpoints as JSON."""
     types = [kind for route in routes for kind in (route.body, route.answer, route.query) if kind is not None]
     shown, schemas = msgspec.json.schema_components([*types, Problem, Experiment, Id], ref_template=_REFERENCE)

@@ -2,22 +2,28 @@
 
 import asyncio
 import contextlib
+import logging
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import generate_latest
+
 from latentbandits.serve.access import Access
 from latentbandits.serve.history import Past
-from latentbandits.serve.journal import Journal
-from latentbandits.serve.meters import Meters
-from latentbandits.serve.problems import raised
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import Expire, Fenced, Ledger, Reads, Storage, Unavailable, View
 
 T = TypeVar("T")
+Task = Callable[["Service"], Awaitable[None]]
+log = logging.getLogger("latentbandits.serve")
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+KEPT = 2000  # durations of decisions from which pages compute quantiles
 
 
 class Service:
@@ -27,13 +33,12 @@ class Service:
     ----------
     storage : Storage
     settings : Settings, optional
-    journal : Journal, optional
     clock : callable, optional
         Microseconds since 1970, for tests.
 
     Attributes
     ----------
-    writer, access, meters, past, journal, settings : see there
+    writer, access, meters, past, settings : see there
     reads : what pages read with
     ready : whether all experiments are open
     failed : experiments that could not be opened, and why
@@ -42,13 +47,9 @@ class Service:
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        settings: Settings | None = None,
-        journal: Journal | None = None,
-        clock: Callable[[], int] | None = None,
+        self, storage: Storage, settings: Settings | None = None, clock: Callable[[], int] | None = None
     ) -> None:
-        self.settings, self.journal = settings or Settings(), journal or Journal()
+        self.settings = settings or Settings()
         self._ledger = Ledger(storage, clock, compiled=None if self.settings.compiled else False)
         self._clock = clock or _now
         self.storage, self.reads = storage, storage.reader()
@@ -57,42 +58,46 @@ class Service:
         self.access.replace(self.reads.keys())
         self.ready, self.failed, self.streams = False, dict[str, str](), 0
         self.stopping = asyncio.Event()
-        self.replicas = Replicas(self.writer, self.settings, self.journal, self.stopping) if storage.shared else None
+        self.replicas = Replicas(self.writer, self.settings, self.stopping) if storage.shared else None
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="latentbandits-reader")
-        self._tasks: list[asyncio.Task[None]] = []
 
     def now_us(self) -> int:
         """Return the time."""
         return self._clock()
 
-    async def start(self, *also: Callable[["Service"], Any]) -> None:
-        """Begin: experiments are opened while the service already answers that it lives."""
-        self.writer.start()
-        for work in (_opened, _housekeeping, *also):
-            self._tasks.append(asyncio.create_task(work(self)))
+    @contextlib.asynccontextmanager
+    async def running(self, *also: Task) -> AsyncIterator[None]:
+        """Begin, and at the end do what was accepted, keep snapshots, and give the store back.
 
-    async def stop(self) -> None:
-        """Do what was accepted, keep snapshots, and give the store back."""
-        self.stopping.set()
-        for task in self._tasks:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        await self.writer.stop()
-        if self.replicas is not None:
-            await self.replicas.close()
-        self._pool.shutdown()
-        self._ledger.close()
-        self.journal.note("stopped")
+        Experiments are opened while the service already answers that it lives.
+        """
+        self.writer.start()
+        tasks = [asyncio.ensure_future(work(self)) for work in (_open_all, _keep_house, *also)]
+        try:
+            yield
+        finally:
+            self.stopping.set()
+            for task in tasks:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            await self.writer.stop()
+            if self.replicas is not None:
+                await self.replicas.close()
+            self._pool.shutdown()
+            self._ledger.close()
+            log.info("stopped")
 
     async def do(self, request: Any, weight: int = 1) -> Any:
         """Return the answer to a request, once it is on disk, or raise why not."""
-        return raised((await self.writer.run((request,), weight))[0])
+        answer = (await self.writer.run((request,), weight))[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def view(self, name: str) -> View:
         """Return an experiment as it is now."""
-        found: View = await self.writer.look(lambda ledger: ledger.view(name))
-        return found
+        return await self.writer.look(lambda ledger: ledger.view(name))
 
     async def read(self, question: Callable[[Reads], T]) -> T:
         """Return what a function reads, on a thread that may wait."""
@@ -100,12 +105,12 @@ class Service:
 
     async def change_keys(self, change: Callable[[Storage], T]) -> T:
         """Change keys, on the writer's thread, and know them at once."""
-        found: T = await self.writer.look(lambda ledger: change(ledger.storage))
+        result = await self.writer.look(lambda ledger: change(ledger.storage))
         self.access.replace(await self.read(lambda reads: reads.keys()))
-        return found
+        return result
 
 
-async def _opened(service: Service) -> None:
+async def _open_all(service: Service) -> None:
     """Make every experiment ready that is not archived; one that cannot be does not keep the others from working."""
     began = time.perf_counter()
     rows = await service.read(lambda reads: reads.experiments())
@@ -118,15 +123,15 @@ async def _opened(service: Service) -> None:
             continue
         except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
             service.failed[row.name] = str(problem)
-            service.journal.note("not opened", experiment=row.name, error=str(problem))
+            log.error("not opened", extra={"experiment": row.name, "error": str(problem)})
     service.ready = True
-    service.journal.note("ready", experiments=len(rows), seconds=round(time.perf_counter() - began, 3))
+    log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})
     for row in rows:  # a long past is added up now, so that nobody who opens the page waits for it
         with contextlib.suppress(Unavailable):
             await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0, {}))  # type: ignore[misc]
 
 
-async def _housekeeping(service: Service) -> None:
+async def _keep_house(service: Service) -> None:
     """Now and then: end decisions whose window is over, hold what is held, and look for keys that others have made or revoked."""
     every = min(1.0, service.settings.lease / 4)
     while True:
@@ -136,7 +141,7 @@ async def _housekeeping(service: Service) -> None:
             await service.writer.look(lambda ledger: ledger.renew())
             service.access.replace(await service.read(lambda reads: reads.keys()))
         except Exception as problem:  # it must go on, whatever it was
-            service.journal.note("housekeeping failed", error=str(problem))
+            log.error("housekeeping failed", extra={"error": str(problem)})
 
 
 def expire(ledger: Ledger) -> None:
@@ -157,3 +162,70 @@ def _writer(settings: Settings) -> type[Writer]:
 
 def _now() -> int:
     return time.time_ns() // 1000
+
+
+class Meter:
+    """Times one endpoint."""
+
+    __slots__ = ("_counter", "_counts", "_name", "_seconds")
+
+    def __init__(self, name: str, counter: Counter, seconds: Histogram) -> None:
+        self._name, self._counter, self._seconds = name, counter, seconds.labels(name)
+        self._counts: dict[int, Counter] = {}
+
+    def note(self, status: int, seconds: float) -> None:
+        """Count an answer."""
+        count = self._counts.get(status)
+        if count is None:
+            count = self._counts[status] = self._counter.labels(self._name, str(status))
+        count.inc()
+        self._seconds.observe(seconds)
+
+
+class Meters:
+    """All counters of one service.
+
+    Attributes
+    ----------
+    decisions : the last durations of decisions, in seconds
+    """
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._counter = Counter(
+            "latentbandits_requests", "Answers by endpoint and status", ("endpoint", "status"), registry=self._registry
+        )
+        self._seconds = Histogram(
+            "latentbandits_seconds", "Seconds to an answer", ("endpoint",), registry=self._registry, buckets=BUCKETS
+        )
+        self._gauges: dict[str, Gauge] = {}
+        self._of_experiments: list[Gauge] = []
+        self.decisions: deque[float] = deque(maxlen=KEPT)
+
+    def meter(self, name: str) -> Meter:
+        """Return the meter of an endpoint."""
+        return Meter(name, self._counter, self._seconds)
+
+    def set(self, name: str, help_text: str, value: float, experiment: str | None = None) -> None:
+        """Set a number that goes up and down, of the service or of one experiment."""
+        gauge = self._gauges.get(name)
+        if gauge is None:
+            labels = () if experiment is None else ("experiment",)
+            gauge = self._gauges[name] = Gauge(f"latentbandits_{name}", help_text, labels, registry=self._registry)
+            self._of_experiments += [gauge] * len(labels)
+        (gauge if experiment is None else gauge.labels(experiment)).set(value)
+
+    def forget_experiments(self) -> None:
+        """Forget the numbers of all experiments: some may be held by another replica by now."""
+        for gauge in self._of_experiments:
+            gauge.clear()
+
+    def text(self) -> bytes:
+        """Return everything in the format of Prometheus."""
+        return generate_latest(self._registry)
+
+    @property
+    def p99_ms(self) -> float | None:
+        """The 99th percentile of the last decisions, in milliseconds."""
+        found = sorted(self.decisions)
+        return 1000 * found[int(0.99 * (len(found) - 1))] if found else None

@@ -4,17 +4,18 @@ A span says which endpoint, which experiment, which status, and how long the req
 unit, an id or the text of an error.
 """
 
+import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from latentbandits.extras import missing
-from latentbandits.serve.endpoint import Endpoint, Route
+from latentbandits.serve.endpoint import Route
 from latentbandits.serve.writer import Writer
 from latentbandits.settings import Refusal
 
@@ -35,8 +36,9 @@ _with_store: ContextVar[list[float] | None] = ContextVar("with_store", default=N
 class TimedWriter(Writer):
     """A writer that notes for every request how long it waited until its group was on disk."""
 
-    def _put(self, requests: Any, look: Any, weight: int) -> Any:
-        future, noted = super()._put(requests, look, weight), _with_store.get()
+    def run(self, requests: Sequence[Any], weight: int = 1) -> "asyncio.Future[list[Any]]":
+        """Return the future answers to requests; see `Writer.run`."""
+        future, noted = super().run(requests, weight), _with_store.get()
         if noted is not None:
             began = time.perf_counter()
             future.add_done_callback(lambda _: noted.append(time.perf_counter() - began))
@@ -48,13 +50,13 @@ class Traced:
 
     Parameters
     ----------
-    end : Endpoint
+    app : ASGI application
     route : Route
         What it answers.
     """
 
-    def __init__(self, end: Endpoint, route: Route) -> None:
-        self._end, self._tracer = end, tracer()
+    def __init__(self, app: ASGIApp, route: Route) -> None:
+        self._app, self._tracer = app, tracer()
         self._name = f"{route.method} {route.path}"
         self._known = {"http.request.method": route.method, "http.route": route.path}
 
@@ -80,10 +82,11 @@ class Traced:
             _propagator.inject(sent)  # if another replica answers, its span is below this one
             headers = [pair for pair in scope["headers"] if pair[0] not in NAMED]
             own = [(name.encode(), value.encode("latin-1")) for name, value in sent.items()]
+            scope["headers"] = [*headers, *own]
             times: list[float] = []
             marked, began = _with_store.set(times), time.perf_counter()
             try:
-                await self._end({**scope, "headers": [*headers, *own]}, receive, noted)
+                await self._app(scope, receive, noted)
             finally:
                 _with_store.reset(marked)
                 span.set_attributes(_told(scope, status, sum(times), time.perf_counter() - began))
