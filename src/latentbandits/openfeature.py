@@ -10,7 +10,7 @@ from openfeature.provider import AbstractProvider, Metadata
 
 from latentbandits.agent.decision import Decision
 from latentbandits.client import FALLBACK, Client, Refused, Unanswered
-from latentbandits.client.blocking import address
+from latentbandits.client.exchange import parse_address
 
 
 class Provider(AbstractProvider):
@@ -53,7 +53,7 @@ class Provider(AbstractProvider):
         context: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__()
-        address(url)  # refused now rather than at the first flag
+        parse_address(url)  # refused now rather than at the first flag
         self._url, self._key, self._budget = url, key, budget
         self._values, self._context = values or {}, context or {}
         self._clients: dict[str, Client] = {}
@@ -113,8 +113,9 @@ class Provider(AbstractProvider):
             decision = self._client(flag).ask(self._numbers(flag, about), unit=about.targeting_key if about else None)
         except Unanswered as problem:
             return FlagResolutionDetails(default, ErrorCode.PROVIDER_NOT_READY, str(problem), Reason.ERROR)
-        except (Refused, KeyError, ValueError, TypeError) as problem:
-            code = ErrorCode.FLAG_NOT_FOUND if getattr(problem, "status", 0) == 404 else ErrorCode.INVALID_CONTEXT
+        except (KeyError, ValueError, TypeError) as problem:  # what is refused is a ValueError
+            missing = isinstance(problem, Refused) and problem.status == 404
+            code = ErrorCode.FLAG_NOT_FOUND if missing else ErrorCode.INVALID_CONTEXT
             return FlagResolutionDetails(default, code, str(problem), Reason.ERROR)
         value = self._values.get(flag, {}).get(decision.arm, decision.arm)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
