@@ -120,10 +120,11 @@ def _digest(ledger: Any) -> Any:
 
 
 class Process:
-    """A server of its own, started by the command, as users have it."""
+    """A server of its own, started by the command, as users have it; `first` is code that its process runs before."""
 
-    def __init__(self, folder: Path, *options: str, key: str = ADMIN) -> None:
-        command = [sys.executable, "-W", "error", "-m", "latentbandits", "serve", "--no-compile", *options]
+    def __init__(self, folder: Path, *options: str, key: str = ADMIN, first: str = "pass") -> None:
+        script = f"{first}\nimport sys; from latentbandits.cli import main; sys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-W", "error", "-c", script, "serve", "--no-compile", *options]
         environment = {**os.environ, "LATENTBANDITS_ADMIN_KEY": key}
         handle, name = tempfile.mkstemp(
             ".log", "serve", folder

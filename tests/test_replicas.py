@@ -28,7 +28,7 @@ from tests.stores import repeated
 
 E = "/v1/experiments/e"
 HEADERS = {"authorization": f"Bearer {ADMIN}"}
-LEASE = 4.0  # long enough for a busy machine, since it bounds how long one may take to answer another
+LEASE = 3.0  # long enough for a busy machine, since it bounds how long one may take to answer another
 MOST = 300  # tries until a lease has ended, a tenth of a second apart
 
 

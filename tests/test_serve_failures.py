@@ -206,8 +206,8 @@ def kills(folder: Path, number: int) -> None:
     assert repeated(reader) == live
 
 
-def test_ten_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:
-    kills(tmp_path, 10)
+def test_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:
+    kills(tmp_path, 4)
 
 
 @pytest.mark.slow
