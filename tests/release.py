@@ -52,7 +52,6 @@ PROOF = {
     "logs": "import latentbandits as lb; lb.Log.read({'action': [0, 1, 0], 'reward': [1, 0, 1]}); "
     "import latentbandits.logs.diagnose, narwhals",
     "openfeature": "import latentbandits.openfeature",
-    "otel": "import latentbandits.serve.spans; import opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "postgres": "import latentbandits.store.postgresql",
     "report": "import latentbandits_studies.report.page; from latentbandits_studies.experiments.registry import experiments; "
     "[one.cases(True) for one in experiments()]",

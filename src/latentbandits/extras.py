@@ -16,7 +16,6 @@ EXTRAS = {
     "uvloop": "serve",
     "httpx": "client",
     "openfeature": "openfeature",
-    "opentelemetry": "otel",
     "psycopg": "postgres",
     "dask": "dask",
     "distributed": "dask",

@@ -64,14 +64,7 @@ def create_app(service: Service, *also: Task, routes: Sequence[Route] = ROUTES) 
 
     app = Starlette(
         routes=[
-            Path(
-                route.path,
-                endpoint(service, route),
-                methods=[route.method],
-                name=route.name,
-                middleware=_traced(service, route),
-            )
-            for route in routes
+            Path(route.path, endpoint(service, route), methods=[route.method], name=route.name) for route in routes
         ],
         middleware=[Middleware(Watch, service=service, routes=routes)],
         exception_handlers={
@@ -83,15 +76,6 @@ def create_app(service: Service, *also: Task, routes: Sequence[Route] = ROUTES) 
     )
     app.router.redirect_slashes = False
     return app
-
-
-def _traced(service: Service, route: Route) -> list[Middleware]:
-    """Return what makes a span of every request to a route, if that is asked for."""
-    if not service.settings.spans:
-        return []
-    from latentbandits.serve.spans import TRACED, Traced
-
-    return [Middleware(Traced, route=route)] if route.name in TRACED else []
 
 
 async def _answer_error(request: Request, problem: Exception) -> Response:

@@ -96,20 +96,6 @@ class _Server(uvicorn.Server):
 
 def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
-    with _spans(settings):
-        return _run(settings, say)
-
-
-def _spans(settings: Settings) -> contextlib.AbstractContextManager[None]:
-    """Return the context in which spans are sent, if they are asked for."""
-    if not settings.spans:
-        return contextlib.nullcontext()
-    from latentbandits.serve.spans import sending
-
-    return sending()
-
-
-def _run(settings: Settings, say: Callable[[str], None]) -> int:
     prepare()
     heard = _socket(settings)
     host, port = (settings.host, 0) if settings.uds else heard.getsockname()[:2]
@@ -171,8 +157,6 @@ def served(
     experiment: str,
     policy: str = "state-library",
     store: str | Path | None = None,
-    *,
-    spans: bool = False,
     **settings: Any,
 ) -> Iterator[tuple[str, str]]:
     """Serve one experiment, live, in this process and at a free port, and give the address and an admin key; gone when it ends.
@@ -183,8 +167,6 @@ def served(
         The experiment, which is made unless the store has it.
     store : path, optional
         A file; a temporary one if not given.
-    spans : bool
-        Whether decisions and rewards are OpenTelemetry spans.
     **settings
         Settings of the experiment, as for `latentbandits.open`; `arms` among them.
 
@@ -201,7 +183,7 @@ def served(
         storage = SQLite(store or Path(folder) / "decisions.db")
         if storage.experiment(experiment) is None:
             Ledger(storage, compiled=False).call(Create(experiment, Spec.of(policy, **settings), "live"))
-        service = Service(storage, Settings(compiled=False, spans=spans))
+        service = Service(storage, Settings(compiled=False))
         secret, key = generate_key("local", ["admin"])
         service.access.lend(key)
         heard = socket.socket()

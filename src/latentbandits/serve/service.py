@@ -53,7 +53,7 @@ class Service:
         self._ledger = Ledger(storage, clock, compiled=None if self.settings.compiled else False)
         self._clock = clock or _now
         self.storage, self.reads = storage, storage.reader()
-        self.writer = _writer(self.settings)(self._ledger, self.settings.waiting)
+        self.writer = Writer(self._ledger, self.settings.waiting)
         self.access, self.meters, self.past = Access(self.settings.rate), Meters(), Past()
         self.access.replace(self.reads.keys())
         self.ready, self.failed, self.streams = False, dict[str, str](), 0
@@ -149,15 +149,6 @@ def expire(ledger: Ledger) -> None:
     ended = [Expire(name) for name in ledger.due()]
     if ended:
         ledger.run(ended)
-
-
-def _writer(settings: Settings) -> type[Writer]:
-    """Return the kind of writer that the settings ask for."""
-    if not settings.spans:
-        return Writer
-    from latentbandits.serve.spans import TimedWriter
-
-    return TimedWriter
 
 
 def _now() -> int:

@@ -35,7 +35,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     streams : live views that may be open
     stop : seconds that requests have to end when the service stops
     log_requests : whether every request is logged, or only those that fail or change something
-    spans : whether decisions and rewards are OpenTelemetry spans (`pip install 'latentbandits[otel]'`)
     compiled : whether policies run machine code once it is there
 
     Examples
@@ -62,7 +61,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     streams: Count = 100
     stop: Annotated[int, msgspec.Meta(ge=1)] = 10
     log_requests: bool = False
-    spans: bool = False
     compiled: bool = True
 
     @property
