@@ -18,6 +18,8 @@ from latentbandits.worlds.recorded import Recorded
 from latentbandits.worlds.seasons import Seasons
 
 WORLDS: tuple[type, ...] = (HiddenMarkov, Seasons, Drift, Recorded)
+Observation = int | np.ndarray
+Info = dict[str, Any]
 ROUNDS = 10_000  # of an episode, unless the world or the caller says otherwise
 
 
@@ -69,14 +71,14 @@ class Bandit(gymnasium.Env[Any, Any]):
             )
         return made
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Observation, Info]:
         """Begin an episode: the one that the seed names, or the next of the environment's own random numbers."""
         super().reset(seed=seed, options=options)
         self._episode = self._realise(int(self.np_random.integers(2**31)))
         self._round = 0
         return self._observation(), {"action_mask": self._mask()}
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, Info]:
         """Play an arm and return what it paid; the state and the regret are in `info`."""
         if self._episode is None or self._round >= self.rounds:
             raise Refusal(
@@ -94,11 +96,12 @@ class Bandit(gymnasium.Env[Any, Any]):
         reward = float(self._episode.rewards[now, 0, arm])
         return self._observation(), reward, False, self._round == self.rounds, info | {"action_mask": self._mask()}
 
-    def _observation(self) -> Any:
+    def _observation(self) -> Observation:
         assert self._episode is not None
         if isinstance(self.observation_space, spaces.Discrete):
             return 0
-        return self._episode.context[min(self._round, self.rounds - 1)].copy()
+        observed: np.ndarray = self._episode.context[min(self._round, self.rounds - 1)]
+        return observed.copy()
 
     def _mask(self) -> np.ndarray:
         assert self._episode is not None

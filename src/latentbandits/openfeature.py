@@ -120,7 +120,7 @@ class Provider(AbstractProvider):
         value = self._values.get(flag, {}).get(decision.arm, decision.arm)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             self._client(flag).forget(decision)  # it will not be shown
-            text = f"openfeature: flag {flag} is {value!r} but must be a {getattr(kind, '__name__', 'list or mapping')}"
+            text = f"openfeature: flag {flag} is {value!r} but must be a {kind.__name__ if isinstance(kind, type) else 'list or mapping'}"
             return FlagResolutionDetails(default, ErrorCode.TYPE_MISMATCH, text, Reason.ERROR)
         return FlagResolutionDetails(
             value, reason=_reason(decision), variant=str(decision.arm), flag_metadata=_metadata(decision)

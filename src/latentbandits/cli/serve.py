@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.store import Unavailable
 
     names = (*WORDS, "demo", "log_requests", "compiled")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    given = {name: value for name, value in vars(options).items() if name in names and value is not None}
     settings = read(options.config, given)
     try:
         if options.new_key is not None:

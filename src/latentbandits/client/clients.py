@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import httpx
 import numpy as np
@@ -184,7 +184,7 @@ class Client(_Client):
     ) -> None:
         self.close()
 
-    def _call(self, work: Coroutine[Any, Any, T]) -> T:
+    def _call(self, work: Coroutine[None, None, T]) -> T:
         """Return what a coroutine returns, and see to it that what is queued will be sent."""
         result = self._run(work)
         if self._exchange.pending and (self._sending is None or not self._sending.is_alive()):
@@ -192,7 +192,7 @@ class Client(_Client):
             self._sending.start()
         return result
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run(self, work: Coroutine[None, None, T]) -> T:
         """Return what a coroutine returns: it waits by blocking, so that one step is all of it."""
         if self._closed.is_set():
             work.close()
@@ -322,7 +322,7 @@ class AsyncClient(_Client):
     ) -> None:
         await self.close()
 
-    async def _call(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _call(self, work: Coroutine[None, None, T]) -> T:
         """Return what a coroutine returns, and see to it that what is queued will be sent."""
         if self._line.http.is_closed:
             work.close()

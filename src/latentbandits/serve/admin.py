@@ -283,9 +283,9 @@ def _refuse_foreign(text: str) -> None:
 
 def _refuse_large(policy: Policy, text: str) -> None:
     """Refuse a policy whose memory, or whose choices, would be too large."""
-    for name in ("units", "covariates"):
-        if int(getattr(policy, name, 0)) > MOST:
-            raise Refusal("experiment", name, getattr(policy, name), f"at most {MOST}")
+    for name, value in (("units", policy.units), ("covariates", getattr(policy, "covariates", 0))):
+        if value > MOST:
+            raise Refusal("experiment", name, value, f"at most {MOST}")
     try:
         size = sum(part.nbytes for part in parts(policy.init()).values())
     except (MemoryError, OverflowError, ValueError) as problem:

@@ -10,6 +10,7 @@ from latentbandits import __version__
 from latentbandits.serve.endpoint import Route
 from latentbandits.serve.fields import Experiment, Id, Problem
 
+Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{name}"
 _ERRORS = {
     401: "the key is missing or not known",
@@ -30,7 +31,7 @@ def describe(routes: Sequence[Route]) -> bytes:
     shown, schemas = msgspec.json.schema_components([*types, Problem, Experiment, Id], ref_template=_REFERENCE)
     of = dict(zip([*map(id, types)], shown, strict=False))
     places = {"name": shown[-2], "id": shown[-1]}
-    paths: dict[str, Any] = {}
+    paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, of, places, schemas)
     return msgspec.json.encode(
@@ -50,7 +51,7 @@ def describe(routes: Sequence[Route]) -> bytes:
     )
 
 
-def _operation(route: Route, of: dict[int, Any], places: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, of: dict[int, Schema], places: Schema, schemas: Schema) -> Schema:
     """Return the description of one endpoint."""
     named = re.findall(r"{(\w+)}", route.path)
     own = places if "/experiments/" in route.path else {}
@@ -67,7 +68,7 @@ def _operation(route: Route, of: dict[int, Any], places: dict[str, Any], schemas
         schema = {"type": "string", "minLength": 1, "maxLength": 200}
         parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})
     answer = {} if route.answer is None else {"schema": of[id(route.answer)]}
-    responses: dict[str, Any] = {str(route.status): {"description": route.summary, "content": {route.media: answer}}}
+    responses: Schema = {str(route.status): {"description": route.summary, "content": {route.media: answer}}}
     for status, meaning in _ERRORS.items():
         content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
         responses[str(status)] = {"description": meaning, "content": content}

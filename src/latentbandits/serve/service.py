@@ -18,6 +18,7 @@ from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import Expire, Fenced, Ledger, Reads, Storage, Unavailable, View
+from latentbandits.store.requests import Request
 
 T = TypeVar("T")
 Task = Callable[["Service"], Awaitable[None]]
@@ -88,7 +89,7 @@ class Service:
             self._ledger.close()
             log.info("stopped")
 
-    async def do(self, request: Any, weight: int = 1) -> Any:
+    async def do(self, request: Request, weight: int = 1) -> Any:
         """Return the answer to a request, once it is on disk, or raise why not."""
         answer = (await self.writer.run((request,), weight))[0]
         if isinstance(answer, Exception):

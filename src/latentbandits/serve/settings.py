@@ -3,7 +3,7 @@
 import ipaddress
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -81,7 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-def read(path: str | Path | None, options: dict[str, Any]) -> Settings:
+def read(path: str | Path | None, options: dict[str, object]) -> Settings:
     """Return the settings of a file, with those changed that options give, or refuse.
 
     Examples
@@ -93,12 +93,12 @@ def read(path: str | Path | None, options: dict[str, Any]) -> Settings:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: serve: setting is 'prot' but must be one of store, host, port, ... (did you mean port?)
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     if path is not None:
         try:
             found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-            reason = getattr(problem, "strerror", None) or str(problem)
+            reason = (isinstance(problem, OSError) and problem.strerror) or str(problem)
             raise Refusal(OWNER, "file", str(path), f"a TOML file of settings ({reason})") from None
     given = {**found, **options}
     known = Settings.__struct_fields__

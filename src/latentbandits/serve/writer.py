@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from starlette.exceptions import HTTPException
 
 from latentbandits.store import Ledger, Unavailable
+from latentbandits.store.requests import Request
 
 GROUP = 2000  # decisions and rewards in one transaction, about: a large one makes others wait
 T = TypeVar("T")
@@ -23,8 +24,8 @@ T = TypeVar("T")
 class _Job:
     """Requests for the ledger or a look at it, and who waits for the answer."""
 
-    requests: Sequence[Any]
-    look: Callable[[Ledger], Any] | None
+    requests: Sequence[Request]
+    look: Callable[[Ledger], object] | None
     weight: int
     future: "asyncio.Future[Any]"
     answer: object = None
@@ -72,7 +73,7 @@ class Writer:
         self._queue.put([])
         await asyncio.to_thread(self._thread.join)
 
-    def run(self, requests: Sequence[Any], weight: int = 1) -> "asyncio.Future[list[Any]]":
+    def run(self, requests: Sequence[Request], weight: int = 1) -> "asyncio.Future[list[object]]":
         """Return the future answers to requests, in one transaction: each an answer, or the exception that says why not."""
         return self._put(requests, None, weight)
 
@@ -80,7 +81,9 @@ class Writer:
         """Return what a function will find in the ledger, between two groups."""
         return self._put((), look, 0)
 
-    def _put(self, requests: Sequence[Any], look: Callable[[Ledger], Any] | None, weight: int) -> "asyncio.Future[Any]":
+    def _put(
+        self, requests: Sequence[Request], look: Callable[[Ledger], object] | None, weight: int
+    ) -> "asyncio.Future[Any]":
         if self.waiting >= self._most:
             raise HTTPException(503, f"serve: {self.waiting} requests wait already; try again", {"retry-after": "1"})
         future = self._loop.create_future()
@@ -126,7 +129,7 @@ class Writer:
             except Exception as problem:
                 job.answer = problem
 
-    def _run(self, requests: list[Any]) -> list[Any]:
+    def _run(self, requests: Sequence[Request]) -> Sequence[object]:
         try:
             answers = self._ledger.run(requests)
         except Exception as problem:
