@@ -98,7 +98,6 @@ class Watch:
 
     def __init__(self, app: ASGIApp, service: Service, routes: Sequence[Route]) -> None:
         self._app, self._service = app, service
-        self._meters = {route.name: service.meters.meter(route.name) for route in routes}
         self._changing = {route.name for route in routes if route.role == "admin" and route.method != "GET"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -124,12 +123,10 @@ class Watch:
 
     def _note(self, scope: Scope, status: int, seconds: float, error: str | None = None) -> None:
         """Count and, if it says something, log."""
-        name = scope["endpoint"].__name__ if "endpoint" in scope else None
-        if name is None or status == 405:
+        if "endpoint" not in scope or status == 405:
             return
-        self._meters[name].note(status, seconds)
-        if name == "decide":
-            self._service.meters.decisions.append(seconds)
+        name = scope["endpoint"].__name__
+        self._service.meters.note(name, status, seconds)
         if name in self._changing or status >= 500 or self._service.settings.log_requests:
             fields: dict[str, object] = {"endpoint": name, "path": scope["path"], "status": status}
             fields |= {"ms": round(1000 * seconds, 3), "key": scope.get("latentbandits.key")}

@@ -3,6 +3,8 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -39,25 +41,23 @@ class Past:
         kept = self._rows.get(experiment, [])
         fresh = beliefs(reads.beliefs(experiment, max(since, kept[-1].minute) if kept else since))
         last = fresh[0].minute if fresh else math.inf
-        found = [row for row in kept if since <= row.minute < last] + fresh
-        self._rows[experiment] = found
-        return found
+        self._rows[experiment] = [row for row in kept if since <= row.minute < last] + fresh
+        return self._rows[experiment]
 
     def gains(self, reads: Reads, experiment: int, since: int, names: Mapping[int, str]) -> Gains:
         """Return the gains of an experiment from a minute on; 0 for all of them."""
         fresh = Sums(*compared(reads.changes(experiment)))
         begun, sums = self._sums.get(experiment, (0, fresh)) if since == 0 else (since, fresh)
-        if not sums.compares_as(fresh):
+        if sums.comparison != fresh.comparison:
             begun, sums = 0, fresh
-        minutes = reads.minutes(
-            experiment, begun
-        )  # before the beliefs: that of a minute is there as soon as the next one begins
+        # before the beliefs: that of a minute is there as soon as the next one begins
+        minutes = reads.minutes(experiment, begun)
         held = {row.minute: row for row in beliefs(reads.beliefs(experiment, begun))}
         last = minutes[-1].minute if minutes else begun
-        sums = sums.copy()
+        sums = deepcopy(sums)
         sums.add([row for row in minutes if row.minute < last], held)
         if since == 0:
-            self._sums[experiment] = last, sums.copy()
+            self._sums[experiment] = last, deepcopy(sums)
         sums.add([row for row in minutes if row.minute >= last], held)
         return sums.gains(names)
 
@@ -79,16 +79,16 @@ def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int |
     >>> [(one.regime, one.name, one.from_us // 60_000_000, one.until_us) for one in stays(rows, {2: "rain"})]
     [(1, '', 5, 420000000), (2, 'rain', 7, None)]
     """
-    found: list[tuple[int, int]] = []
+    begins: list[tuple[int, int]] = []
     for row in rows:
-        if not found or found[-1][0] != row.current:
-            found.append((row.current, row.minute * MINUTE_US))
-    if present is not None and rows and found[-1][0] != present:
-        found.append((present, (rows[-1].minute + 1) * MINUTE_US))
-    ends: list[int | None] = [begun for _, begun in found[1:]]
+        if not begins or begins[-1][0] != row.current:
+            begins.append((row.current, row.minute * MINUTE_US))
+    if present is not None and rows and begins[-1][0] != present:
+        begins.append((present, (rows[-1].minute + 1) * MINUTE_US))
+    ends: list[int | None] = [begun for _, begun in begins[1:]]
     return [
         Stay(regime=regime, name=names.get(regime, ""), from_us=begun, until_us=end)
-        for (regime, begun), end in zip(found, [*ends, None], strict=False)
+        for (regime, begun), end in zip(begins, [*ends, None], strict=False)
     ]
 
 
@@ -168,11 +168,6 @@ class _Sum:
     def __init__(self) -> None:
         self.count, self.total, self.squares = 0, 0.0, 0.0
 
-    def copy(self) -> "_Sum":
-        made = _Sum()
-        made.count, made.total, made.squares = self.count, self.total, self.squares
-        return made
-
     def add(self, row: Minute) -> None:
         self.count += row.rewarded + row.expired
         self.total += row.total
@@ -217,30 +212,18 @@ class Sums:
     """
 
     def __init__(self, control: int, since: int = 0) -> None:
-        self._control, self._since = control, since
+        self.comparison = control, since
         self._all: dict[str, _Sum] = defaultdict(_Sum)
-        self._split: dict[int | None, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+        self._split: dict[int | None, dict[str, _Sum]] = defaultdict(partial(defaultdict, _Sum))
         self._probed, self._cost, self._held = 0, 0.0, False
-
-    def copy(self) -> "Sums":
-        """Return the same sums, to add more to."""
-        made = Sums(self._control, self._since)
-        made._probed, made._cost, made._held = self._probed, self._cost, self._held
-        made._all.update({side: one.copy() for side, one in self._all.items()})
-        for regime, sides in self._split.items():
-            made._split[regime].update({side: one.copy() for side, one in sides.items()})
-        return made
-
-    def compares_as(self, other: "Sums") -> bool:
-        """Return whether these are sums of the same comparison."""
-        return (self._control, self._since) == (other._control, other._since)
 
     def _side(self, row: Minute) -> str | None:
         """Return which side decisions count for, None for those that nobody could have held back: of another status, arm or time."""
-        if row.minute < self._since:
+        control, since = self.comparison
+        if row.minute < since:
             return None
         if row.decided_by == "control":
-            return "control" if row.arm == self._control else None
+            return "control" if row.arm == control else None
         return "policy" if row.decided_by in ("policy", "floor") else None
 
     def add(self, minutes: Iterable[Minute], held: Mapping[int, BeliefMinute]) -> None:

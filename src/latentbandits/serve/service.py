@@ -156,31 +156,8 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-class Meter:
-    """Times one endpoint."""
-
-    __slots__ = ("_counter", "_counts", "_name", "_seconds")
-
-    def __init__(self, name: str, counter: Counter, seconds: Histogram) -> None:
-        self._name, self._counter, self._seconds = name, counter, seconds.labels(name)
-        self._counts: dict[int, Counter] = {}
-
-    def note(self, status: int, seconds: float) -> None:
-        """Count an answer."""
-        count = self._counts.get(status)
-        if count is None:
-            count = self._counts[status] = self._counter.labels(self._name, str(status))
-        count.inc()
-        self._seconds.observe(seconds)
-
-
 class Meters:
-    """All counters of one service.
-
-    Attributes
-    ----------
-    decisions : the last durations of decisions, in seconds
-    """
+    """All counters of one service."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -192,11 +169,14 @@ class Meters:
         )
         self._gauges: dict[str, Gauge] = {}
         self._of_experiments: list[Gauge] = []
-        self.decisions: deque[float] = deque(maxlen=KEPT)
+        self._decisions: deque[float] = deque(maxlen=KEPT)
 
-    def meter(self, name: str) -> Meter:
-        """Return the meter of an endpoint."""
-        return Meter(name, self._counter, self._seconds)
+    def note(self, endpoint: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        self._counter.labels(endpoint, status).inc()
+        self._seconds.labels(endpoint).observe(seconds)
+        if endpoint == "decide":
+            self._decisions.append(seconds)
 
     def set(self, name: str, help_text: str, value: float, experiment: str | None = None) -> None:
         """Set a number that goes up and down, of the service or of one experiment."""
@@ -219,5 +199,5 @@ class Meters:
     @property
     def p99_ms(self) -> float | None:
         """The 99th percentile of the last decisions, in milliseconds."""
-        found = sorted(self.decisions)
-        return 1000 * found[int(0.99 * (len(found) - 1))] if found else None
+        seconds = sorted(self._decisions)
+        return 1000 * seconds[int(0.99 * (len(seconds) - 1))] if seconds else None

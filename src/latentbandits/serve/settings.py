@@ -93,19 +93,17 @@ def read(path: str | Path | None, options: dict[str, object]) -> Settings:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: serve: setting is 'prot' but must be one of store, host, port, ... (did you mean port?)
     """
-    found: dict[str, object] = {}
+    given = options
     if path is not None:
         try:
-            found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            given = tomllib.loads(Path(path).read_text(encoding="utf-8")) | options
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
             reason = (isinstance(problem, OSError) and problem.strerror) or str(problem)
             raise Refusal(OWNER, "file", str(path), f"a TOML file of settings ({reason})") from None
-    given = {**found, **options}
     known = Settings.__struct_fields__
-    for name in given:
+    for name, value in given.items():
         if name not in known:
             raise Refusal(OWNER, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
-    for name, value in given.items():
         try:
             msgspec.convert({name: value}, Settings)
         except msgspec.ValidationError as problem:
