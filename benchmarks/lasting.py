@@ -31,7 +31,7 @@ def lived(path: Path, events: int) -> None:
         wanted = events * (minute + 1) // minutes // 2 - events * minute // minutes // 2
         clock = begun + minute * 60_000_000
         if wanted:
-            made = ledger.run([Decide("e0", (Round(),) * wanted)])[0].decisions
+            made = ledger.run([Decide("e0", (Round(),) * wanted)])[0]
             clock += 20_000_000
             ledger.run(
                 [Reward("e0", one.id, 0.3 + 0.7 * (one.arm == ARMS[best]) + chance.gauss(0, 0.1)) for one in made]
@@ -108,7 +108,7 @@ def endure(folder: Path, decisions: int) -> None:
     reader, wal = Reader(path), path.with_name(f"{path.name}-wal")
     groups, sizes, early = decisions // 100, [0], 0
     for group in range(groups):
-        made = ledger.run([Decide("e0", (Round(),) * 100)])[0].decisions
+        made = ledger.run([Decide("e0", (Round(),) * 100)])[0]
         ledger.run([Reward("e0", one.id, 0.1 * (ord(one.arm) % 4)) for one in made[::2]])  # the others are never told
         if group * LOOKS // groups != (group + 1) * LOOKS // groups:
             minute = time.time_ns() // 60_000_000_000

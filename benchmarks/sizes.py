@@ -35,7 +35,7 @@ def fill(ledger: Ledger, name: str) -> None:
             [Decide(name, (Round(unit=f"visitor-{n}"),), f"visit-{n}") for n in range(begun, begun + GROUP)]
         )
         rewards = [0.3 + 0.4 * ((begun // 2000 + n) % ARMS == 0) for n in range(GROUP)]
-        ledger.run([Reward(name, one.decisions[0].id, value) for one, value in zip(made, rewards, strict=True)])
+        ledger.run([Reward(name, one[0].id, value) for one, value in zip(made, rewards, strict=True)])
 
 
 def one(policy: str, folder: Path) -> None:
@@ -56,7 +56,7 @@ def one(policy: str, folder: Path) -> None:
     large = len(storage.snapshots(1)[0].state)
     row = storage.experiments()[0]
     state = first(storage, row, None)
-    state.use(ledger._held["e"].steps)
+    state.player.use(ledger._held["e"].steps)
     began = time.process_time()
     replay(storage, row.id, state)
     seconds = time.process_time() - began

@@ -12,16 +12,13 @@ import latentbandits as lb
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle, Policy
 
-AGENTS = (
-    Path(__file__).parent / "golden" / "agents"
-)  # a folder for each version of the files; the newest has all policies
-FOLDER = AGENTS / "8"
+FOLDER = Path(__file__).parent / "golden" / "agents" / "1"  # the version of the files
 CHOICES = FOLDER / "choices.json"
 ROUNDS, MORE = 300, 100
 ARMS = "0123"
 LEVELS = {3: (0.2, 0.5, 0.8), 4: (0.2, 0.5, 0.8, 0.6)}
 UNGROWN = ("ab-test", "bayes-filter", "planning-filter")  # policies that take no new arm
-REGRET = AGENTS.parent / "regret.json"
+REGRET = FOLDER.parents[1] / "regret.json"
 WORLDS = {
     "default": lb.HiddenMarkov(),
     "noisy, three arms": lb.HiddenMarkov(arms=3, noise=0.5, stickiness=0.8),

@@ -1,7 +1,4 @@
-"""A store as this version writes it, which every later version must open and verify.
-
-``python -m tests.store_fixture`` writes it, for a new version of the tables; those of earlier versions stay as they are.
-"""
+"""A store as it was written once, which opens and verifies for good. ``python -m tests.store_fixture --again`` writes it again."""
 
 import json
 import sys
@@ -26,11 +23,10 @@ from latentbandits.store import (
     Spec,
     SQLite,
 )
-from latentbandits.store.schema import steps
+from latentbandits.store.schema import VERSION
 from tests.stores import Clock
 
-STORES = Path(__file__).parent / "golden" / "stores"
-NAME = f"{steps('sqlite')[-1].version:03}"
+STORE = Path(__file__).parent / "golden" / "stores" / str(VERSION)
 POLICIES = {"offers": "state-library:states=6", "clicks": "exp3", "pairs": "lc-ucb:units=2,covariates=2"}
 MORE = 20
 
@@ -41,7 +37,7 @@ def play(ledger: Ledger, clock: Clock, name: str, rounds: range) -> list[str]:
     for n in rounds:
         context = [n / 10, -n / 7] if name == "pairs" else None
         made = ledger.call(Decide(name, (Round(context, None, f"u{n % 9}", n % 5 == 0),), key=f"k{n}"))
-        decision = made.decisions[0]
+        decision = made[0]
         played.append("+".join(map(str, decision.arms)))
         reward = (n * 7 % 11) / 11 + 0.3 * (n // 25 % 2)
         clock.move(5)
@@ -106,6 +102,6 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    if (STORES / NAME).exists() and "--again" not in sys.argv:
-        sys.exit(f"tests.store_fixture: {STORES / NAME} is there; --again writes it again")
-    write(STORES / NAME)
+    if STORE.exists() and "--again" not in sys.argv:
+        sys.exit(f"tests.store_fixture: {STORE} is there; --again writes it again")
+    write(STORE)

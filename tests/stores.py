@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import latentbandits as lb
-from latentbandits.store import Create, Decide, Ledger, Made, Reads, Reward, Round, Spec, SQLite, replay, snapshots
+from latentbandits.store import Create, Decide, Ledger, Reads, Reward, Round, Spec, SQLite, replay
 
 SECOND = 1_000_000
 
@@ -46,8 +46,8 @@ class Case:
         return Ledger(storage, self.clock, compiled=False)
 
     def decide(self, **given: Any) -> lb.Decision:
-        made: Made = self.ledger.call(Decide("e", (Round(**given),)))
-        return made.decisions[0]
+        decisions: tuple[lb.Decision, ...] = self.ledger.call(Decide("e", (Round(**given),)))
+        return decisions[0]
 
     def tell(self, decision: lb.Decision, reward: Any) -> str:
         outcome: str = self.ledger.call(Reward("e", decision.id, reward))
@@ -69,7 +69,7 @@ def repeated(reads: Reads) -> str:
     replay.replay(reads, row.id, state)
     assert state.head == row.head
     assert state.diverged == 0
-    return snapshots.digest(state)
+    return replay.digest(state)
 
 
 def played(case: Case, rounds: int) -> list[lb.Decision]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import latentbandits as lb
-from latentbandits.memories import saved
+from latentbandits.agent import file
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle
 from latentbandits.testing.base import numbers
@@ -18,11 +18,8 @@ ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 
 
 def snapshot(agent: lb.Agent) -> Any:
-    contents = agent._player.contents()
-    memory = saved(contents.policy, contents.memory).values()
-    parts = (*memory, contents.random, contents.mixing.random, *contents.choices)
-    plain = (contents.policy, contents.names, contents.retired, contents.counts, contents.newest, contents.open)
-    return [part.tobytes() for part in parts], plain
+    contents = file.contents(agent._state)
+    return [array.tobytes() for array in contents.arrays.values()], contents.record
 
 
 def reward(number: int, decision: lb.Decision) -> list[float]:

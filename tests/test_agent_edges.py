@@ -6,21 +6,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.agent.upgrades import _end_probes
 from latentbandits.compiled import cache
 from latentbandits.files import locked
-from latentbandits.policies.traces import TraceLearner
 
 
 def test_a_call_within_a_call_is_refused_and_nothing_hangs() -> None:
     """A signal handler is such a call too; waiting for the lock, it would wait forever."""
     said: list[str] = []
 
-    def journal(record: dict[str, Any]) -> None:
+    def journal(_: object) -> None:
         for use in (agent.ask, lambda: agent.tell("x", 1.0), lambda: agent.stats, lambda: agent.save("nowhere")):
             with pytest.raises(lb.Refusal) as refusal:
                 use()
@@ -110,22 +107,6 @@ def test_a_memory_that_did_not_grow_is_refused() -> None:
     with pytest.raises(lb.Refusal, match="grow is"):
         agent.add(2)
     agent.tell(agent.ask(), 0.5)
-
-
-def test_probes_of_version_3_that_were_under_way_are_counted_as_now() -> None:
-    """Then a probe of 3 rounds with 2 arrived had the count 2; now, ended, it lacks 1."""
-    memory = TraceLearner(arms=3, fingerprint=True, interval=9).init()
-    memory.scalars[0].now, memory.scalars[0].probe, memory.scalars[0].next_phase = 30, 3, 0
-    memory.owner[1:4] = 1, 2, 3
-    memory.arrived[1:4] = 3, 1, 2
-    arrays = {f"memory/{name}": getattr(memory, name) for name in ("scalars", "owner", "arrived", "fingerprint")}
-    _end_probes({"interval": 9, "units": 1}, arrays)
-    assert arrays["memory/arrived"][1:4].tolist() == [0, -2, -1]
-    arrays["memory/arrived"] = np.array([3, 3, 1, 2])
-    arrays["memory/owner"] = np.array([0, 1, 2, 3])
-    memory.scalars[0].next_phase = 2  # the newest is still under way
-    _end_probes({"interval": 0, "units": 1}, arrays)
-    assert arrays["memory/arrived"].tolist() == [3, 0, -2, 2]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

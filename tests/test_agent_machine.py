@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 )
 
 import latentbandits as lb
+from latentbandits.agent.events import Event
 from tests.fixtures import UNGROWN, policies
 from tests.test_agent import snapshot
 
@@ -47,8 +48,8 @@ class Life(RuleBasedStateMachine):
         self.newest, self.applied = "", 0
         self.counts = dict.fromkeys(("told", "late", "forgotten", "dropped"), 0)
 
-    def keep(self, record: dict[str, Any]) -> None:
-        self.journal.append(json.dumps(record))
+    def keep(self, event: Event) -> None:
+        self.journal.append(json.dumps(event))
 
     @rule(data=st.data())
     def ask(self, data: st.DataObject) -> None:
@@ -126,7 +127,7 @@ class Life(RuleBasedStateMachine):
     def lose_what_was_not_saved(self) -> None:
         """A crash: what a file restores refuses what it does not have, and goes on as the agent would have."""
         self.agent.save(self.folder / "other", overwrite=True)
-        lost = self.agent._player.newest
+        lost = self.agent._state.newest
         restored = lb.Agent.load(self.folder / "other", compiled=False)
         restored._warned = True
         first = restored.ask()

@@ -9,6 +9,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.compiled import copy_into
+from latentbandits.memories import copied
 from tests.fixtures import policies
 
 POLICIES = policies()
@@ -28,9 +29,9 @@ def trained(name: str, rounds: int = 57, **settings: Any) -> lb.Agent:
 def redrawn(agent: lb.Agent, redraws: int, **asked: Any) -> Counter[tuple[Any, float | None]]:
     """Return how often each arm was played, with each probability, in redraws of one decision."""
     player, seen = agent._player, Counter[tuple[Any, float | None]]()
-    kept, words = player.contents(), np.random.default_rng(0).integers(2**64, size=(redraws, 2), dtype=np.uint64)
+    kept, words = copied(player.memory), np.random.default_rng(0).integers(2**64, size=(redraws, 2), dtype=np.uint64)
     for draw in range(redraws):
-        copy_into(player.memory, kept.memory)
+        copy_into(player.memory, kept)
         player.random[0], player.mixing.random[0] = words[draw]
         decision = agent.ask(unit=None if draw % 2 else f"visitor {draw}", **asked)
         agent.forget(decision)

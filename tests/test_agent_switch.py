@@ -33,9 +33,8 @@ def test_machine_code_does_what_the_interpreter_does_at_every_record(name: str) 
     lines = journal_of(name, settings)
     agent, fast = (lb.Agent(POLICIES[name], **settings) for _ in range(2))
     machine = [machine_code(function, *args) for function, args in compiled_jobs(POLICIES[name])]
+    fast._switch(machine)
     for line in lines:
-        fast._begin(agent._player.contents(), None)
-        fast._switch(machine)
         assert fast.apply(json.loads(line)) == agent.apply(json.loads(line))
         assert snapshot(fast) == snapshot(agent)
 

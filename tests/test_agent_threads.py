@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
+from latentbandits.agent.events import Event
 from tests.test_agent import snapshot
 
 
@@ -31,7 +32,7 @@ def _often() -> Any:
 @pytest.mark.parametrize("name", ["adasp-ucb", "exp3"])
 def test_many_threads_share_one_agent(name: str, compiled: bool, tmp_path: Path) -> None:
     """Every decision is completed once, whoever does it; the counts add up; the journal in its order gives the same bits."""
-    journal: list[dict[str, Any]] = []
+    journal: list[Event] = []
     settings: Any = {"arms": ["a", "b", "c"], "floor": 0.1, "seed": 1, "compiled": compiled}
     agent = lb.Agent(name, journal=journal.append, **settings)
     shared: list[lb.Decision] = []
@@ -67,10 +68,10 @@ def test_many_threads_share_one_agent(name: str, compiled: bool, tmp_path: Path)
     stats = agent.stats
     assert stats.told == len(every)
     assert stats.told + sum(refused) == 8 * 150
-    assert stats.asked == sum(record["event"] == "ask" for record in journal)
+    assert stats.asked == sum(event.kind == "decide" for event in journal)
     twin = lb.Agent(name, **settings)
-    for record in journal:
-        twin.apply(record)
+    for event in journal:
+        twin.apply(event)
     assert snapshot(twin) == snapshot(agent)
     assert lb.Agent.load(tmp_path / "agent").stats.asked <= stats.asked
 

@@ -105,7 +105,7 @@ def test_a_store_writes_what_vowpal_wabbit_reads(tmp_path: Path, capsys: pytest.
     ledger.call(Create("sampled", Spec.of("ts", arms=["red", "blue"], seed=1), "live"))
     ledger.call(Decide("sampled"))
     for number in range(20):
-        one = ledger.call(Decide("offers")).decisions[0]
+        one = ledger.call(Decide("offers"))[0]
         if number % 4:
             ledger.call(Reward("offers", one.id, 0.25 * (number % 3)))
     ledger.close()

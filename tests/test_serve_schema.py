@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
+from latentbandits.agent.spec import AFTER
 from latentbandits.serve.fields import SETTINGS
 from latentbandits.serve.routes import ROUTES
-from latentbandits.store.spec import AFTER
 from tests.services import ADMIN, ROOT, Web
 
 SKIPPED = ("stream",)  # it has no end

@@ -4,7 +4,6 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
-from tests.fixtures import AGENTS
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -116,7 +114,7 @@ def test_a_name_stays_with_its_regime_and_may_change(tmp_path: Path) -> None:
 def test_names_are_in_the_journal(tmp_path: Path) -> None:
     lines: list[str] = []
     agent = named(journal=lambda record: lines.append(json.dumps(record)))
-    assert sum(json.loads(line)["event"] == "name" for line in lines) == 2
+    assert sum(json.loads(line)[1] == "name" for line in lines) == 2
     twin = Agent("state-library", seed=4)
     for number, line in enumerate(lines):
         if number == len(lines) // 2:
@@ -127,53 +125,25 @@ def test_names_are_in_the_journal(tmp_path: Path) -> None:
     assert now(twin).name == "fair"
 
 
-def repeated(records: list[Any], names: Callable[[int], dict[str, Any]]) -> Agent:
-    """Return a twin that is given records, those of names as another version would have written them of a state by its id."""
+def test_a_recorded_name_of_what_is_not_remembered_is_left_out() -> None:
+    records: list[Any] = []
+    agent = named(journal=records.append)
     twin = Agent("state-library", seed=4)
-    for record in records:
-        if record["event"] == "name":
-            (state,) = (one for one in twin.belief.states if one.number == record["number"])
-            record = {"event": "name", "name": record["name"], **names(state.id)}
-        twin.apply(record)
-    return twin
-
-
-@pytest.mark.parametrize("key", ["regime", "number"])
-def test_names_by_the_id_of_a_state_find_its_regime(key: str) -> None:
-    """Earlier versions recorded ids as `regime`, and an agent that one of them began has them as numbers."""
-    records: list[Any] = []
-    agent = named(journal=records.append)
-    assert all(state.id > 2 >= state.number for state in agent.belief.states)
-    assert repeated(records, lambda known: {key: known}).belief == agent.belief
-
-
-@pytest.mark.parametrize("key", ["regime", "number"])
-def test_a_recorded_name_of_what_is_not_remembered_is_left_out(key: str) -> None:
-    records: list[Any] = []
-    agent = named(journal=records.append)
-    twin = repeated(records, lambda known: {key: known + 1000})
+    for event in records:
+        twin.apply(event._replace(body='{"number":1000,"name":"snow"}') if event.kind == "name" else event)
     assert [state.name for state in twin.belief.states] == ["", ""]
     assert twin.memory.states.tobytes() == agent.memory.states.tobytes()
 
 
-def test_the_number_of_a_regime_goes_before_the_id_of_a_state() -> None:
-    """An id of an earlier version is never taken for a number, and a number not for an id unless there is no such number."""
-    agent = named()
-    first, second = agent.belief.states
-    agent._player.memory.states["id"][agent.memory.core[0].best, :2] = second.number, first.number
-    agent.apply({"event": "name", "number": 1, "name": "by number"})
-    agent.apply({"event": "name", "regime": 1, "name": "by id"})
-    assert [state.name for state in agent.belief.states] == ["by number", "by id"]
-
-
 @pytest.mark.parametrize(
-    "said", [{"regime": "1"}, {"number": None}, {"number": [1]}, {"number": 1.5}, {}, {"number": 1, "name": " "}]
+    "payload", [{"number": None}, {"number": [1]}, {"number": 1.5}, {}, {"number": 1, "name": " "}]
 )
-def test_a_record_of_no_name_is_refused(said: dict[str, Any]) -> None:
+def test_an_event_of_no_name_is_refused(payload: dict[str, Any]) -> None:
     agent = named()
     before = agent.belief
-    with pytest.raises(lb.Refusal, match=r"^Agent: (record|regime|number|name) is "):
-        agent.apply({"event": "name", "name": "snow", **said})
+    event = agent._event("name", body=json.dumps({"name": "snow", **payload}))
+    with pytest.raises(lb.Refusal, match=r"^Agent: (event's body|number|name) is "):
+        agent.apply(event)
     assert agent.belief == before
 
 
@@ -210,12 +180,10 @@ def test_a_name_that_is_none_is_refused(name: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["rain\nsnow", "rain\n", "\nrain", "rain\rsnow", "rain\u2028snow"])
-def test_a_name_has_one_line_but_records_of_earlier_versions_are_taken(name: str) -> None:
+def test_a_name_has_one_line(name: str) -> None:
     agent = named()
     with pytest.raises(lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"):
         agent.name(now(agent).number, name)
-    agent.apply({"event": "name", "number": now(agent).number, "name": name})
-    assert now(agent).name == name
 
 
 def test_two_regimes_may_have_one_name_of_up_to_a_hundred_characters() -> None:
@@ -233,8 +201,6 @@ def test_nothing_can_be_named_before_there_is_anything_or_without_a_belief() -> 
         lb.Refusal, match=r"Agent: policy is .UCB1. but must be one that has a belief, such as StateLibrary"
     ):
         Agent("ucb1").name(1, "rain")
-    with pytest.raises(lb.Refusal, match="must be one that has a belief"):
-        Agent("ucb1").apply({"event": "name", "regime": 1, "name": "rain"})
 
 
 # --- doubt ---
@@ -352,10 +318,3 @@ def test_the_lag_model_weighs_nothing_where_there_is_none_or_nothing_was_told(ag
     if "levels" in agents:
         tell(agent, scripted(TWO * 200, 1))
     assert agent.belief.lag_weight == 0.0
-
-
-def test_a_file_of_version_7_counts_the_different_rewards_that_it_remembers() -> None:
-    scale = Agent.load(AGENTS / "7" / "state-library.agent").memory.scale[0]
-    assert scale.values == 3
-    assert 0.0 < scale.least < 0.3
-    assert 0.7 < scale.most < 1.0

@@ -10,7 +10,6 @@ import latentbandits as lb
 from latentbandits.agent import Agent
 from latentbandits.policies.state_library.particles import copy
 from latentbandits.policies.state_library.regimes import show
-from tests.fixtures import AGENTS, MORE, ROUNDS, played
 from tests.test_state_library import scripted
 from tests.test_state_library_belief import TWO, now, tell
 
@@ -137,18 +136,6 @@ def test_a_late_reward_belongs_to_the_regime_of_its_round() -> None:
     assert now(agent).number == 2
 
 
-@pytest.mark.parametrize("path", ["7/state-library", "4/dal-state-library"])
-def test_files_up_to_version_7_know_the_regime_of_the_present_visit(path: str) -> None:
-    agent = Agent.load(AGENTS / f"{path}.agent")
-    memory = agent.memory if hasattr(agent.memory, "history") else agent.memory.inner
-    number, regime = memory.history["number"], memory.history["regime"]
-    since = (number > 0) & (number >= agent.belief.changed)
-    assert since.any()
-    assert set(regime[since]) == {now(agent).number}
-    assert not regime[~since].any()
-    assert not memory.history["state"].any()
-
-
 def test_numbers_stay_over_long_runs() -> None:
     """Most states are shown under one number for all 2,000 rounds, whichever particle is the heaviest."""
     ratios = []
@@ -164,16 +151,3 @@ def test_numbers_stay_over_long_runs() -> None:
         assert max(shown) <= agent.memory.core[0].regimes
         ratios.append(len(shown) / len(numbers))
     assert np.mean(ratios) < 2
-
-
-def test_a_file_of_version_6_keeps_the_numbers_that_it_showed() -> None:
-    for name in ("state-library", "state-library-forgetful"):
-        agent = Agent.load(AGENTS / "6" / f"{name}.agent")
-        memory = agent.memory
-        best, numbers = memory.core[0].best, [state.number for state in agent.belief.states]
-        assert numbers == memory.states["id"][best, : len(numbers)].tolist()
-        assert memory.core[0].regimes >= max(numbers)
-        list(played(agent, range(ROUNDS + 1, ROUNDS + 1 + MORE)))
-        later = [state.number for state in agent.belief.states]
-        assert len(set(later)) == len(later)
-        assert min(later) > 0

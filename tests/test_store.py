@@ -23,8 +23,8 @@ from latentbandits.store import (
     Expire,
     Fenced,
     Group,
-    Made,
     NameRegime,
+    Repeated,
     RetireArm,
     Reward,
     Round,
@@ -63,7 +63,7 @@ def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
     case.ledger.call(SetStatus("e", status, actor="ann"))
     decisions = played(case, 12)
     assert case.tell(waiting, 0.5) == "accepted"
-    told = case.ledger.state("e", lambda state: state.player.told)
+    told = case.ledger.state("e", lambda state: state.counts["learned"])
     # mutation: `_end` that learns whatever the status is
     assert told == (9 + 9 + 1 if status == "shadow" else 9)
     if status in ("shadow", "killed"):
@@ -72,7 +72,7 @@ def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
         assert (case.ledger.state("e", lambda state: state.player.memory.core.copy()) == memory).all()
     if status == "shadow":
         event = case.ledger.storage.story(1, decisions[0].id)[0]
-        assert event.said["policy"] in ("a", "b", "c")
+        assert event.payload["policy"] in ("a", "b", "c")
     live = case.ledger.digest("e")
     case.again()
     assert case.ledger.digest("e") == live == case.repeated()
@@ -92,8 +92,8 @@ def test_shuffled_arrivals_in_groups_of_any_size_are_repeated_exactly(
         wanted: list[Any] = [Decide("e") for _ in range(size)] + [Reward("e", one, random.random()) for one in told]
         random.shuffle(wanted)
         for answer in case.ledger.run(wanted):
-            if isinstance(answer, Made):
-                waiting += [one.id for one in answer.decisions]
+            if isinstance(answer, tuple):
+                waiting += [one.id for one in answer]
             else:
                 assert answer == "accepted"
     assert case.ledger.digest("e") == case.repeated()
@@ -110,7 +110,7 @@ def test_a_reward_is_learned_once(case: Case) -> None:
     assert case.kinds()[2:] == ["decide", "reward"]
     view = case.ledger.view("e")
     assert (view.counts["rewarded"], view.counts["duplicates"], view.counts["conflicts"]) == (1, 64, 1)
-    assert case.ledger.state("e", lambda state: state.player.told) == 1
+    assert case.ledger.state("e", lambda state: state.counts["learned"]) == 1
 
 
 def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
@@ -130,8 +130,8 @@ def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
 def test_a_key_is_one_decision(case: Case) -> None:
     wanted = Decide("e", (Round(unit="v"), Round(unit="w")), key="k")
     first, again = case.ledger.run([wanted, wanted])
-    assert again == first._replace(again=True)
-    case.tell(first.decisions[0], 0.5)
+    assert (again, type(again)) == (first, Repeated)
+    case.tell(first[0], 0.5)
     case.ledger.call(RetireArm("e", "c"))
     case.again()
     assert case.ledger.call(wanted) == again
@@ -167,7 +167,7 @@ def test_a_window_ends_decisions(make: Make, default: float | None) -> None:
     assert case.ledger.state("e", lambda state: state.player.memory.sums.sum()) == sums
     case.clock.move(60)
     assert case.tell(later, 1.0) == "late"  # the window is over, whether or not anybody has looked
-    assert case.ledger.storage.story(1, unseen.id)[-1].said == {"cause": "unseen"}
+    assert case.ledger.storage.story(1, unseen.id)[-1].payload == {"cause": "unseen"}
     assert case.ledger.view("e").counts["late"] == 2
     live = case.ledger.digest("e")
     case.again()
@@ -213,7 +213,7 @@ def test_open_decisions_are_bounded(make: Make) -> None:
     case = make(max_open=3)
     decisions = [case.decide() for _ in range(5)]
     assert case.ledger.view("e").open == 3
-    assert case.ledger.storage.story(1, decisions[0].id)[-1].said == {"cause": "room"}
+    assert case.ledger.storage.story(1, decisions[0].id)[-1].payload == {"cause": "room"}
     assert case.tell(decisions[0], 1.0) == "late"
     assert case.tell(decisions[2], 1.0) == "accepted"
     with pytest.raises(Refusal, match="at most max_open, 3"):
@@ -249,7 +249,7 @@ def test_statuses_follow_each_other(make: Make) -> None:
     case.ledger.call(Configure("draft", {"policy": "ts", "arms": ["x", "y", "z"], "window": 5.0}, actor="ann"))
     assert case.ledger.view("draft").arms == ("x", "y", "z")
     case.ledger.call(SetStatus("draft", "live"))
-    assert case.ledger.call(Decide("draft")).decisions[0].arm in ("x", "y", "z")
+    assert case.ledger.call(Decide("draft"))[0].arm in ("x", "y", "z")
     live = case.ledger.digest("draft")
     case.again()
     assert case.ledger.digest("draft") == live
@@ -276,7 +276,7 @@ def test_a_change_of_a_draft_leaves_its_arms(make: Make) -> None:
     view = case.ledger.view("draft")
     assert (view.arms, view.retired, view.spec.control) == (("a", "c", "d"), ("b",), "c")
     case.ledger.call(SetStatus("draft", "live"))
-    assert case.ledger.call(Decide("draft")).decisions[0].arm in ("a", "c", "d")
+    assert case.ledger.call(Decide("draft"))[0].arm in ("a", "c", "d")
     live = case.ledger.digest("draft")
     case.again()
     assert case.ledger.digest("draft") == live
@@ -350,7 +350,7 @@ def test_names_that_cannot_be_told_apart_and_a_default_without_a_window_are_refu
 def test_shares_are_those_that_were_asked_for(make: Make) -> None:
     """A sample-ratio test on what the log says, and propensities that add up (mutation: draw the holdback by the parity of the round)."""
     case = make("exp3", durable=False, holdback=0.2, floor=0.3, control="b")
-    made = [one for _ in range(4) for one in case.ledger.call(Decide("e", tuple([Round()] * 1000))).decisions]
+    made = [one for _ in range(4) for one in case.ledger.call(Decide("e", tuple([Round()] * 1000)))]
     shares = {"control": 0.2, "floor": 0.8 * 0.3, "policy": 0.8 * 0.7}
     for who, share in shares.items():
         count = sum(one.by == who for one in made)
@@ -436,7 +436,7 @@ def test_scores_of_a_group_in_which_an_arm_is_added(make: Make) -> None:
     first, _, second, third = case.ledger.run(
         [Decide("e"), AddArm("e", "d"), Decide("e"), Decide("e", (Round(), Round()))]
     )
-    made = [*first.decisions, *second.decisions, *third.decisions]
+    made = [*first, *second, *third]
     assert [len(case.ledger.explain("e", one.id).options) for one in made] == [3, 4, 4, 4]
     for one in made:
         assert [option.name for option in case.ledger.explain("e", one.id).options if option.played] == [one.arm]

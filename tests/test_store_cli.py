@@ -1,4 +1,4 @@
-"""`latentbandits store`: verify, export, migrate, compact."""
+"""`latentbandits store`: verify, export, compact."""
 
 import json
 import sqlite3
@@ -12,8 +12,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.settings import Refusal
-from latentbandits.store import Decide, Expire, Reader, Reward, Round, SetStatus, SQLite, snapshots, verify
+from latentbandits.store import Decide, Expire, Reader, Repeated, Reward, Round, SetStatus, SQLite, replay, verify
 from latentbandits.store.verify import rebuild
 from tests.stores import Case, played
 
@@ -129,7 +128,7 @@ def test_another_build_is_equivalent(
     """Mutation: compare digests alone, or take every build for the same."""
     other = "latentbandits 0.0.1, numpy 1.26, numba none, abacus"
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "build", lambda: other)
+        patch.setattr(replay, "build", lambda: other)
         case = busy(make)
         state = case.ledger.storage.snapshots(1)[0]
     case.ledger.close()
@@ -145,21 +144,21 @@ def test_another_build_is_equivalent(
     rebuild(storage, "e")
     verdict = verify(storage, "e")
     assert (verdict.label, verdict.diverged > 0, verdict.problems) == ("equivalent", True, ())
-    assert [one.name for one in storage.builds(1)] == [other, snapshots.build()]
+    assert [one.name for one in storage.builds(1)] == [other, replay.build()]
     storage._rows("DELETE FROM build")
-    storage.claim(1, snapshots.build())
+    storage.claim(1, replay.build())
     assert verify(storage, "e").label == "different"  # nobody else has computed, so it must be the same
     storage.close()
 
 
 def test_a_build_is_versions_sources_and_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     """A policy that was edited is another build, though no version has changed (mutation: go by versions alone)."""
-    here = snapshots.build()
+    here = replay.build()
     for name, other in (("source_digest", lambda: "edited"), ("processor", lambda: ["abacus"])):
         with monkeypatch.context() as patch:
-            patch.setattr(snapshots, name, other)
-            assert snapshots.build.__wrapped__() != here
-    assert snapshots.build.__wrapped__() == here
+            patch.setattr(replay, name, other)
+            assert replay.build.__wrapped__() != here
+    assert replay.build.__wrapped__() == here
 
 
 def test_verify_of_a_store_that_moves_on(make: Make) -> None:
@@ -257,7 +256,9 @@ def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pyt
         ("rewarded", 1.0, None, "shadow"),
     ]
     assert rows[4]["wanted"] in ("a", "b", "c")
-    assert sum(row["learned"] is not None for row in rows) == case.ledger.state("e", lambda state: state.player.told)
+    assert sum(row["learned"] is not None for row in rows) == case.ledger.state(
+        "e", lambda state: state.counts["learned"]
+    )
 
 
 def test_names_of_arms_follow_the_log(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,24 +294,20 @@ def test_compact_gives_space_back_and_forgets_keys(
     assert case.path.stat().st_size < before
     case.ledger = case._opened()
     assert case.ledger.digest("e") == live
-    assert case.ledger.call(Decide("e", key="new")) == new._replace(again=True)
-    assert not case.ledger.call(Decide("e", (Round(unit="x" * 100),) * 500, key="old")).again
+    assert case.ledger.call(Decide("e", key="new")) == new
+    assert not isinstance(case.ledger.call(Decide("e", (Round(unit="x" * 100),) * 500, key="old")), Repeated)
     # what was decided is there, whatever is forgotten of its request
-    assert case.ledger.call(Reward("e", old.decisions[0].id, 1.0)) == "accepted"
+    assert case.ledger.call(Reward("e", old[0].id, 1.0)) == "accepted"
     case.ledger.close()
     assert "forgotten" not in said(capsys, "compact", str(case.path))
     assert "must be" in said(capsys, "compact", str(case.path), "--forget", "-1", code=2)
 
 
-def test_migrate(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_of_another_version_are_refused(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
     case.ledger.close()
-    assert "schema version 1, as it was. Next:" in said(capsys, "migrate", str(case.path))
-    changed(case.path, "UPDATE schema_version SET version = 0")
-    with pytest.raises(Refusal, match=r"schema version of .* is 0 but must be 1; `latentbandits store migrate"):
-        Reader(case.path)
     changed(case.path, "UPDATE schema_version SET version = 9")
-    for action in ("migrate", "verify", "compact"):
-        assert "is 9 but must be at most 1; update latentbandits" in said(capsys, action, str(case.path), code=2)
+    for action in ("verify", "compact"):
+        assert "is 9 but must be 1, as this latentbandits has it" in said(capsys, action, str(case.path), code=2)
 
 
 def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -328,7 +325,6 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, caps
 def test_errors_are_one_sentence(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for arguments, sentence in (
         (("verify", "nowhere.db"), "file is 'nowhere.db' but must be one that exists"),
-        (("migrate", "nowhere.db"), "file is 'nowhere.db' but must be one that exists"),
         (("verify", str(case.path), "x"), "experiment is 'x' but must be one that it has (e)"),
         (("export", str(case.path), "x"), "experiment is 'x' but must be one that it has (e)"),
         (("export", str(case.path), "--out", "x.xlsx"), "must be a file name that ends in .csv or .parquet or .jsonl"),

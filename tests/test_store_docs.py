@@ -32,7 +32,7 @@ def fill(ledger: Ledger, clock: Clock, rounds: int) -> None:
     for n in range(0, rounds, 20):
         made = ledger.run([Decide("offers", key=f"{n + k}") for k in range(20)])
         clock.move(60)
-        told = [(one.decisions[0], (k * 7 % 10) / 20) for k, one in enumerate(made)]
+        told = [(one[0], (k * 7 % 10) / 20) for k, one in enumerate(made)]
         best = "red" if n // 100 % 2 else "blue"
         ledger.run([Reward("offers", one.id, value + 0.5 * (one.arm == best)) for one, value in told])
     ledger.snapshot("offers")

@@ -20,8 +20,8 @@ from latentbandits.store import (
     Fenced,
     Group,
     Ledger,
-    Made,
     Reader,
+    Repeated,
     Reward,
     Round,
     SQLite,
@@ -67,10 +67,10 @@ def test_a_commit_that_fails(tmp_path: Path, make: Make, when: str) -> None:
         assert case.ledger.digest("e") == before
     else:  # in doubt: it is stored, though nobody was told; the key finds it
         assert case.ledger.view("e").head > 0
-        assert case.ledger.call(Decide("e", key="k")).again
+        assert isinstance(case.ledger.call(Decide("e", key="k")), Repeated)
         assert case.ledger.call(Reward("e", open_id, 1.0)) == "duplicate"
     assert case.ledger.digest("e") == case.repeated()
-    assert case.ledger.call(Decide("e", key="k")).again is (when == "after")
+    assert isinstance(case.ledger.call(Decide("e", key="k")), Repeated) is (when == "after")
 
 
 def test_a_full_disk(make: Make) -> None:
@@ -80,7 +80,7 @@ def test_a_full_disk(make: Make) -> None:
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
     answers = [case.ledger.run([Decide("e", (Round(unit="u" * 150),))])[0] for _ in range(100)]
-    stored = sum(isinstance(answer, Made) for answer in answers)
+    stored = sum(isinstance(answer, tuple) for answer in answers)
     assert 0 < stored < 100
     assert "full" in str(answers[-1])
     before = case.ledger.digest("e")
@@ -241,8 +241,8 @@ def test_threads_share_groups(case: Case) -> None:
     def work(number: int) -> None:
         for n in range(20):
             made = case.ledger.call(Decide("e", key=f"{number}-{n}"))
-            case.ledger.call(Reward("e", made.decisions[0].id, n / 20))
-            answers.append(made.decisions[0].id)
+            case.ledger.call(Reward("e", made[0].id, n / 20))
+            answers.append(made[0].id)
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:

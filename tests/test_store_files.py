@@ -1,4 +1,4 @@
-"""Files of a store: those of earlier versions open, a migration that is killed is finished later, the write-ahead log stays bounded."""
+"""Files of a store: one that was written once opens for good, the write-ahead log stays bounded."""
 
 import json
 import shutil
@@ -15,21 +15,16 @@ import latentbandits as lb
 from latentbandits.agent.steps import compiled_jobs
 from latentbandits.compiled import machine_code
 from latentbandits.settings import Refusal
-from latentbandits.store import Decide, Ledger, NameRegime, Reader, Round, SQLite, replay, verify
-from latentbandits.store.schema import FOLDER
-from tests import store_fixture
-from tests.store_fixture import MORE, STORES, facts, play
-from tests.stores import Case, Clock, played, repeated
-
-VERSIONS = sorted(path.name for path in STORES.iterdir())
+from latentbandits.store import Decide, Ledger, Reader, Round, SQLite, verify
+from tests.store_fixture import MORE, STORE, facts, play
+from tests.stores import Case, Clock, played
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_store_of_an_earlier_version_opens_and_goes_on(tmp_path: Path, version: str) -> None:
+def test_a_store_that_was_written_once_opens_and_goes_on(tmp_path: Path) -> None:
     """To the bit where the build is the same, equivalent elsewhere; the choices that follow are those of then."""
-    wanted = json.loads((STORES / version / "facts.json").read_text())
+    wanted = json.loads((STORE / "facts.json").read_text())
     path = tmp_path / "store.db"
-    shutil.copy(STORES / version / "store.db", path)
+    shutil.copy(STORE / "store.db", path)
     clock = Clock()
     clock.now = wanted["now"]
     ledger = Ledger(SQLite(path), clock, compiled=False)
@@ -43,117 +38,24 @@ def test_a_store_of_an_earlier_version_opens_and_goes_on(tmp_path: Path, version
     ledger.close()
 
 
-def test_a_name_of_an_earlier_version_is_repeated_for_the_regime_of_its_state(tmp_path: Path) -> None:
-    """The event has the id of a state; those of today have the number of a regime."""
-    case = Case(tmp_path / "store.db", "state-library", durable=False, arms=2)
-    for n in range(80):
-        decision = case.decide()
-        case.tell(decision, (0.2, 0.8)[decision.arm == n // 40] + n % 3 / 50)
-    before, after = case.ledger.view("e").belief.states
-    case.ledger.call(NameRegime("e", after.number, "rain"))
-    live = case.ledger.digest("e")
-    case.ledger.snapshot("e")
-    case.ledger.storage.close()
-    connection = sqlite3.connect(case.path)
-    (body,) = connection.execute("SELECT body FROM event WHERE kind = 'name'").fetchone()
-    assert json.loads(body) == {"number": after.number, "name": "rain"}
-    old = json.dumps({"regime": after.id, "name": "rain"})
-    assert after.id not in (before.number, after.number)
-    connection.execute("UPDATE event SET body = ? WHERE kind = 'name'", [old])
-    connection.commit()
-    connection.close()
-    assert repeated(Reader(case.path)) == live
-    assert verify(Reader(case.path), "e").label == "identical"
-
-
-def test_a_name_whose_state_is_not_found_is_left_out(tmp_path: Path) -> None:
-    """StateLibrary learns otherwise than the version that wrote this store: from the beginning of the log it counts other states."""
+def test_tables_that_are_made_by_a_process_that_is_killed_are_made_later(tmp_path: Path) -> None:
+    """A real process, a real kill, after most of the tables (mutation: commit every statement on its own)."""
     path = tmp_path / "store.db"
-    shutil.copy(STORES / "001" / "store.db", path)
-    reads = Reader(path)
-    row = reads.experiment("offers")
-    assert row is not None
-    names = []
-    for begin in (replay.begun, replay.first):  # from a snapshot of then, and from the first event
-        state = begin(reads, row, None)
-        replay.replay(reads, row.id, state)
-        assert state.head == row.head
-        names.append((state.player.regimes, [one.name for one in state.player.belief().states]))
-    assert names == [({127: "rain"}, ["rain"]), ({}, [""])]
-
-
-def test_this_version_has_its_store() -> None:
-    """`python -m tests.store_fixture` writes it."""
-    assert store_fixture.NAME in VERSIONS
-
-
-def schema(folder: Path, *more: str) -> Path:
-    """Return a folder with the tables of today, and further steps."""
-    made = folder / "schema"
-    shutil.copytree(FOLDER / "sqlite", made / "sqlite", dirs_exist_ok=True)
-    for number, sql in enumerate(more, start=2):
-        (made / "sqlite" / f"{number:03}.sql").write_text(sql)
-    return made
-
-
-STEP = "ALTER TABLE api_key ADD COLUMN note TEXT; CREATE TABLE note (id INTEGER PRIMARY KEY) STRICT; UPDATE api_key SET note = 'x';"
-
-
-def columns(path: Path) -> list[str]:
-    connection = sqlite3.connect(path)
-    found = [row[1] for row in connection.execute("PRAGMA table_info(api_key)")]
-    connection.close()
-    return found
-
-
-def test_a_migration_that_is_killed_half_way_is_finished_later(case: Case, tmp_path: Path) -> None:
-    """A real process, a real kill, in the middle of the second step (mutation: commit every statement on its own)."""
-    played(case, 5)
-    live = case.ledger.digest("e")
-    case.ledger.close()
-    folder = schema(tmp_path, STEP, "CREATE TABLE last (id INTEGER PRIMARY KEY) STRICT;")
     code = f"""
-import os, signal, sqlite3
-from pathlib import Path
+import os, signal
 from latentbandits.store import SQLite
 class Killed(SQLite):
     def _connected(self):
         made = super()._connected()
-        made.set_trace_callback(lambda sql: "UPDATE api_key" in sql and os.kill(os.getpid(), signal.SIGKILL))
+        made.set_trace_callback(lambda sql: "CREATE TABLE api_key" in sql and os.kill(os.getpid(), signal.SIGKILL))
         return made
-Killed(Path({str(case.path)!r}), Path({str(folder)!r}))
+Killed({str(path)!r})
 """
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert "note" not in columns(case.path)
-    case.ledger = case._opened()  # this version knows nothing of it
-    assert case.ledger.digest("e") == live
-    case.ledger.close()
-    storage = SQLite(case.path, folder)
-    assert storage.versions == (1, 3)
-    assert "note" in columns(case.path)
-    case.ledger = Ledger(storage, case.clock, compiled=False)
-    assert case.ledger.digest("e") == live
-    case.ledger.close()
-    with pytest.raises(Refusal, match=r"schema version of .* is 3 but must be at most 1; update latentbandits"):
-        SQLite(case.path)
-
-
-def test_a_step_that_fails_leaves_the_one_before(case: Case, tmp_path: Path) -> None:
-    case.ledger.close()
-    folder = schema(
-        tmp_path,
-        "CREATE TABLE good (id INTEGER) STRICT;",
-        "CREATE TABLE bad (id INTEGER) STRICT; SELECT 1 FROM nowhere;",
-    )
-    with pytest.raises(RuntimeError, match="nowhere"):
-        SQLite(case.path, folder)
-    connection = sqlite3.connect(case.path)
-    assert connection.execute("SELECT MAX(version) FROM schema_version").fetchone() == (2,)
-    assert {"good"} == {
-        row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE name IN ('good', 'bad')")
-    }
-    connection.close()
+    storage = SQLite(path)
+    assert storage.experiments() == []
+    storage.close()
 
 
 def written(case: Case, look: Callable[[], object]) -> int:

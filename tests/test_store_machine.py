@@ -18,7 +18,7 @@ from latentbandits.store import (
     Configure,
     Conflict,
     Decide,
-    Made,
+    Repeated,
     RetireArm,
     Reward,
     Round,
@@ -96,22 +96,22 @@ class Machine(RuleBasedStateMachine):
             if before != wanted:
                 assert answer is Conflict
             else:
-                assert answer.again
-                assert [one.id for one in answer.decisions] == ids.split(",")
+                assert isinstance(answer, Repeated)
+                assert [one.id for one in answer] == ids.split(",")
             return
         if self.status == "archived":
             assert answer is Closed
             return
-        assert isinstance(answer, Made)
+        assert isinstance(answer, tuple)
         for _ in range(sum(not one.end for one in self.model.values()) + rounds - 6):
             next(one for one in self.model.values() if not one.end).end = "censor"
-        for one in answer.decisions:
+        for one in answer:
             assert one.arm in self.arms
             assert one.arm not in self.retired
             assert self.status not in ("shadow", "killed") or one.arm == "a"
             self.model[one.id] = Known(one.arm, int(one.id[:13], 16), not deferred, self.status == "killed")
         if key is not None:
-            self.keys[key] = f"{wanted}:{','.join(one.id for one in answer.decisions)}"
+            self.keys[key] = f"{wanted}:{','.join(one.id for one in answer)}"
 
     @precondition(lambda self: self.model)
     @rule(data=st.data(), value=VALUES)
@@ -222,7 +222,7 @@ class Machine(RuleBasedStateMachine):
         assert view.counts["rewarded"] == ends.count("reward")
         assert view.counts["late"] == sum(one.late is not None for one in self.model.values())
         assert view.open == ends.count("")
-        assert self.case.ledger.state("e", lambda state: state.player.told) == self.learned
+        assert self.case.ledger.state("e", lambda state: state.counts["learned"]) == self.learned
 
 
 TestMachine = Machine.TestCase

@@ -20,7 +20,6 @@ from latentbandits.store import (
     Decide,
     Fenced,
     Ledger,
-    Made,
     Reward,
     Spec,
     SQLite,
@@ -120,7 +119,7 @@ def test_a_stale_owner_that_wakes_up_writes_nothing(tmp_path: Path) -> None:
         os.kill(stale.pid, signal.SIGSTOP)
         while isinstance(answer, Fenced):  # until the lease has ended
             answer = mine.run([Decide("e", actor="mine")])[0]
-        assert isinstance(answer, Made)
+        assert isinstance(answer, tuple)
         os.kill(stale.pid, signal.SIGCONT)
         while said[-1] and not said[-1].startswith("fenced"):
             said.append(stale.stdout.readline())
@@ -157,8 +156,8 @@ def test_a_database_that_is_restarted_under_load(tmp_path: Path, request: pytest
         while not stop.is_set():
             try:
                 answer = ledger.call(Decide("e", key=f"{name}{number}"))
-                made[f"{name}{number}"] = answer.decisions[0].id
-                assert ledger.call(Reward("e", answer.decisions[0].id, 0.5)) in ("accepted", "duplicate")
+                made[f"{name}{number}"] = answer[0].id
+                assert ledger.call(Reward("e", answer[0].id, 0.5)) in ("accepted", "duplicate")
                 number += 1
             except Unavailable as problem:  # the same request is sent again
                 failures.append(str(problem))
@@ -201,7 +200,7 @@ def test_the_same_line_opens_a_database(tmp_path: Path, monkeypatch: pytest.Monk
         with pytest.raises(Fenced):  # another process
             other.open("offers")
     other.open("offers")  # a store that is closed gives its experiments back
-    assert other.call(Decide("offers", key="k")).decisions[0].id == decision.id
+    assert other.call(Decide("offers", key="k"))[0].id == decision.id
     monkeypatch.setattr(durable, "_PATIENCE", 0.1)
     with pytest.raises(Fenced, match="appends to experiment 1 of postgresql://postgres@/postgres"):
         lb.open(store, "offers")
@@ -238,7 +237,7 @@ def test_who_was_away_for_long_sees_what_has_happened(tmp_path: Path) -> None:
     """Its state is of then; before it answers it asks the database (mutation: leave out `hold`)."""
     one, other = (Ledger(opened(tmp_path, lease=LONG), compiled=False) for _ in range(2))
     one.call(Create("e", Spec.of("ucb1", arms=["a", "b"]), "live"))
-    decision = one.call(Decide("e")).decisions[0]
+    decision = one.call(Decide("e"))[0]
     lapse(one.storage, other.storage)
     assert other.call(Reward("e", decision.id, 1.0)) == "accepted"
     with pytest.raises(Fenced):  # it must not answer from what it remembers
@@ -268,7 +267,7 @@ def test_a_group_is_asked_once_whether_it_may(tmp_path: Path) -> None:
     answers = ledger.run([Decide("e"), Decide("e"), Decide("e")])
     assert storage.asked == before + 1
     stored = {event.key for event in storage.events(1) if event.kind == "decide"}
-    assert {one.decisions[0].id for one in answers} <= stored
+    assert {one[0].id for one in answers} <= stored
     ledger.close()
 
 
@@ -277,7 +276,7 @@ def test_groups_of_several_experiments(tmp_path: Path) -> None:
     one, other = (Ledger(opened(tmp_path, lease=LONG), compiled=False) for _ in range(2))
     for name in "efg":
         one.call(Create(name, Spec.of("ucb1", arms=["a", "b"]), "live"))
-    assert all(isinstance(answer, Made) for answer in one.run([Decide(name) for name in "gfe"]))
+    assert all(isinstance(answer, tuple) for answer in one.run([Decide(name) for name in "gfe"]))
     one.storage._rows("UPDATE experiment SET lease_until = clock_timestamp() WHERE name = 'f'")  # type: ignore[attr-defined]
     other.call(Decide("f"))
     heads = [row.head for row in one.storage.experiments()]
@@ -285,7 +284,7 @@ def test_groups_of_several_experiments(tmp_path: Path) -> None:
     assert [type(answer) for answer in answers] == [Fenced] * 3
     assert [row.head for row in one.storage.experiments()] == heads
     answers = one.run([Decide(name) for name in "efg"])
-    assert [type(answer) for answer in answers] == [Made, Fenced, Made]
+    assert [type(answer) for answer in answers] == [tuple, Fenced, tuple]
     for name in "efg":
         assert verify(one.storage, name).label == "identical"
     one.close()
@@ -300,30 +299,13 @@ def test_processes_that_start_at_once_make_the_tables_once(tmp_path: Path) -> No
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(one.versions for one in found) == [(0, 1), (1, 1), (1, 1), (1, 1)]
+    assert [one.experiments() for one in found] == [[]] * 4
     for one in found:
         one.close()
 
 
-def test_a_migration_that_fails_leaves_the_step_before(tmp_path: Path) -> None:
-    opened(tmp_path).close()
-    folder = tmp_path / "schema" / "postgresql"
-    folder.mkdir(parents=True)
-    (folder / "001.sql").write_text("SELECT 1;")
-    (folder / "002.sql").write_text("CREATE TABLE good (id BIGINT);")
-    (folder / "003.sql").write_text("CREATE TABLE bad (id BIGINT); SELECT 1 FROM nowhere;")
-    with pytest.raises(Unavailable, match="nowhere"):
-        opened(tmp_path, folder=tmp_path / "schema")
-    with pytest.raises(Refusal, match="is 2 but must be at most 1; update latentbandits"):
-        opened(tmp_path)
-    (folder / "003.sql").write_text("CREATE TABLE bad (id BIGINT);")
-    storage = opened(tmp_path, folder=tmp_path / "schema")
-    assert storage.versions == (2, 3)
-    storage.close()
-
-
 def test_a_store_looked_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Export and verify while it is in use; migrate and compact too, since they hold no experiment."""
+    """Export and verify while it is in use; compact too, since it holds no experiment."""
     case = Case(tmp_path, "exp3", storage=opened)
     told = played(case, 40)
     store = address(tmp_path)
@@ -331,11 +313,10 @@ def test_a_store_looked_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]
         reader_of(address(tmp_path / "empty"))
     with pytest.raises(Refusal, match="must be one that is a store"):
         storage_of(address(tmp_path / "empty"), new=False)
-    for action in (["verify", store], ["migrate", store], ["compact", store, "--forget", "1"]):
+    for action in (["verify", store], ["compact", store, "--forget", "1"]):
         assert cli.main(["store", *action]) == 0
     said = capsys.readouterr().out
     assert "identical" in said
-    assert "schema version 1, as it was" in said
     assert "MB now, 0 idempotency keys forgotten" in said
     assert cli.main(["store", "export", store, "--out", str(tmp_path / "e.csv")]) == 0
     log = lb.Log.read(tmp_path / "e.csv")

@@ -6,6 +6,7 @@ Examples
 >>> agent = lb.Agent(lb.policy("state-library", arms=2), seed=1)
 >>> decision = agent.ask()
 >>> agent.tell(decision, rewards=0.7)
+'accepted'
 """
 
 import importlib

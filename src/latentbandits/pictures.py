@@ -31,7 +31,7 @@ def belief(found: Any, arms: Sequence[object] | None = None) -> str:
     >>> from latentbandits.pictures import belief
     >>> agent = lb.Agent("state-library", compiled=False)
     >>> for reward in (0.2, 0.9, 0.9):
-    ...     agent.tell(agent.ask(), reward)
+    ...     _ = agent.tell(agent.ask(), reward)
     >>> picture = belief(agent.belief, ["red", "blue"])
     >>> picture.startswith("<div><svg"), "red" in picture
     (True, True)

@@ -1,40 +1,39 @@
 """A policy online: ask for a decision, tell its rewards."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from pathlib import Path
-from time import time, time_ns
+from time import time_ns
 from typing import Any, Never, Self
 
 import numpy as np
 
 from latentbandits.agent import file
-from latentbandits.agent.contents import Contents
 from latentbandits.agent.decision import (
     EARLIEST,
     SESSION_DIGITS,
-    TIME_DIGITS,
     Decision,
     Name,
+    Outcome,
     Stats,
     is_id,
     warn_of_dropping,
 )
+from latentbandits.agent.events import CAUSES, Event, Payload, rewarded, text
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
-from latentbandits.agent.inputs import observed, received
-from latentbandits.agent.mixing import mixing
-from latentbandits.agent.names import as_name, online, refuse_settings
+from latentbandits.agent.inputs import as_name, observed, online, received, refuse_settings
 from latentbandits.agent.picture import shown, written
-from latentbandits.agent.player import Player
 from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
-from latentbandits.agent.records import Journal, as_journal, asked, field
-from latentbandits.agent.steps import bind
+from latentbandits.agent.spec import Expected, Spec
+from latentbandits.agent.state import NOTHING, State
+from latentbandits.agent.steps import Steps, bind
 from latentbandits.memories import copied
 from latentbandits.protocols import LARGEST_REWARD, Policy
-from latentbandits.random import stream
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import Refusal
+
+Journal = Callable[[Event], object]
 
 
 class Agent:
@@ -67,8 +66,8 @@ class Agent:
     control : str or int, optional
         The arm of units that are held back. While it is not available, none is.
     journal : callable, optional
-        Called with every record, a small dict that JSON can hold, before it takes effect: if it raises, nothing has changed. It must not
-        use the agent, which would refuse. `apply` repeats a record.
+        Called with every event, a tuple of plain values that JSON can hold, before it takes effect: if it raises, nothing has changed. It
+        must not use the agent, which would refuse. `apply` repeats an event.
     compiled : bool, optional
         Whether to run machine code: True compiles now, False never; if not given, the agent answers at once, interpreted, and goes on with
         machine code when it is there, which changes no choice.
@@ -82,8 +81,8 @@ class Agent:
     >>> first, second = agent.ask(), agent.ask()
     >>> first.arm, first.probability
     ('red', 1.0)
-    >>> agent.tell(second.id, 0.4)
-    >>> agent.tell(first.id, 0.9)
+    >>> agent.tell(second.id, 0.4), agent.tell(first.id, 0.9)
+    ('accepted', 'accepted')
     >>> agent.tell(first.id, 0.9)
     Traceback (most recent call last):
     latentbandits.settings.Refusal: Agent: decision is '...' but must be an open one (this one is completed or forgotten)
@@ -111,33 +110,30 @@ class Agent:
         **settings: Never,
     ) -> None:
         refuse_settings("Agent", policy, arms, settings, [*signature(Agent).parameters][1:-1])
-        made, names = online(policy, arms)
-        seed = whole("Agent", "seed", seed, least=0)
-        mix = mixing(made, names, seed, floor, holdback, control)
-        most = whole("Agent", "max_open", max_open, least=1)
-        self._begin(Contents.fresh(made, stream(seed), names, mix, most), journal)
-        bind(made, compiled, self._switch)
+        policy, names = online(policy, arms)
+        spec = Spec.checked(policy, names, seed, max_open, floor, holdback, control)
+        self._begin(State.fresh(spec, "live"), journal)
+        bind(policy, compiled, self._switch)
 
-    def _begin(self, contents: Contents, journal: Journal | None) -> None:
-        """Begin with what a file holds, or would hold."""
-        self._player = Player(contents)
-        self._last = int(contents.newest[:TIME_DIGITS], 16) if is_id(contents.newest) else EARLIEST
+    def _begin(self, state: State, journal: Journal | None) -> None:
+        """Begin with a state."""
+        if journal is not None and not callable(journal):
+            raise Refusal("Agent", "journal", journal, "a function that takes an event")
+        self._state, self._player, self._journal = state, state.player, journal
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
-        self._journal, self._warned = as_journal(journal), False
         self._revisions: dict[Path, str | None] = {}
-        self._lock: Any = OneCall()
-        self._saving: Any = OneCall()
-        self._raw, self._again, self._compiled = self._lock.raw, self._lock.again, False
-        self._units, self._covariates = contents.policy.units, getattr(contents.policy, "covariates", 0)
-        self._rewards, self._nothing = np.zeros(self._units), np.zeros(0)
+        self._lock, self._saving = OneCall(), OneCall()
+        self._compiled = self._warned = False
+        self._units, self._covariates = state.player.policy.units, state.covariates
+        self._rewards = np.zeros(self._units)
         refuse_in_children(
             self, "a forked process must make or load an agent of its own, and save it to a path of its own"
         )
 
-    def _switch(self, made: list[Callable[..., Any]]) -> None:
+    def _switch(self, steps: Steps) -> None:
         """Go on with machine code, which changes no choice."""
         with self._lock:
-            self._player.choose, self._player.learn = made
+            self._player.use(steps)
             self._compiled = True
 
     @property
@@ -149,7 +145,7 @@ class Agent:
     def policy(self) -> Policy:
         """The policy, with its settings."""
         with self._lock:
-            return self._player.policy  # type: ignore[no-any-return]
+            return self._player.policy
 
     @property
     def memory(self) -> Any:
@@ -167,13 +163,13 @@ class Agent:
     def arms(self) -> tuple[Name, ...]:
         """Names of the arms that can be played."""
         with self._lock:
-            return tuple(name for arm, name in enumerate(self._player.names) if arm not in self._player.retired)
+            return self._state.arms
 
     @property
     def retired(self) -> tuple[Name, ...]:
         """Names of the arms that are retired."""
         with self._lock:
-            return tuple(name for arm, name in enumerate(self._player.names) if arm in self._player.retired)
+            return self._state.retired
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -185,7 +181,7 @@ class Agent:
     def stats(self) -> Stats:
         """What happened to the agent's decisions; see `Stats`."""
         with self._lock:
-            return self._player.stats(time())
+            return self._state.stats(time_ns() // 1000)
 
     def ask(
         self,
@@ -204,85 +200,96 @@ class Agent:
         unit : str or int, optional
             For whom it is, such as a visitor: one that is held back stays so.
         """
-        seen = self._nothing if context is None and self._covariates == 0 else observed(context, self._covariates)
+        seen = NOTHING if context is None and self._covariates == 0 else observed(context, self._covariates)
         # outside the lock, and before anything changes: what is called may use the agent, or make the warning an error
-        if not self._warned and len(self._player.open) >= self._player.max_open:
+        if not self._warned and len(self._player.open) >= self._state.spec.max_open:
             self._warned = True
-            warn_of_dropping(self._player.max_open)
-        if self._again():
-            refuse_call()
-        with self._raw:
-            now = time_ns() // 1000
-            if now <= self._last:
-                now = self._last + 1
-            return self._ask(now, hex(now)[2:] + self._session, seen, available, unit, self._journal)
+            warn_of_dropping(self._state.spec.max_open)
+        lock = self._lock
+        with lock.raw:
+            if lock.busy:
+                refuse_call()
+            try:
+                lock.busy = True
+                return self._ask(seen, available, unit)
+            finally:
+                lock.busy = False
 
-    def _ask(
-        self, now: int, known: str, seen: np.ndarray, available: Any, unit: Any, journal: Journal | None
-    ) -> Decision:
-        player = self._player
+    def _ask(self, seen: np.ndarray, available: Iterable[Name] | None, unit: Name | None) -> Decision:
+        state, player = self._state, self._player
         offered = None if available is None else player.offered(available)
-        if unit is not None:
-            unit = as_name(unit, "unit")
-        if journal is not None:
-            journal(asked(known, seen, None if offered is None else [player.names[arm] for arm in offered], unit))
-        self._last = now
-        return player.decide(known, seen, offered, unit)
+        unit = None if unit is None else str(as_name(unit, "unit"))
+        while len(player.open) >= state.spec.max_open:
+            self._apply(self._event("censor", next(iter(player.open)), body=CAUSES["room"]))
+        now, after = time_ns() // 1000, state.last_us + 1
+        at_us = now if now > after else max(after, EARLIEST)
+        key = hex(at_us)[2:] + self._session
+        if self._journal is not None:
+            payload: Payload = {"context": seen.tolist()} if len(seen) else {}
+            if offered is not None:
+                payload["available"] = [player.names[arm] for arm in offered]
+            self._journal(Event(state.head + 1, "decide", at_us, key, unit, body=text(payload)))
+        return state.decide(key, at_us, seen, offered, unit)[0]
 
-    def tell(self, decision: Decision | str | int, rewards: float | Sequence[float] | np.ndarray) -> None:
+    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
         """Learn from the rewards of a decision, given by itself or its id: one per unit (a plain number for one unit).
 
-        Bad input changes nothing. A decision that is not open is refused: its rewards are never taken for another's.
+        Returns ``"accepted"``, as the agent of a store does, which knows more outcomes. Bad input changes nothing. A decision that is not
+        open is refused: its rewards are never taken for another's.
         """
-        if self._again():
-            refuse_call()
-        with self._raw:
-            self._tell(decision, rewards, self._journal)
+        lock = self._lock
+        with lock.raw:
+            if lock.busy:
+                refuse_call()
+            try:
+                lock.busy = True
+                key, state = self._find(decision), self._state
+                # the usual case first, since checks take longer than learning
+                if type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
+                    self._rewards[0] = rewards
+                else:
+                    self._rewards[:] = received(rewards, self._units)
+                at_us = time_ns() // 1000
+                if at_us < state.last_us:
+                    at_us = state.last_us
+                if self._journal is not None:
+                    self._journal(rewarded(state.head + 1, "reward", at_us, key, self._rewards.tolist()))
+                state.end("reward", key, at_us, self._rewards)
+                return "accepted"
+            finally:
+                lock.busy = False
 
-    def _tell(self, decision: Any, rewards: Any, journal: Journal | None) -> None:
-        known, _ = self._player.find(decision, self._session)
-        # the usual case first, since checks take longer than learning
-        if type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
-            self._rewards[0] = rewards
-        else:
-            self._rewards[:] = received(rewards, self._units)
-        if journal is not None:
-            journal({"event": "tell", "id": known, "rewards": self._rewards.tolist()})
-        self._player.complete(known, self._rewards)
+    def _find(self, decision: object) -> str:
+        """Return the id of an open decision, or refuse."""
+        key = decision[0] if type(decision) is Decision else decision
+        waiting = self._player.open.get(key) if isinstance(key, str) else None
+        if waiting is None:
+            elsewhere = ", was made after the last save, or belongs to another agent"
+            here = is_id(key) and key.endswith(self._session)
+            hint = f" (this one is completed or forgotten{'' if here else elsewhere})" if is_id(key) else ""
+            raise Refusal("Agent", "decision", key, f"an open one{hint}")
+        if type(decision) is Decision and decision[1] != self._player.called(waiting.arms):
+            raise Refusal("Agent", "decision", decision, "one that this agent made")
+        return str(key)
 
-    def forget(self, decision: Decision | str | int) -> None:
+    def forget(self, decision: Decision | str) -> Outcome:
         """Drop a decision whose rewards will never arrive."""
         with self._lock:
-            self._forget(decision, self._journal)
-
-    def _forget(self, decision: Any, journal: Journal | None) -> None:
-        known, _ = self._player.find(decision, self._session)
-        if journal is not None:
-            journal({"event": "forget", "id": known})
-        self._player.forget(known)
+            self._apply(self._event("censor", self._find(decision), body=CAUSES["asked"]))
+        return "accepted"
 
     def add(self, name: Name) -> None:
         """Add an arm: a fresh one that leaves the others as they are, or a retired one with all that is known of it."""
         with self._lock:
-            self._add(name, self._journal)
-
-    def _add(self, name: Any, journal: Journal | None) -> None:
-        name = as_name(name)
-        addition = self._player.addition(name)
-        if journal is not None:
-            journal({"event": "add", "arm": name})
-        self._player.add(name, addition)
+            name = as_name(name)
+            self._player.addition(name)
+            self._apply(self._event("add", body=text({"arm": name})))
 
     def retire(self, name: Name) -> None:
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
         with self._lock:
-            self._retire(name, self._journal)
-
-    def _retire(self, name: Any, journal: Journal | None) -> None:
-        arm = self._player.retirable(name)
-        if journal is not None:
-            journal({"event": "retire", "arm": self._player.names[arm]})
-        self._player.retire(arm)
+            arm = self._player.retirable(name)
+            self._apply(self._event("retire", body=text({"arm": self._player.names[arm]})))
 
     def name(self, regime: int, name: str) -> None:
         """Give a remembered state a name, by its number in the `belief`; it has it for as long as it is remembered.
@@ -292,16 +299,24 @@ class Agent:
         >>> import latentbandits as lb
         >>> agent = lb.Agent("state-library")
         >>> for reward in (0.2, 0.9, 0.9):
-        ...     agent.tell(agent.ask(), reward)
+        ...     _ = agent.tell(agent.ask(), reward)
         >>> agent.name(agent.belief.states[0].number, "rain")
         >>> agent.belief.states[0].name
         'rain'
         """
         with self._lock:
-            said = self._player.naming(regime, name)
-            if self._journal is not None:
-                self._journal({"event": "name", **said})
-            self._player.name(said)
+            number, name = self._player.refuse_name(regime, name)
+            self._apply(self._event("name", body=text({"number": number, "name": name})))
+
+    def _event(self, kind: str, key: str | None = None, body: str | None = None) -> Event:
+        """Return the next event."""
+        return Event(self._state.head + 1, kind, max(time_ns() // 1000, self._state.last_us), key, body=body)
+
+    def _apply(self, event: Event) -> None:
+        """Let an event happen, once the journal has it."""
+        if self._journal is not None:
+            self._journal(event)
+        self._state.apply(event)
 
     def feed(self, log: Any) -> None:
         """Learn from a log of decisions that somebody else made, as `Log.read` returns it: in order, as if this agent had made them.
@@ -319,47 +334,34 @@ class Agent:
         with self._lock:
             feed(self._player, log)
 
-    def apply(self, record: Mapping[str, Any]) -> Decision | None:
-        """Repeat what a journal received, to the same bits; return the decision if it was asked for one.
+    def apply(self, event: Event | Sequence[object]) -> Decision | None:
+        """Repeat an event that a journal received, or its values as JSON has them, to the same bits; return the decision if it is one.
 
-        An agent that was made, or loaded, as the one that wrote the journal was, and that applies its records in their order, is that
-        agent. Nothing is written to the agent's own journal.
+        An agent that was made, or loaded, as the one that wrote the journal was, and that applies its events in their order, is that
+        agent. Nothing is written to the agent's own journal. The log of a store has the same events (`latentbandits.store`).
 
         Examples
         --------
         >>> import latentbandits as lb
-        >>> records = []
-        >>> agent, twin = lb.Agent("ucb1", journal=records.append), lb.Agent("ucb1")
+        >>> events = []
+        >>> agent, twin = lb.Agent("ucb1", journal=events.append), lb.Agent("ucb1")
         >>> agent.tell(agent.ask(), 0.5)
-        >>> for record in records:
-        ...     _ = twin.apply(record)
+        'accepted'
+        >>> for event in events:
+        ...     _ = twin.apply(event)
         >>> twin.memory.sums.tolist()
         [0.5, 0.0]
         """
         with self._lock:
-            event = field(record, "event")
-            if event == "ask":
-                return self._ask_again(record)
-            if event == "tell":
-                self._tell(field(record, "id"), field(record, "rewards"), None)
-            elif event == "forget":
-                self._forget(field(record, "id"), None)
-            elif event in ("add", "retire"):
-                (self._add if event == "add" else self._retire)(field(record, "arm"), None)
-            elif event == "name":
-                self._player.name(record)
-            else:
-                raise Refusal("Agent", "record's event", event, "ask, tell, forget, add, retire or name")
-        return None
+            try:
+                return self._state.apply(event if isinstance(event, Event) else Event(*event))  # type: ignore[arg-type]
+            except Refusal as refusal:
+                raise refusal.at(owner="Agent") from None
+            except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as problem:
+                rule = f"one that a journal received ({type(problem).__name__}: {problem})"
+                raise Refusal("Agent", "event", event, rule) from problem
 
-    def _ask_again(self, record: Mapping[str, Any]) -> Decision:
-        known, context = field(record, "id"), record.get("context")
-        if not is_id(known) or (is_id(self._player.newest) and known <= self._player.newest):
-            raise Refusal("Agent", "record's id", known, f"an id above {self._player.newest!r}, the newest so far")
-        seen = observed(context, self._covariates)
-        return self._ask(int(known[:TIME_DIGITS], 16), known, seen, record.get("available"), record.get("unit"), None)
-
-    def explain(self, decision: Decision | str | int) -> Explanation:
+    def explain(self, decision: Decision | str) -> Explanation:
         """Return why an open decision was made: every arm's value, doubt, bonus, index and probability. ``print`` shows a table.
 
         Examples
@@ -367,7 +369,7 @@ class Agent:
         >>> import latentbandits as lb
         >>> agent = lb.Agent("ucb1", arms=["red", "blue"])
         >>> for reward in (0.5, 0.25):
-        ...     agent.tell(agent.ask(), reward)
+        ...     _ = agent.tell(agent.ask(), reward)
         >>> print(agent.explain(agent.ask()))
         decision ...: red, the arm with the highest index
         arm   value  doubt  bonus  index  probability
@@ -375,13 +377,12 @@ class Agent:
         blue  0.250      -  1.665  1.915        0.000
         """
         with self._lock:
-            known, slot = self._player.find(decision, self._session)
-            return explanation(known, slot, self._player)
+            return explanation(self._find(decision), self._player)
 
     __repr__ = written
     _repr_html_ = shown  # what a notebook shows
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> Never:
         raise TypeError("Agent: an agent cannot be pickled or copied; use save and load")
 
     def save(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
@@ -395,14 +396,14 @@ class Agent:
         place = Path(os.path.realpath(path))
         with self._saving:
             with self._lock:
-                contents = self._player.contents()
+                contents = file.contents(self._state)
             self._revisions[place] = file.write(place, contents, self._revisions, overwrite)
 
     @classmethod
     def load(
         cls,
         path: str | os.PathLike[str],
-        policy: Policy | type | str | None = None,
+        policy: Expected = None,
         *,
         journal: Journal | None = None,
         compiled: bool | None = None,
@@ -412,16 +413,16 @@ class Agent:
         Parameters
         ----------
         path : path
-            A file written by `save`, also by an earlier version.
+            A file written by `save`.
         policy : Policy, class or name, optional
             What the file is expected to hold: a file of another policy (or, for a policy rather than a class, with other settings) is
             refused. Needed for a policy from outside this package, since a file is not allowed to choose which code runs.
         journal, compiled
             As for a new agent.
         """
-        contents, revision = file.read(Path(path), policy)
-        made: Self = cls.__new__(cls)
-        made._begin(contents, journal)
-        bind(contents.policy, compiled, made._switch)
-        made._revisions[Path(os.path.realpath(path))] = revision
-        return made
+        state, revision = file.read(Path(path).read_bytes(), path, policy)
+        agent: Self = cls.__new__(cls)
+        agent._begin(state, journal)
+        bind(state.player.policy, compiled, agent._switch)
+        agent._revisions[Path(os.path.realpath(path))] = revision
+        return agent

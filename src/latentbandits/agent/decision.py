@@ -1,11 +1,12 @@
 """What an agent answers, and what it counts."""
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from latentbandits.protocols import REASONS
 
 Name = str | int
+Outcome = Literal["accepted", "duplicate", "late"]  # of rewards, and of what else is told of a decision
 # Every sum of reasons as words
 WORDS = [tuple(word for bit, word in REASONS.items() if code & bit) for code in range(2 * max(REASONS))]
 # Hexadecimal digits of an id: microseconds since the epoch, then the session. EARLIEST, in 1978, is the first time with that many digits.
@@ -75,7 +76,7 @@ class Decision(NamedTuple):
     @property
     def time(self) -> float:
         """When it was made, in seconds since the epoch."""
-        return int(self.id[:TIME_DIGITS], 16) / 1e6
+        return time_of(self.id)
 
 
 class Stats(NamedTuple):
@@ -101,19 +102,19 @@ class Stats(NamedTuple):
     oldest: float | None
 
 
-def time_of(decision: str) -> float | None:
-    """Return when a decision was made, in seconds since the epoch, by its id; None for ids of earlier versions, which had no time.
+def time_of(decision: str) -> float:
+    """Return when a decision was made, in seconds since the epoch, by its id.
 
     Examples
     --------
     >>> from latentbandits.agent.decision import time_of
-    >>> time_of("6606a0910a9263867990319d5"), time_of("41")
-    (1794858395.15063, None)
+    >>> time_of("6606a0910a9263867990319d5")
+    1794858395.15063
     """
-    return int(decision[:TIME_DIGITS], 16) / 1e6 if is_id(decision) else None
+    return int(decision[:TIME_DIGITS], 16) / 1e6
 
 
-def is_id(text: object) -> bool:
+def is_id(text: object) -> TypeGuard[str]:
     """Return whether a text has the form of an id."""
     if not isinstance(text, str) or len(text) != TIME_DIGITS + SESSION_DIGITS:
         return False

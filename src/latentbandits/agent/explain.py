@@ -9,7 +9,6 @@ from typing import NamedTuple
 from latentbandits.agent.decision import WORDS, Name, time_of
 from latentbandits.agent.mixing import CONTROL, FLOOR, Mixing
 from latentbandits.agent.player import Player
-from latentbandits.agent.slots import Slot
 from latentbandits.policies.arms import FIRST
 from latentbandits.presentation.numbers import aligned, percent
 from latentbandits.protocols import WHY
@@ -58,7 +57,7 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     id : str, the decision's
-    time : float, when it was made, in seconds since the epoch; None for a decision of an earlier version
+    time : float, when it was made, in seconds since the epoch
     arms : tuple of names, the arm of every unit
     by : str, who decided: ``"policy"``, ``"floor"`` or ``"control"``
     why : tuple of str, the policy's reasons to probe
@@ -67,7 +66,7 @@ class Explanation(NamedTuple):
     """
 
     id: str
-    time: float | None
+    time: float
     arms: tuple[Name, ...]
     by: str
     why: tuple[str, ...]
@@ -84,9 +83,9 @@ class Explanation(NamedTuple):
             ]
             for option in self.options
         ]
-        when = "" if self.time is None else time.strftime(" of %Y-%m-%d %H:%M:%S UTC", time.gmtime(self.time))
+        when = time.strftime("of %Y-%m-%d %H:%M:%S UTC", time.gmtime(self.time))
         played = ", ".join(map(str, self.arms))
-        return f"decision {self.id}{when}: {played}, {self.reason}\n{aligned(head, rows)}"
+        return f"decision {self.id} {when}: {played}, {self.reason}\n{aligned(head, rows)}"
 
 
 def _shown(value: float | None) -> str:
@@ -95,17 +94,17 @@ def _shown(value: float | None) -> str:
     return ("first" if value > 0 else "last") if math.isinf(value) else f"{value:.3f}"
 
 
-def explanation(known: str, slot: Slot, player: Player) -> Explanation:
+def explanation(key: str, player: Player) -> Explanation:
     """Return why an open decision was made."""
-    choice = player.choice_of(known)
+    choice = player.choice_of(key)
     certain = player.sure or choice.offers["available"].sum() == 1
-    rows = [(one.available, one.value, one.index, one.doubt, one.probability) for one in choice.offers]
+    rows = [(offer.available, offer.value, offer.index, offer.doubt, offer.probability) for offer in choice.offers]
     why = WORDS[choice.note.item(WHY)]
-    return explained(known, choice.arms.tolist(), slot.by, why, rows, player.names, player.mixing, certain)
+    return explained(key, choice.arms.tolist(), player.open[key].by, why, rows, player.names, player.mixing, certain)
 
 
 def explained(
-    known: str,
+    key: str,
     arms: Sequence[int],
     by: str,
     why: tuple[str, ...],
@@ -118,7 +117,7 @@ def explained(
     played = set(arms)
     options = []
     for arm, (available, *numbers) in enumerate(rows):
-        value, index, doubt, chance = map(_known, numbers)
+        value, index, doubt, chance = map(_or_none, numbers)
         if index is not None and abs(index) >= FIRST:
             index = math.copysign(math.inf, index)
         bonus = None if value is None or index is None else index - value
@@ -126,10 +125,10 @@ def explained(
         options.append(Option(names[arm], arm in played, bool(available), value, doubt, bonus, index, chance))
     called = tuple(names[arm] for arm in arms)
     reason = _reason(called, by, why, options, mixing)
-    return Explanation(known, time_of(known), called, by, why, reason, tuple(options))
+    return Explanation(key, time_of(key), called, by, why, reason, tuple(options))
 
 
-def _known(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.agent.names import as_name
+from latentbandits.agent.inputs import as_name
 from latentbandits.compiled import fast, plain
 from latentbandits.protocols import Choice
 from latentbandits.settings import Refusal

@@ -1,171 +1,259 @@
-"""Agents in files: a zip archive of NumPy arrays and one JSON document that describes them."""
+"""The state of an agent in a file: a zip archive of NumPy arrays and one JSON document that describes them."""
 
 import json
 import os
 import zipfile
+from collections import OrderedDict
 from collections.abc import Mapping
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from latentbandits import __version__
-from latentbandits.agent.contents import COUNTS, Contents
-from latentbandits.agent.decision import is_id
-from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY, Mixing
-from latentbandits.agent.names import as_name
-from latentbandits.agent.upgrades import UPGRADES
+from latentbandits.agent.decision import Name, is_id
+from latentbandits.agent.inputs import as_name
+from latentbandits.agent.mixing import CONTROL, FLOOR, POLICY
+from latentbandits.agent.player import Player
+from latentbandits.agent.slots import Open, packed
+from latentbandits.agent.spec import STATUSES, Expected, PolicyRecord, Spec, SpecRecord, policy_of, policy_record
+from latentbandits.agent.state import COUNTS, State
 from latentbandits.files import locked, write_whole
-from latentbandits.memories import replaced, saved
-from latentbandits.nesting import all_settings
-from latentbandits.policies import registry
+from latentbandits.memories import copied, replaced, saved
 from latentbandits.protocols import Choice, Policy
-from latentbandits.settings import Refusal, describe
-from latentbandits.specs import split, wrapper
+from latentbandits.settings import Refusal, whole
 
-FORMAT, VERSION = "latentbandits agent", max(UPGRADES) + 1
+FORMAT, VERSION = "latentbandits agent", 1
+Arrays = dict[str, np.ndarray]
 
 
-def packed(contents: Contents, revision: str) -> bytes:
-    """Return the content of an agent's file."""
-    policy, mixing = contents.policy, contents.mixing
-    description = {
+class OpenRecord(TypedDict):
+    """An open decision: `asked` says whether the policy was, and then its choice is a row of the arrays."""
+
+    id: str
+    at_us: int
+    arms: list[int]
+    by: str
+    counted_under: str
+    active: bool
+    asked: bool
+
+
+class StateRecord(TypedDict):
+    """All of a state but the arrays, as JSON holds it; names are as in `State` and `Player`."""
+
+    spec: SpecRecord
+    policy: PolicyRecord
+    names: list[Name]
+    retired: list[Name]
+    regimes: dict[str, str]
+    status: str
+    head: int
+    last_us: int
+    newest: str
+    counts: dict[str, int]
+    open: list[OpenRecord]
+
+
+class Document(TypedDict):
+    """The JSON document of a file."""
+
+    format: str
+    version: int
+    written_by: str
+    revision: str
+    diverged: int
+    state: StateRecord
+
+
+class Contents(NamedTuple):
+    """A state, copied: what is described, the arrays, and how many decisions came out otherwise when they were repeated."""
+
+    record: StateRecord
+    arrays: Arrays
+    diverged: int
+
+    @property
+    def digest(self) -> str:
+        """The digest: equal for two states if they are the same to the last bit."""
+        total = sha256(json.dumps(self.record, sort_keys=True).encode())
+        for name, array in sorted(self.arrays.items()):
+            total.update(f"{name} {array.dtype.descr} {array.shape}".encode())
+            total.update(np.ascontiguousarray(array).tobytes())
+        return total.hexdigest()
+
+
+def contents(state: State) -> Contents:
+    """Return a copy of a state."""
+    player = state.player
+    record: StateRecord = {
+        "spec": state.spec.plain(),
+        "policy": policy_record(player.policy),
+        "names": list(player.names),
+        "retired": [player.names[arm] for arm in sorted(player.retired)],
+        "regimes": {str(number): name for number, name in sorted(player.regimes.items())},
+        "status": state.status,
+        "head": state.head,
+        "last_us": state.last_us,
+        "newest": state.newest,
+        "counts": dict(state.counts),
+        "open": [
+            {
+                "id": key,
+                "at_us": waiting.at_us,
+                "arms": list(waiting.arms),
+                "by": waiting.by,
+                "counted_under": waiting.counted_under,
+                "active": waiting.active,
+                "asked": bool(waiting.content),
+            }
+            for key, waiting in player.open.items()
+        ],
+    }
+    memory = saved(player.policy, copied(player.memory))
+    arrays = {f"memory/{name}": part for name, part in memory.items()}
+    arrays |= {"random": player.random.copy(), "mixing": player.mixing.random.copy()}
+    arrays |= {f"open/{part}": rows for part, rows in player.stacked()._asdict().items()}
+    return Contents(record, arrays, state.diverged)
+
+
+def written(given: Contents, revision: str = "") -> bytes:
+    """Return the content of a file."""
+    document: Document = {
         "format": FORMAT,
         "version": VERSION,
         "written_by": f"latentbandits {__version__}",
         "revision": revision,
-        "policy": plain(policy),
-        "arms": contents.names,
-        "retired": [contents.names[arm] for arm in contents.retired],
-        "floor": mixing.floor,
-        "holdback": mixing.holdback,
-        "control": None if mixing.control < 0 else contents.names[mixing.control],
-        "salt": mixing.salt.hex(),
-        "max_open": contents.max_open,
-        "regimes": {str(number): name for number, name in contents.regimes.items()},
-        "counts": dict(contents.counts),
-        "newest": contents.newest,
-        "open": list(contents.open),
-        "by": list(contents.open.values()),
+        "diverged": given.diverged,
+        "state": given.record,
     }
-    arrays = {f"memory/{name}": part for name, part in saved(policy, contents.memory).items()}
-    arrays |= {"random": contents.random, "mixing": mixing.random}
-    arrays |= {f"open/{part}": rows for part, rows in contents.choices._asdict().items()}
     content = BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("agent.json", json.dumps(description))
-        for name, value in arrays.items():
+        archive.writestr("agent.json", json.dumps(document))
+        for name, value in given.arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, np.asarray(value), allow_pickle=False)
     return content.getvalue()
 
 
-def read(path: Path, expected: Policy | type | str | None) -> tuple[Contents, str | None]:
-    """Return the agent in a file and the file's revision, or refuse it."""
-    return opened(path.read_bytes(), path, expected)
-
-
-def opened(content: bytes, path: str | Path, expected: Policy | type | str | None) -> tuple[Contents, str | None]:
-    """Return the agent in the content of a file and its revision, or refuse it; `path` says where it comes from."""
+def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> tuple[State, str]:
+    """Return the state in the content of a file, and the file's revision, or refuse it; `path` says where it comes from."""
     try:
-        description = described(content)
-        version = description["version"]
+        document = described(content)
+        version = document["version"]
         if type(version) is not int or version < 1:
             raise KeyError("version")
     except Exception as problem:  # a damaged archive fails in a dozen ways
-        raise damaged(path) from problem
-    if version != VERSION and version not in UPGRADES:
-        hint = "; update latentbandits" if version > VERSION else ""
-        field = f"format version of {path} (written by {description.get('written_by')})"
-        raise Refusal("Agent", field, version, f"from {min(UPGRADES)} to {VERSION}{hint}")
+        raise _damaged(path) from problem
+    if version != VERSION:
+        field = f"format version of {path} (written by {document.get('written_by')})"
+        raise Refusal("Agent", field, version, f"{VERSION}, as this latentbandits has it")
     try:
-        arrays = unpacked(content)
-        while version < VERSION:
-            UPGRADES[version](description, arrays)
-            version += 1
-        kind, settings = str(description["policy"]["class"]), dict(description["policy"]["settings"])
+        arrays, record = _unpacked(content), document["state"]
+        given = record["policy"]["class"], record["policy"]["settings"], record["spec"]["policy"]["class"]
+        if not all(map(isinstance, given, (str, dict, str))):
+            raise KeyError("policy")
     except Exception as problem:
-        raise damaged(path) from problem
-    policy = restored(kind, settings, expected)
+        raise _damaged(path) from problem
+    policy = policy_of(record["policy"], expected)
     try:
-        return taken(policy, description, arrays), description["revision"]
+        return _state(policy, document, arrays, expected), document["revision"]
     except (IndexError, KeyError, TypeError, ValueError) as problem:
-        raise damaged(path) from problem
+        raise _damaged(path) from problem
 
 
-def taken(policy: Any, description: dict[str, Any], arrays: dict[str, np.ndarray]) -> Contents:
+def _state(policy: Policy, document: Document, arrays: Arrays, expected: Expected) -> State:
     """Return what a file holds, all of which must fit the policy."""
-    names = [as_name(name) for name in description["arms"]]
-    known = {name: arm for arm, name in enumerate(names)}
-    retired = sorted(known[name] for name in description["retired"])
-    counts = {name: int(description["counts"][name]) for name in COUNTS}
-    ids, by = [str(known) for known in description["open"]], [str(one) for one in description["by"]]
-    control = description["control"]
-    mixing = Mixing(
-        float(description["floor"]),
-        float(description["holdback"]),
-        -1 if control is None else known[control],
-        bytes.fromhex(description["salt"]),
-        fitting(arrays, "mixing", np.zeros(1, np.uint64)),
-    )
-    fresh: Any = policy.init()
-    memory = {name: fitting(arrays, f"memory/{name}", like) for name, like in saved(policy, fresh).items()}
-    blank = Choice.blank(policy)
-    choices = Choice(
-        *(
-            fitting(arrays, f"open/{part}", np.empty((len(ids), len(like)), like.dtype))
-            for part, like in blank._asdict().items()
-        )
-    )
-    contents = Contents(
+    record = document["state"]
+    spec = Spec.read(record["spec"], expected)
+    names = [as_name(name) for name in record["names"]]
+    numbers = {name: arm for arm, name in enumerate(names)}
+    mixing = spec.mixing(names)._replace(random=_fitting(arrays, "mixing", np.zeros(1, np.uint64)))
+    fresh = policy.init()
+    memory = {name: _fitting(arrays, f"memory/{name}", like) for name, like in saved(policy, fresh).items()}
+    player = Player(
         policy,
         replaced(fresh, memory),
-        fitting(arrays, "random", np.zeros(1, np.uint64)),
+        _fitting(arrays, "random", np.zeros(1, np.uint64)),
         names,
-        retired,
         mixing,
-        int(description["max_open"]),
-        {int(number): str(name) for number, name in description["regimes"].items()},
+        {numbers[name] for name in record["retired"]},
+        {int(number): str(name) for number, name in record["regimes"].items()},
+    )
+    player.open = _open(record, arrays, policy)
+    counts = {name: int(record["counts"][name]) for name in COUNTS}
+    state = State(
+        spec,
+        player,
+        record["status"],
+        record["head"],
+        record["last_us"],
+        record["newest"],
         counts,
-        str(description["newest"]),
-        dict(zip(ids, by, strict=True)),
-        choices,
+        document["diverged"],
     )
-    if not consistent(contents, len(known), len(ids)):
+    if not _is_consistent(state, record):
         raise KeyError("contents")
-    return contents
+    return state
 
 
-def consistent(contents: Contents, names: int, ids: int) -> bool:
-    """Return whether the parts of a file fit each other."""
-    arms, policy, mixing = contents.choices.arms, contents.policy, contents.mixing
-    return (
-        names == len(contents.names) == policy.arms
-        and len(contents.retired) == len(set(contents.retired)) < policy.arms
-        and not ((arms < 0) | (arms >= policy.arms)).any()
-        and ids == len(contents.open) <= contents.max_open
-        and set(contents.open.values()) <= {POLICY, FLOOR, CONTROL}
-        and (is_id(contents.newest) or not any(map(is_id, (contents.newest, *contents.open))))
-        and all(known <= contents.newest for known in contents.open if is_id(known))
-        and min(contents.counts.values()) >= 0
-        and 0 <= mixing.floor <= 1
-        and 0 <= mixing.holdback <= 1
-        and (mixing.holdback == 0 or mixing.control >= 0)
-        and (policy.units == 1 or not mixing.active)
+def _open(record: StateRecord, arrays: Arrays, policy: Policy) -> "OrderedDict[str, Open]":
+    """Return the open decisions."""
+    asked = sum(one["asked"] for one in record["open"])
+    parts = [
+        _fitting(arrays, f"open/{part}", np.empty((asked, len(like)), like.dtype))
+        for part, like in Choice.blank(policy)._asdict().items()
+    ]
+    if ((parts[0] < 0) | (parts[0] >= policy.arms)).any():
+        raise KeyError("arms")
+    rows = zip(*parts, strict=True)
+    return OrderedDict(
+        (
+            one["id"],
+            Open(
+                packed(Choice(*next(rows))) if one["asked"] else b"",
+                tuple(one["arms"]),
+                one["by"],
+                one["at_us"],
+                one["counted_under"],
+                one["active"],
+            ),
+        )
+        for one in record["open"]
     )
 
 
-def write(path: Path, contents: Contents, revisions: Mapping[Path, str | None], overwrite: bool) -> str:
+def _is_consistent(state: State, record: StateRecord) -> bool:
+    """Return whether the parts of a file fit each other."""
+    player, arms = state.player, range(state.player.policy.arms)
+    return (
+        len(player.numbers) == len(player.names) == len(arms)
+        and len(record["retired"]) == len(player.retired) < len(arms)
+        and all(
+            set(waiting.arms) <= set(arms) and len(waiting.arms) == player.policy.units
+            for waiting in state.open.values()
+        )
+        and len(state.open) == len(record["open"]) <= whole("Agent", "max_open", state.spec.max_open, least=1)
+        and {waiting.by for waiting in state.open.values()} <= {POLICY, FLOOR, CONTROL}
+        and (is_id(state.newest) or not state.newest)
+        and all(is_id(key) and key <= state.newest for key in state.open)
+        and min(state.counts.values()) >= 0
+        and state.status in STATUSES
+    )
+
+
+def write(path: Path, given: Contents, revisions: Mapping[Path, str | None], overwrite: bool) -> str:
     """Write an agent's file and return its revision; refuse if the file is not the one that the agent knows by its path."""
     revision = os.urandom(8).hex()
-    content = packed(contents, revision)
+    content = written(given, revision)
     with locked(path.with_name(f".{path.name}.lock"), keep=False):
         if not overwrite and path.exists():
             if path not in revisions:
                 rule = "new, or one that this agent has read or written (load it, or save with overwrite=True)"
                 raise Refusal("Agent", "file", str(path), rule)
-            if revision_of(path) != revisions[path]:
+            if _revision_of(path) != revisions[path]:
                 raise Refusal(
                     "Agent",
                     "file",
@@ -177,85 +265,38 @@ def write(path: Path, contents: Contents, revisions: Mapping[Path, str | None], 
     return revision
 
 
-def revision_of(path: Path) -> str | None:
+def _revision_of(path: Path) -> str | None:
     """Return the revision of an agent's file; None for a file that has none, or for no file."""
     try:
-        return str(described(path.read_bytes())["revision"])
+        return described(path.read_bytes())["revision"]
     except Exception:  # whatever it is, it is no agent of this version
         return None
 
 
-def plain(policy: Any) -> dict[str, Any]:
-    """Return the class and the settings of a policy as plain values, with those of a policy within it."""
-    settings = {key: plain(value) if isinstance(value, Policy) else value for key, value in describe(policy).items()}
-    return {"class": class_name(type(policy)), "settings": settings}
-
-
-def class_name(kind: type) -> str:
-    """Return the name of a policy class in a file: short for the package's own, with its module for others."""
-    return kind.__name__ if registry.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
-
-
-def damaged(path: str | os.PathLike[str]) -> Refusal:
-    """Return the refusal of a file that cannot be read."""
+def _damaged(path: str | os.PathLike[str]) -> Refusal:
     return Refusal("Agent", "file", os.fspath(path), "a file written by save (it is damaged, or something else)")
 
 
-def restored(name: str, settings: dict[str, Any], expected: Policy | type | str | None) -> Any:
-    """Return the policy of a file, or refuse it."""
-    known: dict[str, Any] = dict(registry.CLASSES)
-    within: Any = expected.inner if isinstance(expected, tuple) and hasattr(expected, "inner") else None
-    if isinstance(expected, str):
-        outer, rest = wrapper(split(expected)[0])
-        within = rest if outer and rest else None
-        expected = registry.registration(outer or expected).make
-    if expected is not None:
-        kind = expected if isinstance(expected, type) else type(expected)
-        wanted = class_name(kind)
-        if wanted != name:
-            raise Refusal("Agent", "policy of the file", name, f"the expected {wanted}")
-        known = {wanted: kind}
-    if "inner" in settings:
-        inner = settings["inner"]
-        settings = settings | {"inner": restored(str(inner["class"]), dict(inner["settings"]), within)}
-    if name not in known or not hasattr(known[name], "choose"):
-        raise Refusal(
-            "Agent",
-            "policy of the file",
-            name,
-            "one of this package, or its class given by Agent.load(path, policy=...)",
-        )
-    made = known[name](**settings)
-    if expected is not None and not isinstance(expected, type):
-        wanted_settings = all_settings(expected)
-        differ = {
-            key: value for key, value in all_settings(made).items() if value != wanted_settings[key] and key != "arms"
-        }
-        if differ:  # arms may have been added
-            raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")
-    return made
-
-
-def fitting(arrays: dict[str, np.ndarray], name: str, like: np.ndarray) -> np.ndarray:
+def _fitting(arrays: Arrays, name: str, like: np.ndarray) -> np.ndarray:
     """Return a saved array that has the right shape and type; files keep the fields of a record but not its type."""
-    found = arrays[name]
-    if found.shape != like.shape or found.dtype.descr != like.dtype.descr:
+    array = arrays[name]
+    if array.shape != like.shape or array.dtype.descr != like.dtype.descr:
         raise KeyError(name)
-    return np.asarray(found, order="C").view(like.dtype)
+    return np.asarray(array, order="C").view(like.dtype)
 
 
-def described(content: bytes) -> dict[str, Any]:
-    """Return the description in an agent's file."""
+def described(content: bytes) -> Document:
+    """Return the JSON document in a file."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
-        description: dict[str, Any] = json.loads(archive.read("agent.json"))
-    if description["format"] != FORMAT:
+        document: Document = json.loads(archive.read("agent.json"))
+    if document["format"] != FORMAT:
         raise KeyError("format")
-    return description
+    return document
 
 
-def unpacked(content: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays in an agent's file."""
-    arrays: dict[str, np.ndarray] = {}
+def _unpacked(content: bytes) -> Arrays:
+    """Return the arrays in a file."""
+    arrays: Arrays = {}
     with zipfile.ZipFile(BytesIO(content)) as archive:
         for name in archive.namelist():
             if name.endswith(".npy"):

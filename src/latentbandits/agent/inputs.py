@@ -1,16 +1,87 @@
-"""Checks of what an agent is given: numbers of the right size, all finite."""
+"""Checks of what an agent is given: policies, names of arms, and numbers of the right size, all finite."""
 
-from typing import Any
+import numbers
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
+from typing import TypeGuard
 
 import numpy as np
 
-from latentbandits.protocols import LARGEST_REWARD
-from latentbandits.settings import Refusal
+from latentbandits import specs
+from latentbandits.agent.decision import Name
+from latentbandits.protocols import LARGEST_REWARD, Oracle, Policy
+from latentbandits.settings import Refusal, nearest, whole
 
 _SIZE = f"of size at most {LARGEST_REWARD:g}"
 
 
-def observed(context: Any, covariates: int) -> np.ndarray:
+def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Policy, list[Name]]:
+    """Return the policy of an agent and the names of its arms, or refuse."""
+    names: list[Name] | None
+    names = (
+        None if arms is None else list(range(whole("Agent", "arms", arms, least=2))) if _integer(arms) else _names(arms)
+    )
+    if isinstance(policy, str):
+        policy = specs.policy(policy, arms=None if names is None else len(names))
+    if isinstance(policy, Oracle):
+        raise Refusal(
+            "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
+        )
+    if not isinstance(policy, Policy) or isinstance(policy, type) or not hasattr(policy, "_fields"):
+        raise Refusal("Agent", "policy", policy, "a policy or the name of one")
+    if names is None:
+        names = list(range(policy.arms))
+    if len(names) != policy.arms:
+        raise Refusal("Agent", "arms", arms, f"{policy.arms}, the policy's, or that many names")
+    return policy, names
+
+
+def refuse_settings(
+    owner: str, policy: object, arms: object, given: Mapping[str, object], known: Sequence[str]
+) -> None:
+    """Refuse a setting that is not among the known ones of an agent; that of a policy belongs to the policy."""
+    for name, value in given.items():
+        if name not in known:
+            called = f'"{policy}"' if isinstance(policy, str) else "name"
+            count = arms if _integer(arms) else len(arms) if isinstance(arms, Sized) else 2
+            example = f"lb.policy({called}, arms={count}, {name}={reprlib.repr(value)})"
+            rule = f"one of {', '.join(known)}{nearest(name, known)}, or belong to the policy, as in {example}"
+            raise Refusal(owner, "setting", name, rule)
+
+
+def _names(arms: object) -> list[Name]:
+    """Return the names in a list, or refuse it."""
+    if isinstance(arms, str | bytes | Mapping | Set) or not isinstance(arms, Iterable):
+        raise Refusal("Agent", "arms", arms, "a number, or a list of names")
+    names = [as_name(name) for name in arms]
+    if len(set(names)) < len(names):
+        raise Refusal("Agent", "arms", arms, "names that all differ")
+    return names
+
+
+def as_name(name: object, field: str = "arm") -> Name:
+    """Return a name (of an arm or of a unit) as plain text or a plain integer, or refuse it."""
+    if isinstance(name, str):
+        return str.__str__(name)  # the text itself, of an enumeration too
+    if _integer(name):
+        return int(name)
+    raise Refusal("Agent", field, name, "a text or an integer")
+
+
+def _integer(value: object) -> TypeGuard[numbers.Integral]:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def number_of(name: object, known: Mapping[Name, int], field: str = "arm") -> int:
+    """Return the number of the arm that has a name, or refuse the name."""
+    plain = as_name(name, field)
+    if plain not in known:
+        hint = nearest(plain, [other for other in known if isinstance(other, str)]) if isinstance(plain, str) else ""
+        raise Refusal("Agent", field, name, f"one of {', '.join(map(str, known))}{hint}")
+    return known[plain]
+
+
+def observed(context: object, covariates: int) -> np.ndarray:
     """Return the covariates that a policy observes, or refuse."""
     rule = (
         "left out, since the policy observes no covariates"
@@ -25,7 +96,7 @@ def observed(context: Any, covariates: int) -> np.ndarray:
     return values
 
 
-def received(rewards: Any, units: int) -> np.ndarray:
+def received(rewards: object, units: int) -> np.ndarray:
     """Return one finite reward per unit, or refuse."""
     rule = f"a finite number {_SIZE}" if units == 1 else f"{units} finite numbers {_SIZE}, one per unit"
     values = _numbers("rewards", rewards, rule)
@@ -35,7 +106,7 @@ def received(rewards: Any, units: int) -> np.ndarray:
     return values
 
 
-def _numbers(field: str, given: Any, rule: str) -> np.ndarray:
+def _numbers(field: str, given: object, rule: str) -> np.ndarray:
     """Return an array of numbers, or refuse."""
     try:
         values = np.asarray(given)

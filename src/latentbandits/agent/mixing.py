@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentbandits.agent.decision import Name
-from latentbandits.agent.names import number_of
+from latentbandits.agent.inputs import number_of
 from latentbandits.compiled import plain
 from latentbandits.protocols import Policy
 from latentbandits.random import Purpose, Stream, below, stream, uniform

@@ -19,12 +19,13 @@ def written(agent: "Agent") -> str:
     >>> import latentbandits as lb
     >>> agent = lb.Agent("ucb1", arms=["red", "blue"])
     >>> agent.tell(agent.ask(), 0.5)
+    'accepted'
     >>> agent
     <Agent: UCB1, 2 arms, 1 asked, 1 told, 0 open>
     """
     player = agent._player
     arms = counted(len(player.names) - len(player.retired), "arm")
-    return f"<{type(agent).__name__}: {type(player.policy).__name__}, {arms}, {_counts(player.stats(0.0))}>"
+    return f"<{type(agent).__name__}: {type(player.policy).__name__}, {arms}, {_counts(agent._state.stats(0))}>"
 
 
 def _counts(stats: Stats) -> str:

@@ -1,58 +1,76 @@
-"""The part of an agent that follows from what it was asked and told, and from nothing else: no clock, no lock, no files."""
+"""A policy at work: its memory, its arms and its open decisions. No clock, no lock, no files."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from latentbandits.agent.contents import COUNTS, Contents
-from latentbandits.agent.decision import WORDS, Decision, Name, Stats, is_id, time_of
+from latentbandits.agent.decision import WORDS, Decision, Name
+from latentbandits.agent.inputs import number_of
 from latentbandits.agent.mixing import POLICY, Mixing
-from latentbandits.agent.names import number_of
-from latentbandits.agent.records import field
-from latentbandits.agent.slots import Slot, Slots, packed
-from latentbandits.agent.steps import choose, learn
+from latentbandits.agent.slots import Open, Slots, packed
+from latentbandits.agent.spec import Spec
+from latentbandits.agent.steps import Steps, choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
 from latentbandits.policies.growth import grown, grown_choice
-from latentbandits.protocols import WHY, Choice
+from latentbandits.protocols import WHY, Choice, Policy
+from latentbandits.random import Stream, stream
 from latentbandits.settings import Refusal, whole
 
 _LONGEST = 100  # characters of the name of a state
 
 _tuple = tuple.__new__  # takes half the time of Decision(...)
+Addition = tuple[Policy, Any, dict[str, Choice]]  # with one arm more: the policy, its memory and the open choices
 
 
 class Player:
     """A policy, its memory, its arms and its open decisions.
 
-    Attributes
-    ----------
-    policy, memory, random, names, mixing, max_open, regimes, newest : see `Contents`
+    Parameters and attributes
+    -------------------------
+    policy, memory, random : the policy with its settings, its memory and its random stream
+    names : the arms' names
+    mixing : floor and holdback
     retired : set of the numbers of retired arms
+    regimes : names that were given to states, by their number
     numbers : the number of every name
-    open : slot of every open decision, oldest first
-    choice : where the policy works: the choice of the decision that was made or completed last
-    told, late, forgotten, dropped : see `Stats`
+    open : the open decisions by id, oldest first
+    choice, block : where the policy works: the choice of the decision that was made or completed last, and its bytes
     sure : whether chance has no part in its decisions
     choose, learn : the policy's methods, interpreted or compiled
     """
 
-    def __init__(self, contents: Contents) -> None:
-        self.policy, self.memory, self.random = contents.policy, contents.memory, contents.random
-        self.max_open, self.newest = contents.max_open, contents.newest
-        self.regimes = dict(contents.regimes)
-        self.told, self.late, self.forgotten, self.dropped = (contents.counts[name] for name in COUNTS)
+    def __init__(
+        self,
+        policy: Policy,
+        memory: Any,
+        random: Stream,
+        names: Iterable[Name],
+        mixing: Mixing,
+        retired: Iterable[int] = (),
+        regimes: Mapping[int, str] | None = None,
+    ) -> None:
+        self.policy, self.memory, self.random = policy, memory, random
+        self.regimes = dict(regimes or {})
         self.choose, self.learn = plain(choose), plain(learn)
-        self._deterministic = bool(getattr(self.policy, "deterministic", False))
-        self.mix(contents.mixing)
-        self._certain: tuple[float | None, ...] = (1.0,) * self.policy.units
-        self.open: dict[str, Slot] = {}
-        self._arrange(contents.names, contents.retired)
-        for row, (known, by) in enumerate(contents.open.items()):
-            choice = Choice(*(part[row] for part in contents.choices))
-            self.open[known] = Slot(packed(choice), self._called(choice), by)
+        self._deterministic = bool(getattr(policy, "deterministic", False))
+        self.mix(mixing)
+        self._certain: tuple[float | None, ...] = (1.0,) * policy.units
+        self.open: OrderedDict[str, Open] = OrderedDict()
+        self._arrange(list(names), retired)
+
+    @classmethod
+    def fresh(cls, spec: Spec) -> Self:
+        """Return a player to whom nothing has happened yet."""
+        return cls(spec.policy, spec.policy.init(), stream(spec.seed), spec.arms, spec.mixing(spec.arms))
+
+    def use(self, steps: Steps | None) -> None:
+        """Run machine code, which changes no choice."""
+        if steps is not None:
+            self.choose, self.learn = steps
 
     def _arrange(self, names: list[Name], retired: Iterable[int]) -> None:
         """Take over the arms."""
@@ -60,30 +78,12 @@ class Player:
         self.numbers = {name: arm for arm, name in enumerate(names)}
         self._single = [(name,) for name in names] if self.policy.units == 1 else []
         self._slots = Slots(self.policy, self.retired)
-        self._blank, self._block, self.choice = self._slots.blank, self._slots.block, self._slots.choice
+        self._blank, self.block, self.choice = self._slots.blank, self._slots.block, self._slots.choice
 
     def mix(self, mixing: Mixing) -> None:
         """Take over floor and holdback."""
         self.mixing, self._mixes = mixing, mixing.active
         self.sure = self._deterministic and not self._mixes
-
-    def contents(self) -> Contents:
-        """Return a copy of everything."""
-        counts = dict(zip(COUNTS, (self.told, self.late, self.forgotten, self.dropped), strict=True))
-        return Contents(
-            self.policy,
-            copied(self.memory),
-            self.random.copy(),
-            list(self.names),
-            sorted(self.retired),
-            self.mixing._replace(random=self.mixing.random.copy()),
-            self.max_open,
-            dict(self.regimes),
-            counts,
-            self.newest,
-            {known: slot.by for known, slot in self.open.items()},
-            self._slots.stacked([slot.content for slot in self.open.values()]),
-        )
 
     def belief(self) -> Any:
         """Return what the policy believes, with the names that states were given."""
@@ -95,28 +95,19 @@ class Player:
         named = (state._replace(name=self.regimes.get(state.number, "")) for state in found.states)
         return found._replace(states=tuple(named))
 
-    def naming(self, regime: Any, name: Any) -> dict[str, Any]:
-        """Return what is recorded of a name; refuse a regime that is not remembered, or a name that is none."""
-        known = [state.number for state in self._numbered()]
-        if isinstance(regime, bool) or regime not in known:
-            which = f"one of {', '.join(map(str, known))}" if known else "of which there are none yet"
-            raise Refusal("Agent", "regime", regime, f"the number of a remembered state, {which}")
-        return {"number": int(regime), "name": _as_title(name)}
+    def refuse_name(self, number: object, name: object) -> tuple[int, str]:
+        """Return the number of a regime and its name; refuse one that is not remembered, or a name that is none."""
+        numbers = [state.number for state in self._numbered()]
+        if isinstance(number, bool) or number not in numbers:
+            which = f"one of {', '.join(map(str, numbers))}" if numbers else "of which there are none yet"
+            raise Refusal("Agent", "regime", number, f"the number of a remembered state, {which}")
+        return int(number), _as_title(name)  # type: ignore[call-overload]
 
-    def name(self, said: Mapping[str, Any]) -> None:
-        """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out.
-
-        Up to version 6 of agent files a record had the id of a state, as `regime`. An agent of then goes on with these ids as numbers, but
-        from the beginning of its log regimes are counted anew: a number that there is not may be such an id.
-        """
-        states = self._numbered()
-        found = {getattr(state, "id", state.number): state.number for state in states}
-        key = "number" if "number" in said else "regime"
-        if key == "number":
-            found |= {state.number: state.number for state in states}
-        wanted, name = whole("Agent", key, field(said, key)), _as_title(field(said, "name"), recorded=True)
-        if wanted in found:
-            self.regimes[found[wanted]] = name
+    def name(self, number: object, name: object) -> None:
+        """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out."""
+        number, name = whole("Agent", "number", number), _as_title(name)
+        if any(state.number == number for state in self._numbered()):
+            self.regimes[number] = name
 
     def _numbered(self) -> list[Any]:
         """Return the remembered states that have a number, or refuse a policy that has no belief."""
@@ -125,14 +116,7 @@ class Player:
             raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
         return [state for state in self.belief().states if hasattr(state, "number")]
 
-    def stats(self, now: float) -> Stats:
-        """Return what happened to the decisions so far."""
-        waiting, made = len(self.open), time_of(next(iter(self.open), ""))
-        age = None if made is None else max(0.0, now - made)
-        asked = self.told + self.forgotten + self.dropped + waiting
-        return Stats(asked, self.told, self.late, self.forgotten, self.dropped, waiting, age)
-
-    def offered(self, available: Any) -> list[int]:
+    def offered(self, available: object) -> list[int]:
         """Return the numbers of the arms that are available by name and not retired, or refuse."""
         refuse_fixed(self.policy, "available", available)
         if isinstance(available, str | bytes | Mapping) or not isinstance(available, Iterable):
@@ -143,9 +127,18 @@ class Player:
             raise Refusal("Agent", "available", named, "at least one arm that is not retired")
         return sorted(arms)
 
-    def decide(self, known: str, seen: np.ndarray, offered: list[int] | None, unit: Name | None) -> Decision:
+    def decide(
+        self,
+        key: str,
+        at_us: int,
+        seen: np.ndarray,
+        offered: list[int] | None,
+        unit: Name | None,
+        counted_under: str | None = None,
+        active: bool = True,
+    ) -> Decision:
         """Make the decision that has an id."""
-        self._block[:] = self._blank
+        self.block[:] = self._blank
         choice, by = self.choice, POLICY
         if offered is not None:
             choice.offers["available"] = 0
@@ -155,27 +148,25 @@ class Player:
         else:
             self.choose(self.policy, self.memory, seen, self.random, choice)
         arm = choice.arms.item(0)
+        numbers: tuple[int, ...]
         if offered is None and not self.retired and self._single and 0 <= arm < len(self._single):
-            arms = self._single[arm]
+            numbers, names = (arm,), self._single[arm]
         else:
             refuse_unavailable(choice)
-            arms = self._called(choice)
+            numbers = tuple(choice.arms.tolist())
+            names = self.called(numbers)
         chances = self._certain if self.sure else self._chances(offered)
-        if len(self.open) >= self.max_open:
-            del self.open[next(iter(self.open))]
-            self.dropped += 1
-        self.open[known] = _tuple(Slot, (bytes(self._block), arms, by))
-        self.newest = known
-        return _tuple(Decision, (known, arms, WORDS[choice.note.item(WHY)], chances, by))
+        self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by, active))
+        return _tuple(Decision, (key, names, WORDS[choice.note.item(WHY)], chances, by))
 
-    def overwrite(self, known: str, arms: list[int], chances: Iterable[float | None]) -> None:
+    def overwrite(self, key: str, arms: tuple[int, ...], chances: Iterable[float | None], by: str) -> None:
         """Let an open decision be one for other arms, as somebody else decided, each with its probability."""
-        slot, probability = self.open[known], self._slots.probability
-        self._block[:] = slot.content
+        waiting, probability = self.open[key], self._slots.probability
+        self.block[:] = waiting.content
         self.choice.arms[:] = arms
         probability[:] = 0.0
-        probability[arms] = [math.nan if chance is None else chance for chance in chances]
-        self.open[known] = Slot(bytes(self._block), self._called(self.choice), slot.by)
+        probability[list(arms)] = [math.nan if chance is None else chance for chance in chances]
+        self.open[key] = waiting._replace(content=bytes(self.block), arms=arms, by=by)
 
     def _mix(self, seen: np.ndarray, choice: Choice, unit: Name | None) -> str:
         """Let the policy, the floor or the control arm decide, write the probability of every arm, and return who decided."""
@@ -209,46 +200,19 @@ class Player:
         chances = self._slots.probability[self.choice.arms].tolist()
         return tuple([None if math.isnan(chance) else chance for chance in chances])
 
-    def _called(self, choice: Choice) -> tuple[Name, ...]:
-        """Return the names of the arms of a choice."""
-        return tuple(self.names[arm] for arm in choice.arms.tolist())
+    def called(self, arms: Sequence[int]) -> tuple[Name, ...]:
+        """Return the names of the arms of all units."""
+        return self._single[arms[0]] if self._single else tuple([self.names[arm] for arm in arms])
 
-    def choice_of(self, known: str) -> Choice:
+    def choice_of(self, key: str) -> Choice:
         """Return the choice of an open decision, to read."""
-        return self._slots.opened(self.open[known].content)
+        return self._slots.opened(self.open[key].content)
 
-    def find(self, decision: Any, session: str) -> tuple[str, Slot]:
-        """Return the id and the slot of an open decision, or refuse."""
-        known = decision[0] if type(decision) is Decision else decision
-        if type(known) is not str:  # ids of earlier versions were integers
-            known = str(known) if isinstance(known, str | int) and not isinstance(known, bool) else ""
-        slot = self.open.get(known)
-        if slot is None:
-            hint = ""
-            if is_id(known):
-                elsewhere = ", was made after the last save, or belongs to another agent"
-                hint = f" (this one is completed or forgotten{'' if known.endswith(session) else elsewhere})"
-            raise Refusal(
-                "Agent", "decision", decision.id if isinstance(decision, Decision) else decision, f"an open one{hint}"
-            )
-        if type(decision) is Decision and decision[1] != slot.arms:
-            raise Refusal("Agent", "decision", decision, "one that this agent made")
-        return known, slot
+    def stacked(self) -> Choice:
+        """Return the choices of all open decisions that the policy was asked for, one row each."""
+        return self._slots.stacked([waiting.content for waiting in self.open.values() if waiting.content])
 
-    def complete(self, known: str, rewards: np.ndarray) -> None:
-        """Learn from the rewards of an open decision."""
-        self._block[:] = self.open.pop(known).content
-        self.learn(self.policy, self.memory, self.choice, rewards)
-        self.told += 1
-        if known != self.newest:
-            self.late += 1
-
-    def forget(self, known: str) -> None:
-        """Drop an open decision."""
-        del self.open[known]
-        self.forgotten += 1
-
-    def addition(self, name: Name) -> tuple[Any, Any, list[Choice]] | None:
+    def addition(self, name: Name) -> Addition | None:
         """Return what a new arm needs, the policy, its memory and the open choices with one arm more; None for a retired arm; or refuse."""
         refuse_fixed(self.policy, "arm", name)
         if name in self.numbers:
@@ -262,23 +226,23 @@ class Player:
             rule = "a method that returns arrays of the types and shapes of a fresh memory with one more arm"
             raise Refusal(type(policy).__name__, "grow", type(memory), rule)
         memory = replaced(memory, {name: np.asarray(part, order="C") for name, part in arrays.items()})
-        return (
-            policy,
-            memory,
-            [grown_choice(self.policy, policy, self._slots.opened(slot.content)) for slot in self.open.values()],
-        )
+        contents = {key: waiting.content for key, waiting in self.open.items() if waiting.content}
+        choices = {
+            key: grown_choice(self.policy, policy, self._slots.opened(content)) for key, content in contents.items()
+        }
+        return policy, memory, choices
 
-    def add(self, name: Name, addition: tuple[Any, Any, list[Choice]] | None) -> None:
+    def add(self, name: Name, addition: Addition | None) -> None:
         """Take over a new arm, or play a retired one again."""
         if addition is None:
             return self._arrange(self.names, self.retired - {self.numbers[name]})
         self.policy, self.memory, choices = addition
         self._arrange([*self.names, name], self.retired)
-        for (known, before), choice in zip(list(self.open.items()), choices, strict=True):
-            self.open[known] = before._replace(content=packed(choice))
+        for key, choice in choices.items():
+            self.open[key] = self.open[key]._replace(content=packed(choice))
         return None
 
-    def retirable(self, name: Any) -> int:
+    def retirable(self, name: object) -> int:
         """Return the number of an arm that can be retired, or refuse."""
         refuse_fixed(self.policy, "arm", name)
         arm = number_of(name, self.numbers)
@@ -293,9 +257,9 @@ class Player:
         self._arrange(self.names, {*self.retired, arm})
 
 
-def _as_title(name: Any, recorded: bool = False) -> str:
-    """Return the name of a state, or refuse it; one that was recorded by an earlier version may be longer, or have several lines."""
-    if isinstance(name, str) and name.strip() and (recorded or name[:_LONGEST].splitlines() == [name]):
+def _as_title(name: object) -> str:
+    """Return the name of a state, or refuse it."""
+    if isinstance(name, str) and name.strip() and name[:_LONGEST].splitlines() == [name]:
         return name
     raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters in one line")
 
@@ -309,7 +273,7 @@ def refuse_unavailable(choice: Choice) -> None:
         raise Refusal("Agent", "choice", arms, f"among the arms {allowed} (this is an error of the policy)")
 
 
-def refuse_fixed(policy: Any, field: str, value: object) -> None:
+def refuse_fixed(policy: Policy, field: str, value: object) -> None:
     """Refuse a change of the arms of a policy that needs all of them in every round."""
     if getattr(policy, "fixed_arms", False):
         raise Refusal("Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change")

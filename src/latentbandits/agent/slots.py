@@ -5,19 +5,32 @@ memory in which the policy works; what an open decision keeps is a copy of the b
 """
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentbandits.protocols import Choice, Policy
 
 
-class Slot(NamedTuple):
-    """An open decision: the bytes of its choice, the names of its arms, one per unit, and who decided ("policy", "floor" or "control")."""
+class Open(NamedTuple):
+    """A decision that waits for its rewards.
+
+    Attributes
+    ----------
+    content : the bytes of its choice; empty if the policy was not asked
+    arms : numbers of its arms, one per unit
+    by : who decided: policy, floor or control
+    at_us : when, in microseconds since 1970
+    counted_under : who decided, or the status of then if it was not live
+    active : whether it was shown
+    """
 
     content: bytes
-    arms: tuple[Any, ...]
+    arms: tuple[int, ...]
     by: str
+    at_us: int
+    counted_under: str
+    active: bool = True
 
 
 class Slots:

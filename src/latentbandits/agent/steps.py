@@ -11,6 +11,8 @@ from latentbandits.compiled import in_background, loaded, machine_code, on_disk,
 from latentbandits.protocols import Choice, Policy
 from latentbandits.random import stream
 
+Steps = list[Callable[..., Any]]  # choose and learn, compiled
+
 
 @quick
 def choose(policy: Any, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
@@ -33,9 +35,7 @@ def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, .
     ]
 
 
-def bind(
-    policy: Policy, compiled: bool | None, switch: Callable[[list[Callable[..., Any]]], None], wait: bool = False
-) -> None:
+def bind(policy: Policy, compiled: bool | None, switch: Callable[[Steps], None], wait: bool = False) -> None:
     """Hand the compiled steps to a method: now, when they are there, or, if `compiled` is False, never.
 
     Whoever has much to do may `wait` a second for what is on disk; nobody waits for a compilation.
@@ -50,7 +50,7 @@ def bind(
     # an agent that nobody uses any more must not wait for its machine code
     weak: Any = weakref.WeakMethod(switch)
 
-    def done(made: list[Callable[..., Any]]) -> None:
+    def done(made: Steps) -> None:
         here = weak()
         if here is not None:
             here(made)

@@ -1,4 +1,4 @@
-"""Look after a store of decisions: check it, take its decisions out as a table, bring it up to date, give space back."""
+"""Look after a store of decisions: check it, take its decisions out as a table, give space back."""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from latentbandits.store import Verdict
 
-SUMMARY = "look after a store of decisions: verify, export, migrate, compact"
+SUMMARY = "look after a store of decisions: verify, export, compact"
 EXAMPLES = (
     "latentbandits store verify decisions.db",
     "latentbandits store export decisions.db offers --out offers.csv",
@@ -17,7 +17,6 @@ EXAMPLES = (
 ACTIONS = {
     "verify": "repeat the log and compare everything else with what it leads to; works while the store is in use",
     "export": "write the decisions of an experiment as a table that `latentbandits diagnose` reads",
-    "migrate": "bring the tables up to date, as opening the store does",
     "compact": "give space back; with --forget, forget old idempotency keys",
 }
 DAY_US = 86_400_000_000
@@ -55,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.store import Unavailable
 
     try:
-        action: Any = {"verify": verify, "export": export, "migrate": migrate, "compact": compact}[options.action]
+        action: Any = {"verify": verify, "export": export, "compact": compact}[options.action]
         return int(action(options))
     except Unavailable as problem:
         print(problem, file=sys.stderr)
@@ -102,7 +101,7 @@ def verify(options: argparse.Namespace) -> int:
 
 def notes(store: str, found: "list[Verdict]", contradicted: bool = False) -> list[str]:
     """Return what follows from verdicts, in sentences; `contradicted` says that the log was damaged before a rebuild."""
-    from latentbandits.store.snapshots import build
+    from latentbandits.store.replay import build
     from latentbandits.store.verify import EQUIVALENT
 
     lines = [f"{one.experiment}: {problem}." for one in found for problem in one.problems]
@@ -141,19 +140,6 @@ def export(options: argparse.Namespace) -> int:
         problem.ending(out, "store", *ENDING)
         number = exported(reads, name, out)
     print(f"{out}: {counted(number, 'row')} of {name}. Next: `latentbandits diagnose {out}` says what they show.")
-    return 0
-
-
-def migrate(options: argparse.Namespace) -> int:
-    """Bring the tables up to date."""
-    from contextlib import closing
-
-    from latentbandits.store import storage_of
-
-    with closing(storage_of(options.store, new=False)) as storage:
-        before, now = storage.versions
-    said = f"schema version {now}, as it was" if before == now else f"from schema version {before} to {now}"
-    print(f"{options.store}: {said}. Next: `latentbandits store verify {options.store}` repeats its log.")
     return 0
 
 

@@ -47,7 +47,7 @@ class ABTest(NamedTuple):
     >>> for reward in (0.3, 0.2, 0.1, 0.5, 0.0, 0.0):
     ...     decision = agent.ask()
     ...     played.append(decision.arm)
-    ...     agent.tell(decision, reward)
+    ...     _ = agent.tell(decision, reward)
     >>> played
     [0, 1, 0, 1, 1, 1]
     """

@@ -114,6 +114,7 @@ class BayesFilter(NamedTuple):
     >>> agent = lb.Agent(lb.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5], noise=0.1), seed=1)
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.0)  # arm 0 pays nothing in state 0
+    'accepted'
     >>> agent.ask().arm
     1
     """

@@ -60,7 +60,7 @@ class DecodeCommit(NamedTuple):
     >>> for rewards in ([0.9, 0.4], [0.9, 0.9], [0.9, 0.9], [0.1, 0.4], [0.4, 0.4]):
     ...     decision = agent.ask()
     ...     played.append(decision.arms)
-    ...     agent.tell(decision, rewards)
+    ...     _ = agent.tell(decision, rewards)
     >>> played
     [(0, 1), (0, 0), (0, 0), (0, 1), (1, 1)]
     """

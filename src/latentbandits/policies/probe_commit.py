@@ -55,7 +55,7 @@ class ProbeCommit(NamedTuple):
     >>> for _ in range(6):
     ...     decision = agent.ask()
     ...     played.append(decision.arm)
-    ...     agent.tell(decision, 0.4 + 0.2 * decision.arm)
+    ...     _ = agent.tell(decision, 0.4 + 0.2 * decision.arm)
     >>> played
     [0, 1, 1, 1, 1, 0]
 
@@ -65,7 +65,7 @@ class ProbeCommit(NamedTuple):
     >>> for reward in (0.4, 0.6, 0.6, 0.6, 0.2, 0.4, 0.2):
     ...     decision = agent.ask()
     ...     played.append(decision.arm)
-    ...     agent.tell(decision, reward)
+    ...     _ = agent.tell(decision, reward)
     >>> played
     [0, 1, 1, 1, 1, 0, 1]
     """

@@ -144,6 +144,7 @@ class TraceLearner(NamedTuple):
     >>> agent = lb.Agent(lb.TraceLearner(arms=2, lag="slopes", exploration=1.5), seed=1)
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.7)
+    'accepted'
     """
 
     arms: Annotated[int, AtLeast(2)]

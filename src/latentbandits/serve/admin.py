@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, UnsetType
 from starlette.exceptions import HTTPException
 
 from latentbandits import specs
+from latentbandits.agent.spec import USUAL
 from latentbandits.memories import parts
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle, Policy
@@ -30,7 +31,6 @@ from latentbandits.store import (
     Storage,
     Unknown,
 )
-from latentbandits.store.spec import USUAL
 
 ROUTES = Table()
 LARGEST = 256 * 2**20  # bytes of the memory of a policy

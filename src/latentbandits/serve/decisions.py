@@ -8,7 +8,7 @@ from latentbandits.agent.decision import Decision
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Id, Name, Names
 from latentbandits.settings import Refusal
-from latentbandits.store import Activate, Censor, Decide, Made, Reward, Unavailable
+from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, Unavailable
 from latentbandits.store import Round as Wanted
 
 ROUTES = Table()
@@ -86,8 +86,8 @@ class Outcomes(Answer):
 @ROUTES.route("POST", f"{ONE}/decide", "decide", "Decide", keyed=True)
 async def decide(call: Call, body: Round) -> Decided:
     """Decide once."""
-    made: Made = await call.service.do(Decide(call.experiment, (_round(call, body),), call.key, call.actor))
-    return _decided(made.decisions[0], made.again)
+    decisions = await call.service.do(Decide(call.experiment, (_round(call, body),), call.key, call.actor))
+    return _decided(decisions[0], isinstance(decisions, Repeated))
 
 
 @ROUTES.route("POST", f"{ONE}/reward", "reward", "Tell a reward")
@@ -101,8 +101,9 @@ async def decide_batch(call: Call, body: Rounds) -> DecidedMany:
     """Decide several times, in one transaction."""
     _refuse_long(call, "rounds", len(body.rounds))
     rounds = tuple([_round(call, each) for each in body.rounds])
-    made: Made = await call.service.do(Decide(call.experiment, rounds, call.key, call.actor), len(rounds))
-    return DecidedMany(decisions=[_decided(each, made.again) for each in made.decisions], again=made.again)
+    decisions = await call.service.do(Decide(call.experiment, rounds, call.key, call.actor), len(rounds))
+    again = isinstance(decisions, Repeated)
+    return DecidedMany(decisions=[_decided(decision, again) for decision in decisions], again=again)
 
 
 @ROUTES.route("POST", f"{ONE}/reward/batch", "reward", "Tell up to 1,000 rewards")

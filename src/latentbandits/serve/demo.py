@@ -6,9 +6,10 @@ import random
 import time
 from collections.abc import Callable
 
+from latentbandits.agent.decision import Decision
 from latentbandits.serve.service import Service
 from latentbandits.settings import Refusal
-from latentbandits.store import Create, Decide, Ledger, Made, NameRegime, Reward, Round, Spec, Storage, Unavailable
+from latentbandits.store import Create, Decide, Ledger, NameRegime, Reward, Round, Spec, Storage, Unavailable
 
 NAME = "demo-offers"
 ARMS = ("discount", "free-shipping", "gift")
@@ -59,8 +60,8 @@ def past(storage: Storage, compiled: bool = True, now_us: Callable[[], int] | No
             left = world.random.randint(PAST_STAY - 3, PAST_STAY + 3)
         for _ in range(PAST_PER_MINUTE):
             clock.now += step // 2
-            made: Made = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
-            decision = made.decisions[0]
+            made: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
+            decision = made[0]
             clock.now += step - step // 2
             if world.random.random() >= LOST:
                 ledger.call(Reward(NAME, decision.id, world.reward(decision.arm)))
@@ -88,8 +89,8 @@ async def visitors(service: Service) -> None:
             world.move()
             change = now + world.random.uniform(0.5, 1.5) * STAY
         try:
-            made: Made = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
-            decision = made.decisions[0]
+            made: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
+            decision = made[0]
             if world.random.random() >= LOST:
                 wait = world.random.expovariate(1 / DELAY)
                 heapq.heappush(due, (now + wait, decision.id, world.reward(decision.arm)))

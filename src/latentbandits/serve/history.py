@@ -149,7 +149,7 @@ def compared(changes: Iterable[Event]) -> tuple[int, int]:
     names: list[Name] = []
     since, draft = 0, True
     for event in changes:
-        said = event.said
+        said = event.payload
         if event.kind in ("create", "configure"):
             since = since if draft or not {"control", "holdback"} & said.keys() else event.at_us // MINUTE_US
             settings |= said

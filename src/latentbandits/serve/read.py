@@ -21,7 +21,6 @@ from latentbandits.serve.service import Service
 from latentbandits.settings import Refusal
 from latentbandits.store import ApiKey, Event, Ledger, Minute, Reads, Row, Spec, View
 from latentbandits.store.minutes import MINUTE_US, expected, leader, offers_now
-from latentbandits.store.state import arms_of
 
 ROUTES = Table()
 
@@ -263,10 +262,10 @@ def _since(call: Call, query: Since) -> int:
 
 def as_event(event: Event, arms: list[Name]) -> answers.Happened:
     """Return an event as answers have it."""
-    said = dict(event.said)
+    said: dict[str, object] = dict(event.payload)
     rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
     if event.kind == "decide" and "arms" in said:
-        said["arms"] = [arms[number] for number in arms_of(event, said)]
+        said["arms"] = [arms[number] for number in event.arms]
     return answers.Happened(
         seq=event.seq,
         kind=event.kind,

@@ -1,8 +1,8 @@
 """A store of decisions: nothing that was acknowledged is ever lost, and everything follows from one log.
 
-Events are the only truth (`events`). A `Ledger` answers requests in groups: it decides and learns in memory, appends what happened in one
-transaction, and answers when that is on disk. If the append fails, the states in question are dropped and made again from the log, so that
-an agent is always what its log says, to the last bit.
+Events are the only truth (`latentbandits.agent.events`). A `Ledger` answers requests in groups: it decides and learns in memory, appends
+what happened in one transaction, and answers when that is on disk. If the append fails, the states in question are dropped and made again
+from the log, so that an agent is always what its log says, to the last bit.
 
 ========================  =====================================================================================================
 `open`                    an agent that is on disk: `DurableAgent`, with the same ``ask`` and ``tell`` as `Agent`
@@ -10,7 +10,8 @@ an agent is always what its log says, to the last bit.
                           threads; ``view``, ``explain``, ``stats``, ``digest``, ``due``, ``snapshot``, ``close``
 requests                  `Create`, `Decide` (of `Round`), `Reward`, `Activate`, `Censor`, `Expire`, `AddArm`, `RetireArm`, `NameRegime`,
                           `SetStatus`, `Configure`
-answers                   `Made` (decisions), "accepted", "duplicate" or "late", or the number of an event
+answers                   decisions (`Repeated` for a key that was used before), "accepted", "duplicate" or "late", or the number of an
+                          event
 errors                    `Refusal` (and `Unknown`, `Conflict`, `Closed`): the caller's; `Unavailable` (and `Fenced`): try again
 `Spec`                    the settings of an experiment
 `Storage`, `Reads`        what a store must do (`protocol`); `SQLite` is one, ``storage.reader()`` is for other threads: events, stories of
@@ -20,9 +21,11 @@ errors                    `Refusal` (and `Unknown`, `Conflict`, `Closed`): the c
 ========================  =====================================================================================================
 """
 
+from latentbandits.agent.events import Event
+from latentbandits.agent.spec import STATUSES, Spec
+from latentbandits.agent.state import State
 from latentbandits.store.durable import DurableAgent, open, reader_of, storage_of  # noqa: A004
 from latentbandits.store.errors import Closed, Conflict, Fenced, Unavailable, Unknown
-from latentbandits.store.events import Event
 from latentbandits.store.export import export
 from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import ApiKey, Believed, Built, Group, Minute, Owner, Reads, Row, Snapshot, Storage
@@ -34,14 +37,13 @@ from latentbandits.store.requests import (
     Create,
     Decide,
     Expire,
-    Made,
     NameRegime,
+    Repeated,
     RetireArm,
     Reward,
     Round,
     SetStatus,
 )
-from latentbandits.store.spec import STATUSES, Spec
 from latentbandits.store.sqlite import Reader, SQLite
 from latentbandits.store.verify import Verdict, rebuild, verify
 from latentbandits.store.view import View
@@ -65,12 +67,12 @@ __all__ = [
     "Fenced",
     "Group",
     "Ledger",
-    "Made",
     "Minute",
     "NameRegime",
     "Owner",
     "Reader",
     "Reads",
+    "Repeated",
     "RetireArm",
     "Reward",
     "Round",
@@ -79,6 +81,7 @@ __all__ = [
     "SetStatus",
     "Snapshot",
     "Spec",
+    "State",
     "Storage",
     "Unavailable",
     "Unknown",

@@ -11,7 +11,7 @@ from psycopg import conninfo, errors
 from latentbandits.settings import Refusal
 from latentbandits.store import queries
 from latentbandits.store.errors import Fenced, Unavailable
-from latentbandits.store.schema import refuse_older
+from latentbandits.store.schema import refuse_version
 
 _SETTINGS = "-c statement_timeout=60s -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s"
 
@@ -90,8 +90,7 @@ class PostgresReader(Connection):
         try:
             if self._rows("SELECT to_regclass('schema_version') IS NULL") == [(True,)]:
                 raise Refusal("store", "database", self.place, "one that is a store")
-            version = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
-            refuse_older(self.place, "postgresql", version)
+            refuse_version(self.place, self._rows(queries.VERSION)[0][0])
         except BaseException:
             self.close()
             raise

@@ -14,7 +14,8 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Name, Stats
 from latentbandits.agent.explain import Explanation
-from latentbandits.agent.names import refuse_settings
+from latentbandits.agent.inputs import refuse_settings
+from latentbandits.agent.spec import ANY_TIME, USUAL, Spec, as_experiment
 from latentbandits.extras import missing
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
@@ -23,7 +24,6 @@ from latentbandits.store import requests
 from latentbandits.store.errors import Conflict, Fenced
 from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import Reads, Storage
-from latentbandits.store.spec import ANY_TIME, USUAL, Spec, as_experiment
 from latentbandits.store.sqlite import Reader, SQLite
 
 _PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
@@ -80,8 +80,8 @@ class DurableAgent:
         if available is not None and not isinstance(available, str | bytes) and isinstance(available, Iterable):
             available = list(available)
         wanted = requests.Round(context, available, unit, deferred)
-        made: requests.Made = self._call(requests.Decide(self.experiment, (wanted,), key))
-        return made.decisions[0]
+        decisions: tuple[Decision, ...] = self._call(requests.Decide(self.experiment, (wanted,), key))
+        return decisions[0]
 
     def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> str:
         """Learn from the rewards of a decision, given by itself or its id.

@@ -5,26 +5,28 @@ has appended them. If it cannot, the ledger drops the state and makes it again f
 """
 
 import os
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
-from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, is_id
-from latentbandits.agent.inputs import observed, received
-from latentbandits.agent.names import as_name
+from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Outcome, is_id
+from latentbandits.agent.events import CAUSES, ROLES, Event, Payload, reasons, rewarded, text
+from latentbandits.agent.inputs import as_name, observed, received
+from latentbandits.agent.slots import Open
+from latentbandits.agent.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec, refuse_unclear
+from latentbandits.agent.state import NOTHING, State, scored
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal, nearest
 from latentbandits.store import requests
 from latentbandits.store.errors import Closed, Conflict, Unknown
-from latentbandits.store.events import CAUSES, ENDINGS, Event, reasons, text, valued
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
-from latentbandits.store.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec, refuse_unclear
-from latentbandits.store.state import NOTHING, Played, State, Waiting, scored, side_of
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
 MOST_ROUNDS = 1000
+Checked = TypeVar("Checked")
 
 
 class Experiment:
@@ -41,10 +43,9 @@ class Experiment:
     def __init__(self, row: Row, state: State, reads: Reads) -> None:
         self.row, self.state, self._reads = row, state, reads
         self.pending: list[Event] = []
-        self._choices: dict[
-            int, dict[int, bytes]
-        ] = {}  # of pending decisions, by the number of arms and by their place
-        self._answered: dict[str, tuple[str, tuple[Decision, ...], Answered]] = {}
+        # of pending decisions, by the number of arms and by their place
+        self._choices: dict[int, dict[int, bytes]] = {}
+        self._answered: dict[str, tuple[tuple[Decision, ...], Answered]] = {}
         self._ended: dict[str, Event] = {}
         self._shown: set[str] = set()
         self._changed = False
@@ -90,22 +91,24 @@ class Experiment:
         self._changed = False
         self._minutes.clear()
 
-    def answer(self, request: Any, now_us: int) -> Any:
+    def answer(self, request: requests.Request, now_us: int) -> requests.Answer:
         """Answer a request at a time, or refuse it; afterwards `pending` has what must be stored before anybody hears of it."""
         expired = self._expire(now_us)
-        if type(request) is requests.Expire:
-            return expired
-        return _METHODS[type(request)](self, request, now_us)
+        return expired if type(request) is requests.Expire else _METHODS[type(request)](self, request, now_us)
 
-    def _add(self, event: Event, waiting: Waiting | None = None, ends: Waiting | None = None) -> None:
-        """Let an event happen, and keep it for the store; `waiting` is the decision that it makes, `ends` the open one that it is about."""
-        self._minutes.add(event, waiting or ends)
-        self.state.enter(event, waiting)
+    def _happen(self, event: Event) -> None:
+        """Let an event happen that needs nothing but itself, and keep it for the store."""
+        self._minutes.add(event, self.state.open.get(event.key or ""))
+        self.state.apply(event)
         self.pending.append(event)
 
-    def _event(self, kind: str, now_us: int, **fields: Any) -> Event:
-        state = self.state
-        return Event(state.head + 1, kind, now_us if now_us > state.last_us else state.last_us, **fields)
+    def _event(
+        self, kind: str, now_us: int, key: str | None = None, actor: str | None = None, body: str | None = None
+    ) -> Event:
+        return Event(self.state.head + 1, kind, self._at(now_us), key, actor=actor, body=body)
+
+    def _at(self, now_us: int) -> int:
+        return now_us if now_us > self.state.last_us else self.state.last_us
 
     # Decisions
 
@@ -123,84 +126,84 @@ class Experiment:
             ended += 1
         return ended
 
-    def _end_without(self, key: str, waiting: Waiting, cause: str, now_us: int, actor: str | None = None) -> None:
+    def _end_without(self, key: str, waiting: Open, cause: str, now_us: int, actor: str | None = None) -> None:
         """End a decision that has no reward: by the default value if its window is over, else as censored."""
         default = self.state.spec.default
         if cause == "time" and default is not None:
-            event = self._event("expire", now_us, key=key, **valued([default] * len(waiting.arms)))
+            event = rewarded(self.state.head + 1, "expire", self._at(now_us), key, [default] * len(waiting.arms))
         else:
-            event = self._event("censor", now_us, key=key, actor=actor, body=CAUSES[cause])
-        self._add(event, ends=waiting)
+            event = self._event("censor", now_us, key, actor, CAUSES[cause])
+        self._happen(event)
         self._ended[key] = event
 
-    def _decide(self, request: requests.Decide, now_us: int) -> requests.Made:
+    def _decide(self, request: requests.Decide, now_us: int) -> tuple[Decision, ...]:
         if request.key is not None:
-            known = self._known(request)
-            if known is not None:
-                return requests.Made(known, again=True)
-        if self.state.status not in DECIDING:
-            raise Closed("experiment", "status", self.state.status, f"one of {', '.join(DECIDING)} to decide")
-        if not 0 < len(request.rounds) <= MOST_ROUNDS:
-            raise Refusal("experiment", "rounds", len(request.rounds), f"from 1 to {MOST_ROUNDS}")
-        checked = [self._checked(wanted) for wanted in request.rounds]
-        if len(checked) > self.state.spec.max_open:
-            raise Refusal("experiment", "rounds", len(checked), f"at most max_open, {self.state.spec.max_open}")
-        while len(self.state.open) + len(checked) > self.state.spec.max_open:
-            key, waiting = next(iter(self.state.open.items()))
+            repeated = self._repeat(request)
+            if repeated is not None:
+                return repeated
+        state, rounds = self.state, request.rounds
+        if state.status not in DECIDING:
+            raise Closed("experiment", "status", state.status, f"one of {', '.join(DECIDING)} to decide")
+        if not 0 < len(rounds) <= MOST_ROUNDS:
+            raise Refusal("experiment", "rounds", len(rounds), f"from 1 to {MOST_ROUNDS}")
+        checked = [self._checked(wanted) for wanted in rounds]
+        if len(rounds) > state.spec.max_open:
+            raise Refusal("experiment", "rounds", len(rounds), f"at most max_open, {state.spec.max_open}")
+        while len(state.open) + len(rounds) > state.spec.max_open:
+            key, waiting = next(iter(state.open.items()))
             self._end_without(key, waiting, "room", now_us)
-        first = self.state.head + 1
-        decisions = tuple([self._decided(one, request.actor, now_us) for one in checked])
+        first = state.head + 1
+        decisions = tuple([self._decide_round(wanted, request.actor, now_us) for wanted in checked])
         if request.key is not None:
-            answered = Answered(request.key, request.digest(), first, len(decisions), self.state.last_us)
-            self._answered[request.key] = (answered.digest, decisions, answered)
-        return requests.Made(decisions)
+            answered = Answered(request.key, request.digest(), first, len(decisions), state.last_us)
+            self._answered[request.key] = (decisions, answered)
+        return decisions
 
-    def _known(self, request: requests.Decide) -> tuple[Decision, ...] | None:
+    def _repeat(self, request: requests.Decide) -> requests.Repeated | None:
         """Return the decisions that a key stands for, None if it is new; refuse it if it stands for another request."""
         key = request.key
         if not isinstance(key, str) or not key or not _fits(key):
             raise Refusal("experiment", "key", key, f"a text of 1 to {LONGEST_KEY} characters that UTF-8 can hold")
         if key in self._answered:
-            digest, decisions, _ = self._answered[key]
+            decisions, answered = self._answered[key]
         else:
-            found = self._reads.answered(self.row.id, key)
-            if found is None:
+            stored = self._reads.answered(self.row.id, key)
+            if stored is None:
                 return None
-            digest = found.digest
-            events = self._reads.events(self.row.id, found.seq - 1, found.decisions)
+            answered = stored
+            events = self._reads.events(self.row.id, answered.seq - 1, answered.decisions)
             decisions = tuple(map(self.state.decision, events))
-        if digest != request.digest():
+        if answered.digest != request.digest():
             raise Conflict("experiment", "key", key, "new, or sent with the same request as before (this one differs)")
-        return decisions
+        return requests.Repeated(decisions)
 
-    def _checked(self, wanted: requests.Round) -> tuple[np.ndarray, list[int] | None, str | None, bool]:
-        """Return what is observed, offered, for whom, and whether it is deferred; or refuse."""
+    def _checked(self, wanted: requests.Round) -> requests.Round:
+        """Return a round whose context is an array, whose arms are numbers and whose unit is a text; or refuse it."""
         context, available, unit, deferred = wanted
+        state = self.state
         try:
-            seen = (
-                NOTHING if context is None and not self.state.covariates else observed(context, self.state.covariates)
-            )
-            offered = None if available is None else self.state.player.offered(available)
+            seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
+            offered = None if available is None else state.player.offered(available)
             unit = None if unit is None else str(as_name(unit, "unit"))
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
         if unit is not None and not _fits(unit):
             raise Refusal("experiment", "unit", unit, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold")
-        return seen, offered, unit, bool(deferred)
+        return requests.Round(seen, offered, unit, bool(deferred))
 
-    def _decided(
-        self, wanted: tuple[np.ndarray, list[int] | None, str | None, bool], actor: str | None, now_us: int
-    ) -> Decision:
+    def _decide_round(self, wanted: requests.Round, actor: str | None, now_us: int) -> Decision:
         """Make one decision."""
         seen, offered, unit, deferred = wanted
         state = self.state
         at_us = max(now_us, state.last_us + 1, EARLIEST)  # ids sort by time, and no two have the same
         key = f"{at_us:x}{self._session}"
-        played = state.play(key, seen, offered, unit)
-        arms, chances, why, by, meant, choice = played
-        names = state.player.names
+        seq, names = state.head + 1, state.player.names
+        self._minutes.turn(at_us)
+        decision, content, meant = state.decide(key, at_us, seen, offered, unit, not deferred)
+        _, _, why, chances, by = decision
+        waiting = state.open[key]
         if (
-            len(arms) == 1
+            len(waiting.arms) == 1
             and offered is None
             and meant is None
             and not deferred
@@ -209,38 +212,58 @@ class Experiment:
         ):
             body = reasons(why)  # nearly always
         else:
-            available = None if offered is None else [names[arm] for arm in offered]
-            status = None if state.status == "live" else state.status
-            body = text(_said(played, seen, available, deferred, names, status))
-        if choice is not None:
-            self._choices.setdefault(len(names), {})[len(self.pending)] = choice
+            body = text(self._payload(wanted, decision, waiting, meant))
+        if content:
+            self._choices.setdefault(len(names), {})[len(self.pending)] = content
         event = _tuple(
-            Event, (state.head + 1, "decide", at_us, key, unit, arms[0], by, chances[0], None, actor, body, None)
+            Event, (seq, "decide", at_us, key, unit, waiting.arms[0], by, chances[0], None, actor, body, None)
         )
-        self._add(event, Waiting(at_us, arms, by if state.status == "live" else state.status, not deferred))
-        return _tuple(Decision, (key, tuple([names[arm] for arm in arms]), why, chances, by))
+        self._minutes.count(event, waiting)
+        self.pending.append(event)
+        return decision
 
-    def _reward(self, request: requests.Reward, now_us: int) -> str:
-        key, given, waiting = request.id, request.rewards, self._waiting(request.id)
-        units = self.state.player.policy.units
+    def _payload(
+        self, wanted: requests.Round, decision: Decision, waiting: Open, meant: tuple[int, ...] | None
+    ) -> Payload:
+        """Return what the columns of a decision do not say."""
+        names, payload = self.state.player.names, Payload()
+        if len(wanted.context):
+            payload["context"] = wanted.context.tolist()
+        if wanted.available is not None:
+            payload["available"] = [names[arm] for arm in wanted.available]
+        if decision.why:
+            payload["why"] = list(decision.why)
+        if meant is not None:
+            payload["policy"] = names[meant[0]]
+        if wanted.deferred:
+            payload["deferred"] = True
+        if len(waiting.arms) > 1:
+            payload["arms"], payload["probabilities"] = list(waiting.arms), list(decision.probabilities)
+        if self.state.status != "live":
+            payload["status"] = self.state.status
+        return payload
+
+    def _reward(self, request: requests.Reward, now_us: int) -> Outcome:
+        key, given, waiting, state = request.id, request.rewards, self._waiting(request.id), self.state
+        units = state.player.policy.units
         try:  # the usual case first: checks take longer than learning
             plain = type(given) is float and units == 1 and -LARGEST_REWARD <= given <= LARGEST_REWARD
             values = [given] if plain else received(given, units).tolist()
         except Refusal as refusal:
             raise refusal.at(owner="experiment") from None
         if waiting is not None:
-            event = self._event("reward", now_us, key=key, actor=request.actor, **valued(values))
-            self._add(event, ends=waiting)
+            event = rewarded(state.head + 1, "reward", self._at(now_us), key, values, request.actor)
+            self._minutes.add(event, waiting)
+            state.end("reward", key, event.at_us, np.array(values))
+            self.pending.append(event)
             self._ended[key] = event
             return "accepted"
         story = self._story(key)
         last = next((event for event in reversed(story) if event.kind in ("reward", "late")), None)
         if last is None:
-            made = self.state.decision(story[0])
-            numbers = tuple(self.state.player.numbers[arm] for arm in made.arms)
-            event = self._event("late", now_us, key=key, actor=request.actor, **valued(values))
-            self._minutes.add(event, Waiting(story[0].at_us, numbers, side_of(story[0], story[0].said), True))
-            self.state.enter(event)
+            event, begun = rewarded(state.head + 1, "late", self._at(now_us), key, values, request.actor), story[0]
+            self._minutes.add(event, Open(b"", begun.arms, str(begun.decided_by), begun.at_us, begun.counted_under))
+            state.apply(event)
             self.pending.append(event)
             self._ended[f"late {key}"] = event
             return "late"
@@ -251,34 +274,34 @@ class Experiment:
         told = last.rewards[0] if units == 1 else last.rewards
         raise Conflict("experiment", "rewards", request.rewards, f"{told}, as they were told for this decision before")
 
-    def _censor(self, request: requests.Censor, now_us: int) -> str:
+    def _censor(self, request: requests.Censor, now_us: int) -> Outcome:
         waiting = self._waiting(request.id)
         if waiting is not None:
             self._end_without(request.id, waiting, "asked", now_us, request.actor)
             return "accepted"
-        end = next(event for event in self._story(request.id) if event.kind in ENDINGS)
+        end = next(event for event in self._story(request.id) if event.kind in ROLES["ended"])
         if end.kind == "censor":
             return "duplicate"
         raise Conflict("experiment", "decision", request.id, f"open to be censored (it has ended: {end.kind})")
 
-    def _activate(self, request: requests.Activate, now_us: int) -> str:
+    def _activate(self, request: requests.Activate, now_us: int) -> Outcome:
         waiting = self._waiting(request.id)
         if waiting is not None and not waiting.active:
-            self._add(self._event("activate", now_us, key=request.id, actor=request.actor))
+            self._happen(self._event("activate", now_us, request.id, request.actor))
             self._shown.add(request.id)
             return "accepted"
         if waiting is not None or request.id in self._shown:
             return "duplicate"
         story = self._story(request.id)
-        if not story[0].said.get("deferred") or any(event.kind == "activate" for event in story):
+        if not story[0].payload.get("deferred") or any(event.kind == "activate" for event in story):
             return "duplicate"
         raise Conflict("experiment", "decision", request.id, "open to be activated (it has ended)")
 
-    def _waiting(self, key: Any) -> Waiting | None:
+    def _waiting(self, key: object) -> Open | None:
         """Return an open decision, None if it is not open."""
         return self.state.open.get(key) if isinstance(key, str) else None
 
-    def _story(self, key: Any) -> list[Event]:
+    def _story(self, key: object) -> list[Event]:
         """Return everything about a decision that is not open, in order, or refuse one that was never made."""
         story: list[Event] = []
         if is_id(key):
@@ -291,10 +314,10 @@ class Experiment:
 
     # What people change
 
-    def _change(self, kind: str, said: dict[str, Any], actor: str | None, now_us: int) -> int:
-        event = self._event(kind, now_us, actor=actor, body=text(said))
+    def _change(self, kind: str, payload: Mapping[str, object], actor: str | None, now_us: int) -> int:
+        event = self._event(kind, now_us, actor=actor, body=text(payload))
         self._changed = True
-        self._add(event)
+        self._happen(event)
         return event.seq
 
     def _add_arm(self, request: requests.AddArm, now_us: int) -> int:
@@ -310,8 +333,8 @@ class Experiment:
         return self._change("retire", {"arm": self.state.player.names[arm]}, request.actor, now_us)
 
     def _name_regime(self, request: requests.NameRegime, now_us: int) -> int:
-        said = _refused_here(self.state.player.naming, request.regime, request.name)
-        return self._change("name", said, request.actor, now_us)
+        number, name = _refused_here(self.state.player.refuse_name, request.regime, request.name)
+        return self._change("name", {"number": number, "name": name}, request.actor, now_us)
 
     def _set_status(self, request: requests.SetStatus, now_us: int) -> int:
         status, present = request.status, self.state.status
@@ -336,20 +359,22 @@ class Experiment:
         spec = state.spec.changed(request.changes, () if arms else state.player.names)
         if spec.control in state.retired and not arms:
             raise Refusal("experiment", "control", spec.control, "an arm that is not retired")
-        said, before = spec.plain(), state.spec.plain()
-        changes = {name: value for name, value in said.items() if value != before[name] or (arms and name == "arms")}
+        now, before = spec.plain(), state.spec.plain().items()
+        changes = {
+            name: value for name, value in now.items() if (name, value) not in before or (arms and name == "arms")
+        }
         if not changes:
             return state.head
         if state.status == "draft":
             _refused_here(state.begun, spec, arms)
         if "policy" in changes:
-            Spec.read(said)  # the log must not choose which code runs
+            Spec.read(now)  # the log must not choose which code runs
         for key, waiting in list(state.open.items())[: max(0, len(state.open) - spec.max_open)]:
             self._end_without(key, waiting, "room", now_us)
         return self._change("configure", changes, request.actor, now_us)
 
 
-_METHODS: dict[type, Any] = {
+_METHODS: dict[type, Callable[[Experiment, Any, int], requests.Answer]] = {
     requests.Decide: Experiment._decide,
     requests.Reward: Experiment._reward,
     requests.Censor: Experiment._censor,
@@ -362,29 +387,7 @@ _METHODS: dict[type, Any] = {
 }
 
 
-def _said(
-    played: Played, seen: np.ndarray, available: Any, deferred: bool, names: Any, status: str | None
-) -> dict[str, Any]:
-    """Return what the columns of a decision do not say."""
-    said: dict[str, Any] = {}
-    if len(seen):
-        said["context"] = seen.tolist()
-    if available is not None:
-        said["available"] = available
-    if played.why:
-        said["why"] = list(played.why)
-    if played.policy is not None:
-        said["policy"] = names[played.policy[0]]
-    if deferred:
-        said["deferred"] = True
-    if len(played.arms) > 1:
-        said |= {"arms": list(played.arms), "probabilities": list(played.chances)}
-    if status is not None:
-        said["status"] = status
-    return said
-
-
-def _refused_here(check: Any, *given: Any) -> Any:
+def _refused_here(check: Callable[..., Checked], *given: object) -> Checked:
     """Return what a check returns, or refuse as an experiment."""
     try:
         return check(*given)

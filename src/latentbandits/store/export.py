@@ -33,17 +33,15 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from latentbandits import dsjson
+from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.spec import LEARNING
 from latentbandits.extras import missing
 from latentbandits.files import whole
 from latentbandits.settings import Refusal
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.replay import CHUNK, named
-from latentbandits.store.spec import LEARNING
-from latentbandits.store.state import arms_of, chances_of
 
 ENDING = (".csv", ".parquet", ".jsonl", dsjson.ENDING)
-OUTCOMES = {"reward": "rewarded", "expire": "expired", "censor": "censored", "late": "late"}
 
 
 class Table(NamedTuple):
@@ -88,9 +86,11 @@ class Table(NamedTuple):
             return {"outcome": "open", "ended_at": None, "rewards": (), "learned": ()}
         end, last = ends[0], ends[-1]
         in_time = bisect(self.learning, end.seq) % 2 == 1
-        learned = in_time and end.kind != "censor" and made.said.get("status") != "killed"  # that policy was not asked
+        learned = (
+            in_time and end.kind != "censor" and made.payload.get("status") != "killed"
+        )  # that policy was not asked
         return {
-            "outcome": OUTCOMES[last.kind],
+            "outcome": COUNTED[last.kind],
             "ended_at": last.at_us,
             "rewards": last.rewards,
             "learned": end.rewards if learned else (),
@@ -116,15 +116,14 @@ def table(reads: Reads, row: Row) -> Table:
     for event in events_of(reads, row.id, row.head):
         kind = event.kind
         if kind == "decide":
-            said = event.said
-            context = max(context, len(said.get("context", ())))
-            known = known and None not in chances_of(event, said)
-            units = units or event.unit is not None or "arms" in said
+            context = max(context, len(event.payload.get("context", ())))
+            known = known and None not in event.probabilities
+            units = units or event.unit is not None or len(event.arms) > 1
         elif kind in ("create", "configure"):
-            names = list(event.said.get("arms", names))
-        elif kind == "add" and event.said["arm"] not in names:
-            names.append(event.said["arm"])
-        elif kind == "status" and (event.said["status"] in LEARNING) != (len(learning) % 2 == 1):
+            names = list(event.payload.get("arms", names))  # of a specification: names
+        elif kind == "add" and event.payload["arm"] not in names:
+            names.append(event.payload["arm"])
+        elif kind == "status" and (event.payload["status"] in LEARNING) != (len(learning) % 2 == 1):
             learning.append(event.seq)
     return Table(names, learning, context, known, units, row.head)
 
@@ -141,7 +140,7 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = Ledger(SQLite(Path(folder.name) / "decisions.db"))
     >>> _, made = ledger.run([Create("offers", Spec.of("ucb1", arms=["red", "blue"]), "live"), Decide("offers")])
-    >>> ledger.call(Reward("offers", made.decisions[0].id, 0.5))
+    >>> ledger.call(Reward("offers", made[0].id, 0.5))
     'accepted'
     >>> one = next(rows(ledger.storage, ledger.storage.experiment("offers")))
     >>> one["arm"], one["propensity"], one["reward"], one["outcome"]
@@ -162,18 +161,18 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
 
 def _of(event: Event, found: Table, end: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return the rows of a decision, one per unit."""
-    blank, said = dict.fromkeys(found.columns), event.said
-    arms, chances = arms_of(event, said), chances_of(event, said)
+    blank, payload = dict.fromkeys(found.columns), event.payload
+    arms, chances = event.arms, event.probabilities
     shared = blank | {
         "id": event.key,
         "at": event.at_us,
         "outcome": end["outcome"],
         "ended_at": end["ended_at"],
         "decided_by": event.decided_by,
-        "status": said.get("status"),
-        "wanted": said.get("policy"),
-        "why": ", ".join(said.get("why", ())) or None,
-        **{f"context_{n}": value for n, value in enumerate(said.get("context", ()))},
+        "status": payload.get("status"),
+        "wanted": payload.get("policy"),
+        "why": ", ".join(payload.get("why", ())) or None,
+        **{f"context_{n}": value for n, value in enumerate(payload.get("context", ()))},
     }
     for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
         unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)

@@ -6,28 +6,25 @@ as have come, and a lone request waits for nobody.
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from latentbandits.agent.decision import EARLIEST, Stats, is_id
+from latentbandits.agent.events import COUNTED, Event, text
 from latentbandits.agent.explain import Explanation
-from latentbandits.agent.processes import OneCall, refuse_call, refuse_in_children
-from latentbandits.agent.steps import bind
+from latentbandits.agent.processes import OneCall, refuse_in_children
+from latentbandits.agent.spec import AFTER, Expected, as_experiment, is_experiment
+from latentbandits.agent.state import State
+from latentbandits.agent.steps import Steps, bind
 from latentbandits.settings import Refusal
-from latentbandits.store import requests, snapshots
+from latentbandits.store import replay, requests
 from latentbandits.store.errors import Fenced, Unavailable, Unknown
-from latentbandits.store.events import Event, text
 from latentbandits.store.experiment import Experiment
-from latentbandits.store.protocol import Row, Storage
-from latentbandits.store.replay import begun, explanation, replay
-from latentbandits.store.spec import AFTER, as_experiment, is_experiment
-from latentbandits.store.state import State
+from latentbandits.store.protocol import Group, Row, Storage
 from latentbandits.store.view import View
 
-SNAPSHOT_EVENTS, SNAPSHOT_WORK = (
-    50_000,
-    2.0,
-)  # a start repeats at most so many events (or twice as many as wait), or so many seconds of work
+# a start repeats at most so many events (or twice as many as wait), or so many seconds of work
+SNAPSHOT_EVENTS, SNAPSHOT_WORK = 50_000, 2.0
 
 STILL = 256  # events of a replay between two looks at whether the experiment is still held
 LONG = 2_000  # events that take longer to repeat without machine code than it takes to load that
@@ -36,16 +33,16 @@ LONG = 2_000  # events that take longer to repeat without machine code than it t
 class _Held:
     """What a ledger keeps of an experiment, whether its state is there or must be made again."""
 
-    def __init__(self, row: Row, expected: Any) -> None:
+    def __init__(self, row: Row, expected: Expected) -> None:
         self.row, self.expected = row, expected
         self.experiment: Experiment | None = None
-        self.steps: list[Callable[..., Any]] | None = None
+        self.steps: Steps | None = None
         self.bound = False
         self.claimed, self.snapshot, self.work = False, 0, 0.0
 
-    def switch(self, made: list[Callable[..., Any]]) -> None:
+    def switch(self, steps: Steps) -> None:
         """Go on with machine code from the next group on."""
-        self.steps = made
+        self.steps = steps
 
 
 class _Ticket:
@@ -53,8 +50,9 @@ class _Ticket:
 
     __slots__ = ("answer", "done", "request")
 
-    def __init__(self, request: Any) -> None:
-        self.request, self.answer, self.done = request, None, False
+    def __init__(self, request: requests.Request) -> None:
+        self.request, self.done = request, False
+        self.answer: requests.Answer | Exception | None = None
 
 
 class Ledger:
@@ -79,12 +77,12 @@ class Ledger:
     >>> spec = Spec.of("ucb1", arms=["red", "blue"])
     >>> ledger.call(Create("offers", spec, "live"))
     2
-    >>> made, _ = ledger.run([Decide("offers", key="visit-1"), Decide("offers", (Round(), Round()))])
-    >>> made.decisions[0].arm
+    >>> (first,), (second, third) = ledger.run([Decide("offers", key="visit-1"), Decide("offers", (Round(), Round()))])
+    >>> first.arm
     'red'
-    >>> ledger.call(Decide("offers", key="visit-1")) == made._replace(again=True)
+    >>> ledger.call(Decide("offers", key="visit-1")) == (first,)
     True
-    >>> ledger.run([Reward("offers", made.decisions[0].id, 0.5), Reward("offers", made.decisions[0].id, 0.5)])
+    >>> ledger.run([Reward("offers", first.id, 0.5), Reward("offers", first.id, 0.5)])
     ['accepted', 'duplicate']
     >>> ledger.close()
     >>> folder.cleanup()
@@ -95,8 +93,7 @@ class Ledger:
         self._clock, self._compiled = clock or _now, compiled
         self._held: dict[str, _Held] = {}
         self._waiting: deque[_Ticket] = deque()
-        self._lock: Any = OneCall()
-        self._raw = self._saving = self._lock
+        self._lock = self._saving = OneCall()
         self.failures = 0  # groups that could not be stored
         refuse_in_children(
             self,
@@ -106,12 +103,14 @@ class Ledger:
     def call(self, request: Any) -> Any:
         """Answer one request, or raise why not; together with others that come meanwhile."""
         ticket = _Ticket(request)
-        if getattr(self._lock, "again", _no)():
-            refuse_call()
         self._waiting.append(ticket)
-        with self._lock:
-            if not ticket.done:
-                self._serve()
+        try:
+            with self._lock:
+                if not ticket.done:
+                    self._serve()
+        finally:
+            if not ticket.done:  # the lock has refused this thread, or this process
+                self._waiting.remove(ticket)
         if isinstance(ticket.answer, Exception):
             raise ticket.answer
         return ticket.answer
@@ -121,19 +120,19 @@ class Ledger:
         group: list[_Ticket] = []
         while self._waiting:
             group.append(self._waiting.popleft())
-        answers: Sequence[Any] = [_interrupted()] * len(group)
+        answers: Sequence[requests.Answer | Exception] = [_interrupted()] * len(group)
         try:
             answers = self._run([ticket.request for ticket in group])
         finally:
             for ticket, answer in zip(group, answers, strict=True):
                 ticket.answer, ticket.done = answer, True
 
-    def run(self, wanted: Sequence[Any]) -> list[Any]:
+    def run(self, wanted: Sequence[requests.Request]) -> list[Any]:
         """Answer a group of requests in their order, in one transaction: an answer each, or the exception that says why not."""
         with self._lock:
             return self._run(wanted)
 
-    def _run(self, wanted: Sequence[Any]) -> list[Any]:
+    def _run(self, wanted: Sequence[requests.Request]) -> list[requests.Answer | Exception]:
         now, began = self._clock(), time.perf_counter()
         touched: dict[str, Experiment] = {}
         failed: dict[str, Exception] = {}
@@ -163,7 +162,7 @@ class Ledger:
             for name, answer in zip(of, answers, strict=True)
         ]
 
-    def _append(self, groups: dict[str, Any], failed: dict[str, Exception]) -> None:
+    def _append(self, groups: dict[str, Group], failed: dict[str, Exception]) -> None:
         """Store what is pending; where that is not possible, say so of every experiment in question."""
         try:
             self.storage.append(list(groups.values()))
@@ -174,7 +173,9 @@ class Ledger:
                 for name in groups:
                     self._held[name].claimed = False
 
-    def _answer(self, request: Any, now: int, touched: dict[str, Experiment], failed: dict[str, Exception]) -> Any:
+    def _answer(
+        self, request: requests.Request, now: int, touched: dict[str, Experiment], failed: dict[str, Exception]
+    ) -> requests.Answer | Exception:
         """Answer a request, by an exception if need be; nothing is stored yet."""
         try:
             if isinstance(request, requests.Create):
@@ -199,7 +200,7 @@ class Ledger:
             failed[one.name] = failure
         return failed[one.name]
 
-    def _drop(self, names: Any) -> None:
+    def _drop(self, names: Iterable[str]) -> None:
         """Forget states that may be ahead of the store; they are made again from it when they are needed."""
         for name in names:
             if name in self._held:
@@ -213,14 +214,14 @@ class Ledger:
         events = [Event(1, "create", at_us, actor=request.actor, body=text(spec.plain()))]
         if request.status != "draft":
             events.append(Event(2, "status", at_us, actor=request.actor, body=text({"status": request.status})))
-        shown = text(spec.plain() | {"retired": []}) or ""
+        shown = text({**spec.plain(), "retired": []}) or ""
         row = self.storage.create(name, shown, request.status, events)
         self._held[name] = _Held(row, spec.policy)
         return len(events)
 
     # States
 
-    def open(self, name: str, expected: Any = None) -> None:
+    def open(self, name: str, expected: Expected = None) -> None:
         """Make an experiment ready; a policy from outside this package must be given, as the expected one."""
         with self._lock:
             if name not in self._held:
@@ -233,7 +234,7 @@ class Ledger:
             raise Unknown("store", "experiment", name, "the name of one that exists")
         return row
 
-    def _ready(self, name: str, touched: Any = ()) -> Experiment:
+    def _ready(self, name: str, touched: Collection[str] = ()) -> Experiment:
         """Return an experiment whose state is that of the store, or ahead of it by what this group has done."""
         held = self._held.get(name) if isinstance(name, str) else None
         if held is None:
@@ -245,22 +246,22 @@ class Ledger:
         one = held.experiment
         assert one is not None
         if held.steps is not None and not held.bound:
-            one.state.use(held.steps)
+            one.state.player.use(held.steps)
             held.bound = True
         return one
 
     def _restore(self, held: _Held) -> None:
         """Make a state again: from the newest snapshot that is whole, and the events after it."""
         if not held.claimed:
-            held.row = self.storage.claim(held.row.id, snapshots.build())
-        state = begun(self.storage, held.row, held.expected)
+            held.row = self.storage.claim(held.row.id, replay.build())
+        state = replay.newest(self.storage, held.row, held.expected)
         held.snapshot = state.head
         if held.steps is None and not held.bound:
             bind(state.spec.policy, self._compiled, held.switch, wait=held.row.head - state.head > LONG)
-        state.use(held.steps)
+        state.player.use(held.steps)
         held.bound = held.steps is not None
         began = time.perf_counter()
-        replay(self.storage, held.row.id, state, each=self._holding(held, state))
+        replay.replay(self.storage, held.row.id, state, each=self._holding(held, state))
         held.work = time.perf_counter() - began
         held.experiment, held.claimed = Experiment(held.row, state, self.storage), True
 
@@ -274,7 +275,7 @@ class Ledger:
                         f"store: another process has claimed {held.row.name} while its log was repeated; try again"
                     )
                 if not held.bound and held.steps is not None:
-                    state.use(held.steps)
+                    state.player.use(held.steps)
                     held.bound = True
 
         return each
@@ -284,7 +285,7 @@ class Ledger:
         with self._lock:
             self.storage.renew([held.row.id for held in self._held.values() if held.experiment is not None])
 
-    def _snapshot_due(self, names: Any) -> None:
+    def _snapshot_due(self, names: Iterable[str]) -> None:
         for name in names:
             held = self._held[name]
             if held.experiment is None:
@@ -301,7 +302,7 @@ class Ledger:
         if one is None or one.pending or one.state.head == held.snapshot:
             return
         try:
-            self.storage.keep(held.row.id, snapshots.taken(one.state))
+            self.storage.keep(held.row.id, replay.take_snapshot(one.state))
         except Unavailable:
             self.failures += 1
         held.snapshot, held.work = one.state.head, 0.0
@@ -320,7 +321,8 @@ class Ledger:
             one, held = self._ready(name), self._held[name]
             state = one.state
             belief = state.player.belief() if hasattr(state.player.policy, "belief") else None
-            counts = {**state.counts, "duplicates": one.duplicates, "conflicts": one.conflicts}
+            counts = {name: state.counts[name] for name in COUNTED.values()}
+            counts |= {"duplicates": one.duplicates, "conflicts": one.conflicts}
             oldest = next(iter(state.open.values())).at_us if state.open else None
             return View(
                 name, state.status, state.spec, state.arms, state.retired, state.head, state.last_us, counts, len(state.open),
@@ -335,8 +337,8 @@ class Ledger:
 
     def digest(self, name: str) -> str:
         """Return the digest of a state: two are equal if they are the same to the last bit."""
-        digest: str = self.state(name, snapshots.digest)
-        return digest
+        with self._lock:
+            return replay.digest(self._ready(name).state)
 
     def due(self) -> list[str]:
         """Return the experiments with decisions whose window is over; `Expire` ends them, and so does any other request."""
@@ -355,16 +357,12 @@ class Ledger:
             story = self.storage.story(one.row.id, key) if is_id(key) else []
             if not story:
                 raise Unknown("experiment", "decision", key, f"the id of a decision of {name}")
-            return explanation(story[0], one.state)
+            return replay.explain(story[0], one.state)
 
     def stats(self, name: str) -> Stats:
         """Return what happened to the decisions, as `Agent.stats` does; those that expired by a default value count as told."""
         with self._lock:
-            state = self._ready(name).state
-            counts, waiting = state.counts, len(state.open)
-            age = None if not state.open else max(0.0, (self._clock() - next(iter(state.open.values())).at_us) / 1e6)
-            told = counts["rewarded"] + counts["expired"]
-            return Stats(counts["decided"], told, state.player.late, counts["censored"], 0, waiting, age)
+            return self._ready(name).state.stats(self._clock())
 
     def close(self) -> None:
         """Keep a snapshot of what has changed much, and give the store back."""
@@ -378,10 +376,6 @@ class Ledger:
 
 def _now() -> int:
     return time.time_ns() // 1000
-
-
-def _no() -> bool:
-    return False
 
 
 def _interrupted() -> Unavailable:

@@ -9,19 +9,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from latentbandits.agent.events import COUNTED, Event
+from latentbandits.agent.slots import Open
+from latentbandits.agent.state import State
 from latentbandits.memories import copied
 from latentbandits.policies.state_library import Belief
 from latentbandits.protocols import Choice
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import Believed, Minute
-from latentbandits.store.state import State, Waiting
 
 MINUTE_US = 60_000_000
 UNLIKELY = 0.0005
 _ZERO = Minute(0, 0, "")[3:]
-_KINDS = {"decide": "decided", "reward": "rewarded", "expire": "expired", "censor": "censored", "late": "late"}
 _FIELDS = Minute._fields[3:]
-_PLACES = {kind: _FIELDS.index(name) for kind, name in _KINDS.items()}
+_PLACES = {kind: _FIELDS.index(name) for kind, name in COUNTED.items()}
 _PROBED, _TOTAL, _SQUARES, _DELAY = (_FIELDS.index(name) for name in ("probed", "total", "squares", "delay_us"))
 
 
@@ -38,20 +38,27 @@ class Minutes:
         self._cells: dict[tuple[int, int, str], list[float]] = {}
         self.beliefs: list[Believed] = []
 
-    def add(self, event: Event, waiting: Waiting | None) -> None:
+    def add(self, event: Event, waiting: Open | None) -> None:
         """Count an event that is about to happen to an open decision, or to one as it once waited."""
-        state, at_us, kind = self._state, event.at_us, event.kind
-        minute = at_us // MINUTE_US
-        if minute > state.last_us // MINUTE_US:
+        self.turn(event.at_us)
+        self.count(event, waiting)
+
+    def turn(self, at_us: int) -> None:
+        """Note what is believed, if what is about to happen begins another minute."""
+        if at_us // MINUTE_US > self._state.last_us // MINUTE_US:
             self._believe()
-        place = _PLACES.get(kind)
+
+    def count(self, event: Event, waiting: Open | None) -> None:
+        """Count an event of a decision."""
+        at_us, kind = event.at_us, event.kind
+        minute, place = at_us // MINUTE_US, _PLACES.get(kind)
         if place is None or waiting is None:
             return
         rewards = event.rewards if kind in ("reward", "expire") else None
         for unit, arm in enumerate(waiting.arms):
-            cell = self._cells.get((minute, arm, waiting.decided_by))
+            cell = self._cells.get((minute, arm, waiting.counted_under))
             if cell is None:
-                cell = self._cells[minute, arm, waiting.decided_by] = list(_ZERO)
+                cell = self._cells[minute, arm, waiting.counted_under] = list(_ZERO)
             cell[place] += 1
             if rewards is not None:
                 cell[_TOTAL] += rewards[unit]

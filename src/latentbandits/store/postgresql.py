@@ -10,21 +10,20 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
+from latentbandits.agent.events import Event
 from latentbandits.settings import Above, Refusal, between
 from latentbandits.store import queries
 from latentbandits.store.connection import Connection, PostgresReader
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
-from latentbandits.store.schema import missing
+from latentbandits.store.schema import refuse_version, statements
 
 LEASE = 5.0  # seconds
-_MIGRATING = 7_206_112_915  # the number of an advisory lock: one process changes tables at a time
+_PREPARING = 7_206_112_915  # the number of an advisory lock: one process makes tables at a time
 _KINDS = {
     **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
     **dict.fromkeys(("kind", "key", "unit", "decided_by", "actor", "body", "digest"), "text[]"),
@@ -85,8 +84,6 @@ class PostgreSQL(Connection):
         Where other processes can reach this one: `owner` tells them.
     lease : float
         Seconds without an append after which another process may claim an experiment.
-    folder : path, optional
-        Where the tables' files are, for tests.
     new : bool
         Whether the tables may be made.
     """
@@ -98,7 +95,6 @@ class PostgreSQL(Connection):
         address: str,
         reached_at: str | None = None,
         lease: float = LEASE,
-        folder: Path | None = None,
         new: bool = True,
     ) -> None:
         super().__init__(address)
@@ -109,34 +105,21 @@ class PostgreSQL(Connection):
         ] = {}  # until when nobody else can have claimed an experiment, by this machine's clock
         self._expected: dict[tuple[int, str], Answered | None] = {}
         try:
-            self._migrate(folder, new)
+            self._prepare(new)
         except BaseException:
             self.close()
             raise
 
-    def _migrate(self, folder: Path | None, new: bool) -> None:
-        """Bring the tables up to date, one step per transaction, one process at a time."""
-        first: int | None = None
-        while True:
-            with self._transaction() as connection:
-                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATING,))
-                if connection.execute("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
-                    if not new:
-                        raise Refusal("store", "database", self.place, "one that is a store")
-                    connection.execute(
-                        "CREATE TABLE schema_version (version BIGINT PRIMARY KEY, digest TEXT NOT NULL, at_us BIGINT NOT NULL)"
-                    )
-                found = connection.execute("SELECT COALESCE(MAX(version), 0) FROM schema_version").fetchone()
-                present = int(found[0]) if found else 0
-                first = present if first is None else first
-                lacking = missing(self.place, "postgresql", present, folder)
-                if not lacking:
-                    self.versions: tuple[int, int] = first, present
-                    return
-                for statement in lacking[0].statements:
+    def _prepare(self, new: bool) -> None:
+        """Make the tables of a new store, all or none, one process at a time; refuse tables of another version."""
+        with self._transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_PREPARING,))
+            if connection.execute("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
+                if not new:
+                    raise Refusal("store", "database", self.place, "one that is a store")
+                for statement in statements("postgresql"):
                     connection.execute(statement)
-                values = (lacking[0].version, lacking[0].digest, time.time_ns() // 1000)
-                connection.execute("INSERT INTO schema_version VALUES (%s, %s, %s)", values)
+        refuse_version(self.place, self._rows(queries.VERSION)[0][0])
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator["psycopg.Connection[Any]"]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from latentbandits.store.events import Event
+from latentbandits.agent.events import Event
 
 
 class Row(NamedTuple):
@@ -169,7 +169,6 @@ class Storage(Reads, Protocol):
 
     place: str
     shared: bool  # whether several processes may use it at the same time, each experiment held by one of them
-    versions: tuple[int, int]  # of the tables: as they were found (0: there were none), and now
 
     def size(self) -> int:
         """Return how many bytes it takes."""

@@ -4,21 +4,18 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from latentbandits.store.events import Event
+from latentbandits.agent.events import Event
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minute, Row, Snapshot
+from latentbandits.store.schema import CHANGED, OF_ROLE
 
 TOGETHER = 64  # rows of the largest statement; SQLite takes 999 values or more, an event has 13
 ENDS = 400  # decisions whose ends one statement asks for: twice as many values
+VERSION = "SELECT COALESCE(MAX(version), 0) FROM schema_version"
 ROW = "id, name, spec, status, head, epoch"
 EVENT = ", ".join(Event._fields)
-_STORY = (
-    "kind = 'decide'",
-    "kind = 'activate'",
-    "kind IN ('reward', 'expire', 'censor')",
-    "kind = 'late'",
+STORY = " UNION ALL ".join(
+    f"SELECT {EVENT} FROM event WHERE experiment = ? AND key = ? AND {kinds}" for kinds in OF_ROLE.values()
 )
-STORY = " UNION ALL ".join(f"SELECT {EVENT} FROM event WHERE experiment = ? AND key = ? AND {one}" for one in _STORY)
-CHANGED = "kind NOT IN ('decide', 'activate', 'reward', 'expire', 'censor', 'late')"
 
 
 class Queries:
@@ -55,7 +52,7 @@ class Queries:
 
     def story(self, experiment: int, key: str) -> list[Event]:
         """See `Reads`."""
-        found = self._rows(STORY, (experiment, key) * len(_STORY))
+        found = self._rows(STORY, (experiment, key) * len(OF_ROLE))
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def ends(self, experiment: int, keys: Sequence[str]) -> list[Event]:
@@ -65,7 +62,7 @@ class Queries:
             part = keys[begun : begun + ENDS]
             marks = ", ".join("?" * len(part))
             one = f"SELECT {EVENT} FROM event WHERE experiment = ? AND key IN ({marks}) AND "
-            found += self._rows(f"{one}{_STORY[2]} UNION ALL {one}{_STORY[3]}", (experiment, *part) * 2)
+            found += self._rows(f"{one}{OF_ROLE['ended']} UNION ALL {one}{OF_ROLE['late']}", (experiment, *part) * 2)
         return sorted(map(Event._make, found), key=lambda event: event.seq)
 
     def answered(self, experiment: int, key: str) -> Answered | None:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from latentbandits.agent.decision import Decision
-from latentbandits.store.spec import Spec
+from latentbandits.agent.decision import Decision, Outcome
+from latentbandits.agent.spec import Spec
 
 
 class Round(NamedTuple):
@@ -19,7 +19,7 @@ class Round(NamedTuple):
 
 
 class Decide(NamedTuple):
-    """Decide for one round or several; answered by `Made`. With a `key` that was used before the answer is the same again."""
+    """Decide for one round or several; answered by the decisions. With a `key` that was used before they are `Repeated`."""
 
     experiment: str
     rounds: tuple[Round, ...] = (Round(),)
@@ -35,11 +35,8 @@ class Decide(NamedTuple):
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-class Made(NamedTuple):
-    """Decisions, one per round, and whether they had been made before, for the same key."""
-
-    decisions: tuple[Decision, ...]
-    again: bool = False
+class Repeated(tuple[Decision, ...]):
+    """The decisions of a key that was used before, once more."""
 
 
 class Reward(NamedTuple):
@@ -124,6 +121,7 @@ class Create(NamedTuple):
     actor: str | None = None
 
 
+Answer = tuple[Decision, ...] | Outcome | int  # decisions, what became of a reward, or the number of an event
 Request = (
     Decide | Reward | Censor | Activate | Expire | AddArm | RetireArm | NameRegime | SetStatus | Configure | Create
 )

@@ -3,19 +3,18 @@
 import contextlib
 import os
 import sqlite3
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from latentbandits.agent.events import Event
 from latentbandits.files import Held
 from latentbandits.settings import Refusal
 from latentbandits.store import queries
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
-from latentbandits.store.events import Event
 from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
-from latentbandits.store.schema import missing, refuse_older
+from latentbandits.store.schema import refuse_version, statements
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
 _CHANGED = "event INDEXED BY event_changed"  # SQLite would go through all events
@@ -33,8 +32,6 @@ class SQLite(queries.Queries):
     ----------
     path : path
         The file; made if it is not there.
-    folder : path, optional
-        Where the tables' files are, for tests.
 
     Examples
     --------
@@ -51,7 +48,7 @@ class SQLite(queries.Queries):
     changed = _CHANGED
     shared = False
 
-    def __init__(self, path: str | Path, folder: Path | None = None) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path).absolute()
         self.place = str(path)
         if not self.path.parent.is_dir():
@@ -76,7 +73,7 @@ class SQLite(queries.Queries):
         self._lock = lock
         try:
             self._connection: sqlite3.Connection | None = self._connected()
-            self._migrate(folder)
+            self._prepare()
         except BaseException:
             self.close()
             raise
@@ -104,23 +101,15 @@ class SQLite(queries.Queries):
             raise self._unavailable(problem) from problem
         return made
 
-    def _migrate(self, folder: Path | None) -> None:
-        """Bring the tables up to date, one step per transaction: a crash leaves the step before or the one after."""
+    def _prepare(self) -> None:
+        """Make the tables of a new store, all or none; refuse another database, or tables of another version."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'"):
             if self._rows("SELECT 1 FROM sqlite_master"):
                 raise Refusal("store", "file", self.place, "a store, or new (this is another database)")
             with self._transaction() as run:
-                run(
-                    "CREATE TABLE schema_version (version INTEGER PRIMARY KEY, digest TEXT NOT NULL, at_us INTEGER NOT NULL) STRICT"
-                )
-        present = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
-        lacking = missing(self.place, "sqlite", present, folder)
-        self.versions: tuple[int, int] = present, lacking[-1].version if lacking else present
-        for step in lacking:
-            with self._transaction() as run:
-                for statement in step.statements:
+                for statement in statements("sqlite"):
                     run(statement)
-                run("INSERT INTO schema_version VALUES (?, ?, ?)", (step.version, step.digest, time.time_ns() // 1000))
+        refuse_version(self.place, self._rows(queries.VERSION)[0][0])
 
     def _unavailable(self, problem: Exception) -> Unavailable:
         return Unavailable(f"store: {self.place} cannot be used now ({problem}); nothing was acknowledged, try again")
@@ -294,12 +283,12 @@ class Reader(queries.Queries):
         if not self.path.is_file():
             raise Refusal("store", "file", self.place, "one that exists")
         try:
-            version = self._rows("SELECT COALESCE(MAX(version), 0) FROM schema_version")[0][0]
+            version = self._rows(queries.VERSION)[0][0]
         except Unavailable as problem:
             if "no such table" in str(problem) or "not a database" in str(problem):
                 raise Refusal("store", "file", self.place, "a store (this is something else)") from None
             raise
-        refuse_older(self.place, "sqlite", version)
+        refuse_version(self.place, version)
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         try:

@@ -1,18 +1,20 @@
 """Does a store say the truth? Its log is repeated, and all that follows from the log is compared with what the store has."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from latentbandits.agent.events import Event
+from latentbandits.agent.slots import Open
+from latentbandits.agent.spec import Expected
+from latentbandits.agent.state import State
 from latentbandits.agent.steps import bind
 from latentbandits.compiled.cache import installed
 from latentbandits.settings import Refusal
-from latentbandits.store import snapshots
+from latentbandits.store import replay
 from latentbandits.store.errors import Unavailable
-from latentbandits.store.events import Event
 from latentbandits.store.minutes import MINUTE_US, Minutes
-from latentbandits.store.protocol import Believed, Minute, Reads, Row, Snapshot, Storage
-from latentbandits.store.replay import first, named, replay
-from latentbandits.store.state import State, Waiting, arms_of, side_of
+from latentbandits.store.protocol import Minute, Reads, Row, Storage
+from latentbandits.store.replay import digest, is_alike, is_whole, named, take_snapshot
 
 IDENTICAL, EQUIVALENT, DIFFERENT = "identical", "equivalent", "different"
 _WORTH = 20_000  # events from which on it pays to compile
@@ -51,17 +53,17 @@ class Verdict(NamedTuple):
 class _Repeated:
     """A log as it is repeated: the state, and the counts of minutes."""
 
-    def __init__(self, reads: Reads, row: Row, expected: Any) -> None:
+    def __init__(self, reads: Reads, row: Row, expected: Expected) -> None:
         self.reads, self.row = reads, row
-        self.state: State = first(reads, row, expected)
+        self.state: State = replay.first(reads, row, expected)
         if row.head >= _WORTH and installed():
-            bind(self.state.spec.policy, True, self.state.use)
+            bind(self.state.spec.policy, True, self.state.player.use)
         self.counted = Minutes(self.state)
 
     def until(self, seq: int) -> None:
         """Go on up to an event."""
         try:
-            replay(self.reads, self.row.id, self.state, seq, self._count)
+            replay.replay(self.reads, self.row.id, self.state, seq, self._count)
         except (Refusal, Unavailable):
             raise
         except Exception as problem:  # whatever a damaged event leads to
@@ -73,12 +75,12 @@ class _Repeated:
     def _count(self, event: Event) -> None:
         waiting = self.state.open.get(event.key or "")
         if event.kind in ("decide", "late"):
-            made = event if event.kind == "decide" else self.reads.story(self.row.id, str(event.key))[0]
-            waiting = Waiting(made.at_us, arms_of(made, made.said), side_of(made, made.said), True)
+            begun = event if event.kind == "decide" else self.reads.story(self.row.id, str(event.key))[0]
+            waiting = Open(b"", begun.arms, str(begun.decided_by), begun.at_us, begun.counted_under)
         self.counted.add(event, waiting)
 
 
-def verify(reads: Reads, name: str, expected: Any = None) -> Verdict:
+def verify(reads: Reads, name: str, expected: Expected = None) -> Verdict:
     """Repeat the log of an experiment, and say whether everything else in the store follows from it.
 
     A store in use may be verified: what is appended meanwhile is left out.
@@ -108,7 +110,7 @@ def verify(reads: Reads, name: str, expected: Any = None) -> Verdict:
     """
     row = named(reads, name)
     builds = tuple(dict.fromkeys(one.name for one in reads.builds(row.id)))
-    foreign = any(one != snapshots.build() for one in builds)
+    foreign = any(one != replay.build() for one in builds)
     damaged: list[str] = []
     derived: list[str] = []
     same, compared = True, 0
@@ -120,11 +122,11 @@ def verify(reads: Reads, name: str, expected: Any = None) -> Verdict:
                 continue
             repeated.until(snapshot.seq)
             compared += 1
-            exact = snapshots.digest(state) == snapshot.digest
+            exact = digest(state) == snapshot.digest
             same = same and exact
-            if snapshots.opened_up(snapshot) is None:
+            if not is_whole(snapshot):
                 derived.append(f"the snapshot of event {snapshot.seq} is damaged")
-            elif not exact and not (foreign and snapshots.alike(snapshot, state)):
+            elif not exact and not (foreign and is_alike(snapshot, state)):
                 damaged.append(f"the snapshot of event {snapshot.seq} is not what the log leads to")
         repeated.until(row.head)
     except Refusal as refusal:
@@ -135,7 +137,7 @@ def verify(reads: Reads, name: str, expected: Any = None) -> Verdict:
     problems = (*damaged, *derived)
     label = DIFFERENT if problems else IDENTICAL if same and not state.diverged else EQUIVALENT
     return Verdict(
-        name, state.head, state.counts["decided"], label, snapshots.digest(state), compared, state.diverged, builds, problems,
+        name, state.head, state.counts["decided"], label, digest(state), compared, state.diverged, builds, problems,
         bool(derived) and not damaged,
     )  # fmt: skip
 
@@ -185,7 +187,7 @@ def _alike(stored: list[Minute], wanted: list[Minute]) -> bool:
     return True
 
 
-def rebuild(storage: Storage, name: str, expected: Any = None) -> None:
+def rebuild(storage: Storage, name: str, expected: Expected = None) -> None:
     """Make everything again that follows from the events of an experiment: counts and beliefs of minutes, settings, snapshots.
 
     Examples
@@ -202,12 +204,9 @@ def rebuild(storage: Storage, name: str, expected: Any = None) -> None:
     >>> ledger.close()
     >>> folder.cleanup()
     """
-    row = storage.claim(named(storage, name).id, snapshots.build())
+    row = storage.claim(named(storage, name).id, replay.build())
     repeated = _Repeated(storage, row, expected)
     repeated.until(row.head)
     state, counted = repeated.state, repeated.counted
-    minutes: list[Minute] = counted.rows()
-    beliefs: list[Believed] = counted.beliefs
-    storage.rebuild(row, minutes, beliefs, state.shown(), state.status)
-    taken: Snapshot = snapshots.taken(state)
-    storage.keep(row.id, taken, deep=1)
+    storage.rebuild(row, counted.rows(), counted.beliefs, state.shown(), state.status)
+    storage.keep(row.id, take_snapshot(state), deep=1)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from latentbandits.agent.decision import Name
-from latentbandits.store.spec import Spec
+from latentbandits.agent.spec import Spec
 
 
 class View(NamedTuple):

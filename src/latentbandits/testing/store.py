@@ -20,6 +20,7 @@ from latentbandits.store import (
     Ledger,
     Minute,
     Reads,
+    Repeated,
     Reward,
     Row,
     Snapshot,
@@ -326,14 +327,14 @@ class StoreChecks:
         for n in range(30):
             made = ledger.call(Decide("e", key=f"{n}"))
             if n % 3:
-                ledger.run([Reward("e", made.decisions[0].id, n / 30), AddArm("e", f"arm{n}")])
+                ledger.run([Reward("e", made[0].id, n / 30), AddArm("e", f"arm{n}")])
             if n == 20:
                 ledger.snapshot("e")
         live = ledger.digest("e")
         self._again()
         ledger = Ledger(self.storage, compiled=False)
         assert ledger.digest("e") == live
-        assert ledger.call(Decide("e", key="7")).again
+        assert isinstance(ledger.call(Decide("e", key="7")), Repeated)
         verdict = verify(self.storage, "e")
         assert (verdict.label, verdict.digest, verdict.snapshots) == ("identical", live, 1)
 

@@ -366,7 +366,7 @@ class StateLibrary(NamedTuple):
         >>> agent = lb.Agent("state-library", seed=1)
         >>> for t in range(200):  # arm 0 pays 0.8 for 100 rounds, then arm 1 does
         ...     decision = agent.ask()
-        ...     agent.tell(decision, 0.8 if decision.arm == t // 100 else 0.3 + 0.001 * (t % 5))
+        ...     _ = agent.tell(decision, 0.8 if decision.arm == t // 100 else 0.3 + 0.001 * (t % 5))
         >>> belief = agent.belief
         >>> belief.changed, len(belief.states), belief.current
         (101, 2, 1)
@@ -381,7 +381,7 @@ class StateLibrary(NamedTuple):
         >>> for _ in range(300):  # what arm 1 pays rises by 0.5 per unit
         ...     feature = chance.random()
         ...     decision = agent.ask([feature])
-        ...     agent.tell(decision, chance.gauss(0.5 * feature if decision.arm else 0.2, 0.02))
+        ...     _ = agent.tell(decision, chance.gauss(0.5 * feature if decision.arm else 0.2, 0.02))
         >>> [[round(slope, 1) for slope in slopes] for slopes in agent.belief.slopes]
         [[0.0], [0.5]]
         """

@@ -1,53 +1,43 @@
-"""The tables, as numbered files of SQL; a store says in `schema_version` which of them it has."""
+"""The tables, as a file of SQL per engine; a store says in `schema_version` which version it has."""
 
-from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
+from latentbandits.agent.events import ROLES
 from latentbandits.settings import Refusal
 
-FOLDER = Path(__file__).parent
+VERSION = 1
 
 
-class Step(NamedTuple):
-    """A file of SQL: its number, its digest, its statements."""
-
-    version: int
-    digest: str
-    statements: tuple[str, ...]
+def _among(kinds: tuple[str, ...]) -> str:
+    return f"({', '.join(repr(kind) for kind in kinds)})"
 
 
-def steps(engine: str, folder: Path | None = None) -> list[Step]:
-    """Return all steps of an engine, in order.
+# Conditions that say which events have a role for a decision, and which concern none: an index each
+OF_ROLE = {role: f"kind IN {_among(kinds)}" for role, kinds in ROLES.items()}
+CHANGED = f"kind NOT IN {_among(sum(ROLES.values(), ()))}"
+_SHARED = (
+    *(f"CREATE UNIQUE INDEX event_{role} ON event (experiment, key) WHERE {kinds}" for role, kinds in OF_ROLE.items()),
+    f"CREATE INDEX event_changed ON event (experiment, seq) WHERE {CHANGED}",
+    "CREATE TABLE schema_version (version BIGINT PRIMARY KEY)",
+    f"INSERT INTO schema_version VALUES ({VERSION})",
+)
+
+
+def statements(engine: str) -> list[str]:
+    """Return the statements that make the tables of an engine.
 
     Examples
     --------
-    >>> from latentbandits.store.schema import steps
-    >>> steps("sqlite")[0].version
-    1
+    >>> from latentbandits.store.schema import statements
+    >>> statements("sqlite")[0].split()[:3]
+    ['CREATE', 'TABLE', 'experiment']
     """
-    found = []
-    for path in sorted(((folder or FOLDER) / engine).glob("[0-9][0-9][0-9].sql")):
-        lines = [line.split("--")[0].rstrip() for line in path.read_text(encoding="utf-8").splitlines()]
-        text = "\n".join(line for line in lines if line)
-        statements = tuple(part.strip() for part in text.split(";") if part.strip())
-        found.append(Step(int(path.stem), sha256(text.encode()).hexdigest()[:16], statements))
-    return found
+    lines = (Path(__file__).parent / f"{engine}.sql").read_text(encoding="utf-8").splitlines()
+    text = "\n".join(line.split("--")[0].rstrip() for line in lines)
+    return [*(part.strip() for part in text.split(";") if part.strip()), *_SHARED]
 
 
-def missing(place: str, engine: str, present: int, folder: Path | None = None) -> list[Step]:
-    """Return the steps that a store of some version lacks; refuse one of a later version."""
-    known = steps(engine, folder)
-    if present > known[-1].version:
-        raise Refusal(
-            "store", f"schema version of {place}", present, f"at most {known[-1].version}; update latentbandits"
-        )
-    return [step for step in known if step.version > present]
-
-
-def refuse_older(place: str, engine: str, present: int) -> None:
-    """Refuse to read a store whose tables are not those of this version."""
-    lacking = missing(place, engine, present)
-    if lacking:
-        rule = f"{lacking[-1].version}; `latentbandits store migrate {place}` brings it up to date"
-        raise Refusal("store", f"schema version of {place}", present, rule)
+def refuse_version(place: str, version: int) -> None:
+    """Refuse a store whose tables are not those of this version."""
+    if version != VERSION:
+        raise Refusal("store", f"schema version of {place}", version, f"{VERSION}, as this latentbandits has it")

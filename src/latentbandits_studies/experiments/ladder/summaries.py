@@ -82,6 +82,7 @@ class SummaryLearner(NamedTuple):
     >>> from latentbandits_studies.experiments.ladder.summaries import SummaryLearner
     >>> agent = lb.Agent(SummaryLearner(arms=2, lags=3), seed=1)
     >>> agent.tell(agent.ask(), 0.7)
+    'accepted'
     """
 
     arms: Annotated[int, AtLeast(2)]

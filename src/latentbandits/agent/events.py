@@ -1,0 +1,138 @@
+"""Events: everything that ever happens to an agent, in one order. All else follows from them.
+
+A journal receives them, a store keeps them, and `State.apply` lets them happen, whoever wrote them.
+
+============  ===============================================================================================================
+kind          what it says, beside its number `seq`, its time `at_us` and who did it (`actor`)
+============  ===============================================================================================================
+create        ``body``: the specification
+configure     ``body``: the settings that change
+status        ``body``: status
+add, retire   ``body``: arm (a name)
+name          ``body``: number (of a regime), name
+decide        key, unit; ``body``: context, available (names), deferred; in a store also what came of it: arm, decided_by, probability,
+              scores; ``body``: why; status (if not live), policy (its arm, in shadow); arms and probabilities if there are several units
+activate      key: the decision was shown
+reward        key, value (``body``: rewards, if there are several units). One of these three ends a decision, once.
+expire        key, value: the reward window is over, and the default value was taken
+censor        key; ``body``: cause (asked: by the caller; time: the window is over; unseen: never activated; room: too many were open)
+late          key, value: a reward for a decision that had expired or was censored; not learned
+============  ===============================================================================================================
+
+To add a kind: a row in `KINDS` (and in the table above), and a function in `state.RULES` that lets it happen.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple, TypedDict, cast
+
+from latentbandits.agent.decision import Name
+
+
+class Kind(NamedTuple):
+    """What a kind of event is to a decision: at most one of each `role` happens to it; `counted` is the name of its count."""
+
+    role: str | None = None
+    counted: str | None = None
+
+
+KINDS = {
+    "create": Kind(),
+    "configure": Kind(),
+    "status": Kind(),
+    "add": Kind(),
+    "retire": Kind(),
+    "name": Kind(),
+    "decide": Kind("decided", "decided"),
+    "activate": Kind("activated"),
+    "reward": Kind("ended", "rewarded"),
+    "expire": Kind("ended", "expired"),
+    "censor": Kind("ended", "censored"),
+    "late": Kind("late", "late"),
+}
+ROLES = {role: tuple(name for name, kind in KINDS.items() if kind.role == role) for role in
+         ("decided", "activated", "ended", "late")}  # fmt: skip
+COUNTED = {name: kind.counted for name, kind in KINDS.items() if kind.counted is not None}
+
+
+class Payload(TypedDict, total=False):
+    """What the body of an event says; the module tells which kind has which."""
+
+    context: list[float]
+    available: list[Name]
+    why: list[str]
+    policy: Name
+    deferred: bool
+    arms: list[int]
+    probabilities: list[float | None]
+    status: str
+    rewards: list[float]
+    cause: str
+    arm: Name
+    number: int
+    name: str
+
+
+class Event(NamedTuple):
+    """One row of the log, in the order of its columns; see the module for what each kind says."""
+
+    seq: int
+    kind: str
+    at_us: int
+    key: str | None = None
+    unit: str | None = None
+    arm: int | None = None
+    decided_by: str | None = None
+    probability: float | None = None
+    value: float | None = None
+    actor: str | None = None
+    body: str | None = None
+    scores: bytes | None = None
+
+    @property
+    def payload(self) -> Payload:
+        """What the body says."""
+        return {} if self.body is None else cast("Payload", json.loads(self.body))
+
+    @property
+    def rewards(self) -> list[float]:
+        """The rewards of all units."""
+        return [self.value] if self.value is not None else self.payload.get("rewards", [])
+
+    @property
+    def arms(self) -> tuple[int, ...]:
+        """The arms of a decision by number, one per unit."""
+        assert self.arm is not None
+        return tuple(self.payload.get("arms", ())) or (self.arm,)
+
+    @property
+    def probabilities(self) -> tuple[float | None, ...]:
+        """The probabilities of a decision's arms."""
+        return tuple(self.payload.get("probabilities", ())) or (self.probability,)
+
+    @property
+    def counted_under(self) -> str:
+        """Under what a decision is counted: who decided while it was live (policy, floor or control), else the status of then."""
+        return str(self.payload.get("status", self.decided_by))
+
+
+def text(payload: Mapping[str, object]) -> str | None:
+    """Return a body as JSON, None if it says nothing; one mapping has one text."""
+    return _encode(payload) if payload else None
+
+
+@cache
+def reasons(why: tuple[str, ...]) -> str | None:
+    """Return the body of a decision of which there is nothing else to say than the reasons to probe."""
+    return text({"why": list(why)} if why else {})
+
+
+def rewarded(seq: int, kind: str, at_us: int, key: str, rewards: Sequence[float], actor: str | None = None) -> Event:
+    """Return the event of a reward of some kind; those of several units are in the body."""
+    value, body = (rewards[0], None) if len(rewards) == 1 else (None, text({"rewards": list(rewards)}))
+    return Event(seq, kind, at_us, key, value=value, actor=actor, body=body)
+
+
+_encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # made once: it takes longer than most bodies
+CAUSES = {cause: text({"cause": cause}) for cause in ("asked", "time", "unseen", "room")}

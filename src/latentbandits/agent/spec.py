@@ -1,0 +1,291 @@
+"""What an agent is: its policy, its arms, and, of one in a store, the rules about rewards. Checked when it is made, kept as JSON."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Self, TypedDict, TypeGuard, cast
+from unicodedata import category
+
+from latentbandits.agent.decision import Name
+from latentbandits.agent.inputs import as_name, online
+from latentbandits.agent.mixing import Mixing, mixing
+from latentbandits.nesting import all_settings
+from latentbandits.policies import registry
+from latentbandits.protocols import LARGEST_REWARD, Policy
+from latentbandits.settings import Above, Refusal, Within, between, describe, nearest, whole
+from latentbandits.specs import split, wrapper
+
+STATUSES = ("draft", "shadow", "live", "frozen", "killed", "archived")
+# Which follow which; an experiment that has decided is never a draft again, and an archived one stays so
+AFTER = {
+    "draft": ("shadow", "live", "archived"),
+    **dict.fromkeys(("shadow", "live", "frozen", "killed"), ("shadow", "live", "frozen", "killed", "archived")),
+    "archived": (),
+}
+DECIDING, LEARNING = ("shadow", "live", "frozen", "killed"), ("shadow", "live")
+ANY_TIME = ("max_open", "floor", "holdback", "control", "window", "default")
+USUAL = "state-library"  # the policy of an experiment of which only the arms are given
+_UNSEEN = (
+    "Cc",
+    "Cs",
+    "Zl",
+    "Zp",
+)  # categories of characters that are no text: control, half a pair, separators of lines
+_LONGEST = 10 * 365 * 86_400.0  # seconds
+Expected = Policy | type | str | None  # the policy that a file must have
+PolicyRecord = TypedDict("PolicyRecord", {"class": str, "settings": dict[str, object]})
+
+
+class SpecRecord(TypedDict):
+    """A specification as JSON holds it."""
+
+    policy: PolicyRecord
+    arms: list[Name]
+    seed: int
+    max_open: int
+    floor: float
+    holdback: float
+    control: Name
+    window: float | None
+    default: float | None
+
+
+class Spec(NamedTuple):
+    """The settings of an agent.
+
+    Attributes
+    ----------
+    policy : Policy
+    arms : names of the first arms; `add` and `retire` change them
+    seed : names the randomness
+    max_open : decisions that may wait for rewards; beyond it the oldest is censored
+    floor, holdback : as for `Agent`
+    control : the arm of units that are held back, of a shadow and of a killed experiment
+    window : seconds that a decision waits for its reward, None for no limit
+    default : the reward that is taken when the window is over, None to censor the decision
+    """
+
+    policy: Any  # a Policy; a service shows one from outside this package by its name and settings
+    arms: tuple[Name, ...]
+    seed: int
+    max_open: int
+    floor: float
+    holdback: float
+    control: Name
+    window: float | None
+    default: float | None
+
+    @classmethod
+    def of(
+        cls,
+        policy: Policy | str,
+        arms: Sequence[Name] | int | None = None,
+        seed: int = 0,
+        max_open: int = 10_000,
+        floor: float = 0.0,
+        holdback: float = 0.0,
+        control: Name | None = None,
+        window: float | None = None,
+        default: float | None = None,
+        *,
+        added: Sequence[Name] = (),
+    ) -> Self:
+        """Return the settings, checked, or refuse them. `added` are arms that came later.
+
+        Examples
+        --------
+        >>> from latentbandits.store import Spec
+        >>> Spec.of("ucb1", arms=["red", "blue"], window=3600).control
+        'red'
+        >>> Spec.of("ucb1", arms=["red", "blue"], window=-1)
+        Traceback (most recent call last):
+        latentbandits.settings.Refusal: experiment: window is -1 but must be a finite number above 0
+        """
+        try:
+            policy, names = online(policy, arms)
+            refuse_unclear(names)
+            control = names[0] if control is None else control
+            made = cls.checked(policy, names, seed, max_open, floor, holdback, control, added)
+        except Refusal as refusal:
+            raise refusal.at(owner="experiment") from None
+        if window is not None:
+            window = between("experiment", "window", window, Above(0))
+            window = between("experiment", "window", window, Within(1e-3, _LONGEST))
+        if default is not None:
+            if window is None:
+                raise Refusal("experiment", "default", default, "given with a window (without one it is never taken)")
+            default = between("experiment", "default", default, Within(-LARGEST_REWARD, LARGEST_REWARD))
+        return made._replace(window=window, default=default)
+
+    @classmethod
+    def checked(
+        cls,
+        policy: Policy,
+        names: Sequence[Name],
+        seed: int,
+        max_open: int,
+        floor: float,
+        holdback: float,
+        control: Name | None,
+        added: Sequence[Name] = (),
+    ) -> Self:
+        """Return settings without rules about rewards, or refuse them as `Agent` does."""
+        seed = whole("Agent", "seed", seed, least=0)
+        mix = mixing(policy, list(dict.fromkeys([*names, *added])), seed, floor, holdback, control)
+        most = whole("Agent", "max_open", max_open, least=1)
+        control = names[0] if control is None else as_name(control, "control")
+        return cls(policy, tuple(names), seed, most, mix.floor, mix.holdback, control, None, None)
+
+    def changed(self, changes: Mapping[str, object], added: Sequence[Name] = ()) -> Self:
+        """Return the settings with some of them changed, or refuse; the policy is given as text or as itself."""
+        for name in changes:
+            if name not in self._fields:
+                raise Refusal(
+                    "experiment", "setting", name, f"one of {', '.join(self._fields)}{nearest(name, self._fields)}"
+                )
+        given = {**self._asdict(), **changes}
+        if "arms" in changes and "policy" not in changes:
+            raise Refusal("experiment", "arms", changes["arms"], "changed together with the policy")
+        if (
+            "arms" in changes
+            and "control" not in changes
+            and self.control not in _names(given["policy"], given["arms"])
+        ):
+            given["control"] = None
+        return self.of(**given, added=added)
+
+    def plain(self) -> SpecRecord:
+        """Return everything as values that JSON can hold."""
+        _, _, seed, max_open, floor, holdback, control, window, default = self
+        return {
+            "policy": policy_record(self.policy),
+            "arms": list(self.arms),
+            "seed": seed,
+            "max_open": max_open,
+            "floor": floor,
+            "holdback": holdback,
+            "control": control,
+            "window": window,
+            "default": default,
+        }
+
+    @classmethod
+    def read(cls, record: SpecRecord, expected: Expected = None) -> Self:
+        """Return the settings that `plain` returned; a policy from outside this package must be the expected one."""
+        return cls(
+            policy_of(record["policy"], expected),
+            tuple(record["arms"]),
+            record["seed"],
+            record["max_open"],
+            record["floor"],
+            record["holdback"],
+            record["control"],
+            record["window"],
+            record["default"],
+        )
+
+    def mixing(self, names: Sequence[Name]) -> Mixing:
+        """Return floor and holdback, with a fresh random stream."""
+        return mixing(self.policy, names, self.seed, self.floor, self.holdback, self.control)
+
+    @property
+    def window_us(self) -> int | None:
+        """The window in microseconds."""
+        return None if self.window is None else round(self.window * 1e6)
+
+
+def refuse_unclear(names: Collection[Name]) -> None:
+    """Refuse names of arms that a table or a page cannot show, or tell apart.
+
+    Examples
+    --------
+    >>> from latentbandits.agent.spec import refuse_unclear
+    >>> refuse_unclear(["1", 1])
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: experiment: arms is ['1', 1] but must be names that differ when they are written (1 and '1' do not)
+    """
+    for name in names:
+        if isinstance(name, str) and (not name.strip() or any(category(one) in _UNSEEN for one in name)):
+            raise Refusal(
+                "experiment", "arm", name, "a text that can be seen, without line breaks and control characters"
+            )
+    if len(set(map(str, names))) < len(names):
+        raise Refusal("experiment", "arms", list(names), "names that differ when they are written (1 and '1' do not)")
+
+
+def as_experiment(name: object) -> str:
+    """Return the name of an experiment, or refuse it: it is part of addresses.
+
+    Examples
+    --------
+    >>> from latentbandits.agent.spec import as_experiment
+    >>> as_experiment("spring-offers.2")
+    'spring-offers.2'
+    >>> as_experiment("../etc")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: store: experiment is '../etc' but must be 1 to 64 letters, digits, '-', '_' and '.', ...
+    """
+    if is_experiment(name):
+        return name
+    raise Refusal("store", "experiment", name, "1 to 64 letters, digits, '-', '_' and '.', the first a letter or digit")
+
+
+def is_experiment(name: object) -> TypeGuard[str]:
+    """Return whether something can be the name of an experiment."""
+    if not isinstance(name, str) or not 0 < len(name) <= 64 or not name.isascii():
+        return False
+    return name[0].isalnum() and all(one.isalnum() or one in "-_." for one in name)
+
+
+def _names(policy: Any, arms: Any) -> list[Name]:
+    """Return the names of the arms of other settings, or refuse them."""
+    try:
+        return online(policy, arms)[1]
+    except Refusal as refusal:
+        raise refusal.at(owner="experiment") from None
+
+
+def policy_record(policy: Policy) -> PolicyRecord:
+    """Return the class and the settings of a policy as plain values, with those of a policy within it."""
+    settings = {
+        key: policy_record(value) if isinstance(value, Policy) else value for key, value in describe(policy).items()
+    }
+    return {"class": class_name(type(policy)), "settings": settings}
+
+
+def class_name(kind: type) -> str:
+    """Return the name of a policy class in a file: short for the package's own, with its module for others."""
+    return kind.__name__ if registry.CLASSES.get(kind.__name__) is kind else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def policy_of(record: PolicyRecord, expected: Expected) -> Policy:
+    """Return the policy of a file, or refuse it."""
+    name, settings = record["class"], dict(record["settings"])
+    classes: dict[str, Any] = dict(registry.CLASSES)
+    within: Expected = getattr(expected, "inner", None) if isinstance(expected, tuple) else None
+    if isinstance(expected, str):
+        outer, rest = wrapper(split(expected)[0])
+        within = rest if outer and rest else None
+        expected = registry.registration(outer or expected).make
+    if expected is not None:
+        kind = expected if isinstance(expected, type) else type(expected)
+        wanted = class_name(kind)
+        if wanted != name:
+            raise Refusal("Agent", "policy of the file", name, f"the expected {wanted}")
+        classes = {wanted: kind}
+    if "inner" in settings:
+        settings["inner"] = policy_of(cast("PolicyRecord", settings["inner"]), within)
+    if name not in classes or not hasattr(classes[name], "choose"):
+        raise Refusal(
+            "Agent",
+            "policy of the file",
+            name,
+            "one of this package, or its class given by Agent.load(path, policy=...)",
+        )
+    policy: Policy = classes[name](**settings)
+    if expected is not None and not isinstance(expected, type):
+        wanted_settings = all_settings(expected)
+        differ = {
+            key: value for key, value in all_settings(policy).items() if value != wanted_settings[key] and key != "arms"
+        }
+        if differ:  # arms may have been added
+            raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")
+    return policy

@@ -1,0 +1,292 @@
+"""The state of an agent: what follows from its events, and from nothing else. No clock, no lock, no files."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from latentbandits.agent.decision import Decision, Name, Stats, is_id
+from latentbandits.agent.events import COUNTED, Event, Payload, text
+from latentbandits.agent.inputs import as_name, observed, received
+from latentbandits.agent.mixing import CONTROL
+from latentbandits.agent.player import Player
+from latentbandits.agent.slots import Open
+from latentbandits.agent.spec import LEARNING, Spec, SpecRecord
+from latentbandits.memories import copied
+from latentbandits.protocols import Choice, Offer
+from latentbandits.settings import Refusal
+
+NOTHING = np.zeros(0)  # what is observed without covariates
+# Of events; and of decisions: learned from, learned from after a later one was made, censored for want of room
+COUNTS = (*COUNTED.values(), "learned", "overtaken", "dropped")
+_ROUNDING = 1e-9
+
+
+@dataclass
+class State:
+    """An agent as of the event `head`.
+
+    Attributes
+    ----------
+    spec : its settings
+    player : the policy at work
+    status : draft, shadow, live, frozen, killed or archived; an agent that is in no store is live
+    head, last_us : number and time of the last event
+    newest : id of the newest decision, empty if there is none
+    counts : how many of what `COUNTS` names
+    diverged : decisions that came out otherwise when they were repeated; the log is right
+    """
+
+    spec: Spec
+    player: Player
+    status: str = "draft"
+    head: int = 0
+    last_us: int = 0
+    newest: str = ""
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COUNTS, 0))
+    diverged: int = 0
+
+    @classmethod
+    def fresh(cls, spec: Spec, status: str = "draft") -> Self:
+        """Return an agent to which nothing has happened yet."""
+        return cls(spec, Player.fresh(spec), status)
+
+    @property
+    def open(self) -> "OrderedDict[str, Open]":
+        """The decisions that wait, oldest first."""
+        return self.player.open
+
+    @property
+    def control(self) -> int:
+        """The number of the control arm."""
+        return self.player.numbers[self.spec.control]
+
+    @property
+    def covariates(self) -> int:
+        """How many numbers a context has."""
+        return int(getattr(self.spec.policy, "covariates", 0))
+
+    @property
+    def arms(self) -> tuple[Name, ...]:
+        """Names of the arms that can be played."""
+        return tuple(name for arm, name in enumerate(self.player.names) if arm not in self.player.retired)
+
+    @property
+    def retired(self) -> tuple[Name, ...]:
+        """Names of the arms that are retired."""
+        return tuple(name for arm, name in enumerate(self.player.names) if arm in self.player.retired)
+
+    def stats(self, now_us: int) -> Stats:
+        """Return what happened to the decisions so far."""
+        counts, oldest = self.counts, next(iter(self.open.values()), None)
+        told = counts["rewarded"] + counts["expired"]
+        forgotten = counts["censored"] - counts["dropped"]
+        age = None if oldest is None else max(0.0, (now_us - oldest.at_us) / 1e6)
+        return Stats(counts["decided"], told, counts["overtaken"], forgotten, counts["dropped"], len(self.open), age)
+
+    def decide(
+        self,
+        key: str,
+        at_us: int,
+        seen: np.ndarray,
+        offered: list[int] | None,
+        unit: Name | None,
+        active: bool = True,
+    ) -> tuple[Decision, bytes, tuple[int, ...] | None]:
+        """Decide, as the status says; return also the bytes of the policy's choice, and its arms if others are played."""
+        player, status = self.player, self.status
+        wanted: tuple[int, ...] | None = None
+        if status == "live":
+            decision = player.decide(key, at_us, seen, offered, unit, None, active)
+            content = player.open[key].content
+        elif status == "frozen":
+            decision = player.decide(key, at_us, seen, offered, unit, status, active)
+            content = player.open[key].content
+        else:
+            fallback = self.control if offered is None or self.control in offered else offered[0]
+            arms, chances = (fallback,) * player.policy.units, (1.0,) * player.policy.units
+            decision, content = Decision(key, player.called(arms), (), chances, CONTROL), b""
+            if status == "shadow":
+                decision = decision._replace(why=player.decide(key, at_us, seen, offered, unit, status, active).why)
+                wanted, content = player.open[key].arms, player.open[key].content
+                player.overwrite(key, arms, chances, CONTROL)
+            else:  # killed: the policy is not asked, since it may be what is wrong
+                player.open[key] = Open(content, arms, CONTROL, at_us, status, active)
+        self.newest = key
+        self.counts["decided"] += 1
+        self.head += 1
+        self.last_us = at_us
+        return decision, content, wanted
+
+    def end(self, kind: str, key: str, at_us: int, rewards: np.ndarray | None) -> None:
+        """End an open decision, by its rewards (`reward`, `expire`) or without (`censor`)."""
+        player, counts = self.player, self.counts
+        waiting = player.open.pop(key)
+        if rewards is not None and waiting.content and self.status in LEARNING:
+            player.block[:] = waiting.content
+            player.learn(player.policy, player.memory, player.choice, rewards)
+            counts["learned"] += 1
+            if key != self.newest:
+                counts["overtaken"] += 1
+        counts[COUNTED[kind]] += 1
+        self.head += 1
+        self.last_us = at_us
+
+    def apply(self, event: Event) -> Decision | None:
+        """Let an event happen, and return the decision if it is one. The log says what was played, whatever comes out here."""
+        if event.seq != self.head + 1 or event.at_us < self.last_us:
+            rule = f"{self.head + 1}, at {self.last_us} or later (it was applied before, or the log is damaged)"
+            raise Refusal("log", "event", event.seq, rule)
+        if event.kind not in RULES:
+            raise Refusal("log", "event's kind", event.kind, f"one of {', '.join(RULES)}")
+        decision = RULES[event.kind](self, event)
+        self.head, self.last_us = event.seq, event.at_us
+        return decision
+
+    def _decide_again(self, event: Event) -> Decision:
+        payload, player, key = event.payload, self.player, event.key
+        if not is_id(key) or key <= self.newest:
+            raise Refusal("log", "decision", key, f"an id above {self.newest!r}, the newest so far")
+        plain = not self.covariates and "context" not in payload
+        seen = NOTHING if plain else observed(payload.get("context"), self.covariates)
+        offered = player.offered(payload["available"]) if "available" in payload else None
+        decision, _, _ = self.decide(key, event.at_us, seen, offered, event.unit, not payload.get("deferred"))
+        if event.arm is not None:  # what came of it is noted
+            arms, chances, here = event.arms, event.probabilities, self.open[key].arms
+            near = decision.by == event.decided_by and _near(decision.probabilities, chances)
+            self.diverged += here != arms or not near
+            if here != arms and self.open[key].content:
+                player.overwrite(key, arms, chances, str(event.decided_by))
+            self.open[key] = self.open[key]._replace(counted_under=event.counted_under)
+        return decision
+
+    def _end_again(self, event: Event) -> None:
+        key = str(event.key)
+        if key not in self.open:
+            raise Refusal("log", "decision", event.key, "an open one")
+        payload = event.payload if event.kind == "censor" else Payload()
+        rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.units)
+        self.end(event.kind, key, event.at_us, rewards)
+        self.counts["dropped"] += payload.get("cause") == "room"
+
+    def _activate(self, event: Event) -> None:
+        key = str(event.key)
+        self.open[key] = self.open[key]._replace(active=True)
+
+    def _note_late(self, event: Event) -> None:  # noqa: ARG002
+        self.counts["late"] += 1
+
+    def _add(self, event: Event) -> None:
+        name = as_name(_field(event.payload, "arm"))
+        self.player.add(name, self.player.addition(name))
+
+    def _retire(self, event: Event) -> None:
+        self.player.retire(self.player.retirable(_field(event.payload, "arm")))
+
+    def _name(self, event: Event) -> None:
+        self.player.name(_field(event.payload, "number"), _field(event.payload, "name"))
+
+    def _set_status(self, event: Event) -> None:
+        self.status = event.payload["status"]
+
+    def _configure(self, event: Event) -> None:
+        changes = event.payload
+        record: SpecRecord = {**self.spec.plain(), **changes}  # type: ignore[typeddict-item]
+        spec = Spec.read(record, self.spec.policy if "policy" not in changes else None)
+        if self.status == "draft":
+            steps = [self.player.choose, self.player.learn]
+            self.player = self.begun(spec, "arms" in changes)
+            self.player.use(steps if type(spec.policy) is type(self.spec.policy) else None)
+        else:
+            self.player.mix(spec.mixing(self.player.names)._replace(random=self.player.mixing.random))
+        self.spec = spec
+
+    def begun(self, spec: Spec, arms: bool) -> Player:
+        """Return a draft's beginning with other settings, or refuse: arms that were added or retired stay so, unless new `arms` are set."""
+        if arms:
+            return Player.fresh(spec)
+        player = Player.fresh(spec._replace(control=spec.arms[0]))
+        for name in self.player.names[len(spec.arms) :]:
+            player.add(name, player.addition(name))
+        for name in self.retired:
+            player.retire(player.retirable(name))
+        player.mix(spec.mixing(player.names))
+        return player
+
+    def offers(self) -> np.ndarray | None:
+        """Return every arm as the policy would see it if it were asked now; None if it would need a context."""
+        if self.covariates:
+            return None
+        player, choice = self.player, Choice.blank(self.player.policy)
+        choice.offers["available"][list(player.retired)] = 0
+        player.choose(player.policy, copied(player.memory), NOTHING, player.random.copy(), choice)
+        return choice.offers
+
+    def shown(self) -> str:
+        """Return the settings as they are now, as JSON: what a store shows of an experiment."""
+        return text({**self.spec.plain(), "arms": list(self.arms), "retired": list(self.retired)}) or ""
+
+    def decision(self, event: Event) -> Decision:
+        """Return a decision as it was answered."""
+        why = tuple(event.payload.get("why", ()))
+        return Decision(str(event.key), self.player.called(event.arms), why, event.probabilities, str(event.decided_by))
+
+
+# How each kind of event happens
+RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
+    "create": lambda state, event: None,  # noqa: ARG005
+    "configure": State._configure,
+    "status": State._set_status,
+    "add": State._add,
+    "retire": State._retire,
+    "name": State._name,
+    "decide": State._decide_again,
+    "activate": State._activate,
+    "reward": State._end_again,
+    "expire": State._end_again,
+    "censor": State._end_again,
+    "late": State._note_late,
+}
+
+
+def _field(payload: Payload, name: str) -> object:
+    """Return what a body must say, or refuse it."""
+    if name not in payload:
+        raise Refusal("log", "event's body", payload, f"one that has {name}")
+    return payload[name]  # type: ignore[literal-required]
+
+
+def _near(chances: Sequence[float | None], others: Sequence[float | None]) -> bool:
+    """Return whether probabilities are the same, up to the rounding of another build."""
+    return chances == others or all(
+        chance == other or (chance is not None and other is not None and math.isclose(chance, other, rel_tol=_ROUNDING))
+        for chance, other in zip(chances, others, strict=True)
+    )
+
+
+def scored(choices: Sequence[bytes], arms: int) -> list[bytes]:
+    """Return what a policy thought of every arm in each of some choices: available, value, index, doubt and probability, as 32-bit numbers.
+
+    Many at once take little longer than one.
+    """
+    words = np.frombuffer(b"".join(choices), np.float64).reshape(len(choices), -1)
+    # a choice ends with its offers
+    offers = words[:, words.shape[1] - arms * _OFFER :].reshape(len(choices), arms, _OFFER)
+    table = np.empty((len(choices), arms, 5), "<f4")
+    table[:, :, 0] = offers.view(np.int64)[:, :, 0]
+    with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
+        table[:, :, 1:] = offers[:, :, _SCORES]
+    content, size = table.tobytes(), arms * 5 * 4
+    return [content[start : start + size] for start in range(0, len(content), size)]
+
+
+def scores(content: bytes | None) -> list[list[float]]:
+    """Return what `scored` wrote: five numbers per arm."""
+    return np.frombuffer(content or b"", "<f4").reshape(-1, 5).tolist()
+
+
+_OFFER = Offer.itemsize // 8
+_SCORES = [1, 2, 4, 3]  # places of value, index, doubt and probability in an offer
