@@ -163,7 +163,8 @@ def endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Re
             given["body"] = _decode(decode, content or b"{}")
         if route.query is not None:
             given["query"] = _convert(request, route.query)
-        call = Call(service, request.path_params, holder, request.headers.get("idempotency-key"))
+        key = request.headers.get("idempotency-key") if route.keyed else None
+        call = Call(service, request.path_params, holder, key)
         result = await route.handler(call, **given)
         return result if isinstance(result, Response) else JSON(result, route.status)
 
@@ -184,9 +185,6 @@ def _admit(service: Service, route: Route, request: Request) -> Holder | None:
 
 async def _read(request: Request, most: int) -> bytes:
     """Return the body, or refuse one that is too long."""
-    size = request.headers.get("content-length", "0")
-    if size.isdigit() and int(size) > most:
-        raise HTTPException(413, f"request: body has {int(size)} bytes but must have at most {most}")
     content = b""
     async for part in request.stream():
         content += part

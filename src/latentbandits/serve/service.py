@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -161,20 +162,22 @@ class Meters:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._counter = Counter(
+        counter = Counter(
             "latentbandits_requests", "Answers by endpoint and status", ("endpoint", "status"), registry=self._registry
         )
-        self._seconds = Histogram(
+        times = Histogram(
             "latentbandits_seconds", "Seconds to an answer", ("endpoint",), registry=self._registry, buckets=BUCKETS
         )
+        self._metrics = cache(lambda endpoint, status: (counter.labels(endpoint, status), times.labels(endpoint)))
         self._gauges: dict[str, Gauge] = {}
         self._of_experiments: list[Gauge] = []
         self._decisions: deque[float] = deque(maxlen=KEPT)
 
     def note(self, endpoint: str, status: int, seconds: float) -> None:
         """Count an answer."""
-        self._counter.labels(endpoint, status).inc()
-        self._seconds.labels(endpoint).observe(seconds)
+        count, times = self._metrics(endpoint, status)
+        count.inc()
+        times.observe(seconds)
         if endpoint == "decide":
             self._decisions.append(seconds)
 
