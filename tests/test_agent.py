@@ -19,7 +19,7 @@ ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 
 def snapshot(agent: lb.Agent) -> Any:
     contents = file.contents(agent._state)
-    return [array.tobytes() for array in contents.arrays.values()], contents.record
+    return [array.tobytes() for array in contents.arrays.values()], {**contents.record, "last_us": 0}
 
 
 def reward(number: int, decision: lb.Decision) -> list[float]:

@@ -146,13 +146,13 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
         agent = lb.Agent("state-library", arms=["a", "b"], compiled=False)
         waiting = agent.ask()
         agent.save({str(tmp_path / "agent")!r})
-        agent._raw.acquire()  # as another thread may do at the moment of the fork
+        agent._lock.raw.acquire()  # as another thread may do at the moment of the fork
         child = os.fork()
         if child == 0:
             acts = dict(
                 ask=agent.ask, tell=lambda: agent.tell(waiting, 1.0), forget=lambda: agent.forget(waiting),
                 add=lambda: agent.add("c"), retire=lambda: agent.retire("a"), save=lambda: agent.save("x"),
-                explain=lambda: agent.explain(waiting), apply=lambda: agent.apply({{"event": "add", "arm": "z"}}),
+                explain=lambda: agent.explain(waiting), apply=lambda: agent.apply(()),
                 **{{name: lambda name=name: getattr(agent, name)
                    for name in ("arms", "belief", "memory", "open", "policy", "retired", "stats")}},
             )
@@ -166,7 +166,7 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
             own = lb.Agent.load({str(tmp_path / "agent")!r}, compiled=False)
             own.tell(waiting.id, 1.0)
             os._exit(0)
-        agent._raw.release()
+        agent._lock.raw.release()
         assert os.waitpid(child, 0)[1] == 0
         agent.tell(waiting, 1.0)
         print("parent goes on")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.agent.events import KINDS
 from latentbandits.settings import Refusal
 from latentbandits.store import (
     Activate,
@@ -440,3 +441,29 @@ def test_scores_of_a_group_in_which_an_arm_is_added(make: Make) -> None:
     assert [len(case.ledger.explain("e", one.id).options) for one in made] == [3, 4, 4, 4]
     for one in made:
         assert [option.name for option in case.ledger.explain("e", one.id).options if option.played] == [one.arm]
+
+
+def test_who_did_it_is_recorded_for_every_kind_of_event(case: Case) -> None:
+    """Of what time does (expire), nobody."""
+
+    def by(number: int) -> str:
+        return f"person {number}"
+
+    ledger = case.ledger
+    ledger.call(Create("other", Spec.of("state-library", arms=["a", "b"], window=60, default=0.5), "draft", by(0)))
+    ledger.call(Configure("other", {"floor": 0.1}, by(1)))
+    ledger.call(SetStatus("other", "live", by(2)))
+    told, censored, expired = ledger.call(Decide("other", (Round(deferred=True), Round(), Round()), actor=by(3)))
+    ledger.call(Activate("other", told.id, by(4)))
+    ledger.call(Reward("other", told.id, 0.5, by(5)))
+    ledger.call(Censor("other", censored.id, by(6)))
+    ledger.call(AddArm("other", "c", by(7)))
+    ledger.call(RetireArm("other", "b", by(8)))
+    case.clock.move(61)
+    ledger.call(Reward("other", expired.id, 0.5, by(9)))
+    number = ledger.view("other").belief.states[0].number
+    ledger.call(NameRegime("other", number, "rain", by(10)))
+    actors = {event.kind: event.actor for event in ledger.storage.events(2)}
+    kinds = "create configure status decide activate reward censor add retire late name"
+    assert actors == {"expire": None} | {kind: by(number) for number, kind in enumerate(kinds.split())}
+    assert set(actors) == set(KINDS)

@@ -61,12 +61,12 @@ def test_verify_says_identical(make: Make, capsys: pytest.CaptureFixture[str]) -
     ("sql", "problem"),
     [
         ("UPDATE event SET value = 0.75 WHERE kind = 'reward' AND seq < 12", "is not what the log leads to"),
-        ("DELETE FROM event WHERE seq = 12", r"event is 13 but must be 12, at \d+ or later (the log is damaged)"),
+        ("DELETE FROM event WHERE seq = 12", r"event is 13 but must be 12, at \d+ or later (it was applied before, or the log is damaged)"),
         ("DELETE FROM event WHERE seq > 40", "events from 41 to"),
         ("UPDATE experiment SET head = head - 1", "there are events up to"),
         ("UPDATE event SET arm = (arm + 1) % 3 WHERE kind = 'decide' AND seq = 3", "decisions came out otherwise, though"),
         ("UPDATE event SET probability = 0.001 WHERE kind = 'decide'", "24 decisions came out otherwise, though"),
-        ("UPDATE event SET key = 'nobody' WHERE kind = 'reward' AND seq < 6", "can be repeated (KeyError"),
+        ("UPDATE event SET key = 'nobody' WHERE kind = 'reward' AND seq < 6", "decision is 'nobody' but must be an open one"),
     ],
 )  # fmt: skip
 def test_verify_finds_damage(make: Make, capsys: pytest.CaptureFixture[str], sql: str, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""The stores pass the suite that is shipped for them, and stores with a fault do not."""
+"""The stores pass one suite, and stores with a fault do not."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from latentbandits.store import Event, Group, Row, Snapshot, SQLite, queries
-from latentbandits.testing import StoreChecks
+from tests.store_checks import StoreChecks
 
 
 class TestSQLite(StoreChecks):

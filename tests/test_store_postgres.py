@@ -29,9 +29,9 @@ from latentbandits.store import (
     storage_of,
     verify,
 )
-from latentbandits.testing import StoreChecks
 from tests import postgres
 from tests.postgres import address
+from tests.store_checks import StoreChecks
 from tests.stores import Case, played
 from tests.test_store_machine import Machine
 
