@@ -64,12 +64,12 @@ class Bandit(gymnasium.Env[Any, Any]):
         self._round = 0
 
     def _realise(self, seed: int) -> Realisation:
-        made = self.world.realise(self.rounds, 1, seed, 0, 0)
-        if made.delays is not None:
+        realisation = self.world.realise(self.rounds, 1, seed, 0, 0)
+        if realisation.delays is not None:
             raise Refusal(
                 "Bandit", "world", self.world, "one whose rewards are not late: Gymnasium has no word for that"
             )
-        return made
+        return realisation
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Observation, Info]:
         """Begin an episode: the one that the seed names, or the next of the environment's own random numbers."""

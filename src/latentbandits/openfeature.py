@@ -37,8 +37,8 @@ class Provider(AbstractProvider):
     >>> with served("button", "ucb1", arms=["red", "blue"]) as (url, key):
     ...     provider = Provider(url, key, budget=5)
     ...     api.set_provider(provider)
-    ...     found = api.get_client().get_string_details("button", "red")
-    ...     found.value, provider.tell("button", found.flag_metadata["decision"], 1.0)
+    ...     details = api.get_client().get_string_details("button", "red")
+    ...     details.value, provider.tell("button", details.flag_metadata["decision"], 1.0)
     ...     api.shutdown()
     ('red', 'accepted')
     """
@@ -150,7 +150,7 @@ def _reason(decision: Decision) -> Reason:
 
 
 def _metadata(decision: Decision) -> dict[str, bool | int | float | str]:
-    found: dict[str, bool | int | float | str] = {"decision": decision.id, "by": decision.by}
+    metadata: dict[str, bool | int | float | str] = {"decision": decision.id, "by": decision.by}
     if decision.probability is not None:
-        found["probability"] = decision.probability
-    return found
+        metadata["probability"] = decision.probability
+    return metadata

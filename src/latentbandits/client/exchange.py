@@ -54,7 +54,7 @@ class Reply(NamedTuple):
     retry_after: str | None = None
 
     @property
-    def said(self) -> Any:
+    def payload(self) -> Any:
         """The answer; the empty mapping if it is no JSON."""
         try:
             return json.loads(self.body)
@@ -71,8 +71,8 @@ class Reply(NamedTuple):
         """Why it is no good answer."""
         if self.status == NEVER_SENT:
             return "nobody listens there"
-        said = self.said
-        return str(said["error"]) if isinstance(said, dict) and "error" in said else f"status {self.status}"
+        payload = self.payload
+        return str(payload["error"]) if isinstance(payload, dict) and "error" in payload else f"status {self.status}"
 
     def refused(self) -> Refused:
         """Return the exception that says why."""
@@ -137,7 +137,7 @@ class Exchange:
         resting = self.control is not None and self._clock() < self._rests_until
         reply = None if resting else await self._try(path, body, key)
         if reply is not None and reply.status == 200:
-            return [_decision(said) for said in ([reply.said] if single else reply.said["decisions"])]
+            return [_decision(payload) for payload in ([reply.payload] if single else reply.payload["decisions"])]
         if reply is not None and reply.final:
             raise reply.refused()
         if self.control is None:
@@ -167,7 +167,7 @@ class Exchange:
             return [QUEUED] * len(rewards)
         if reply.status != 200:
             raise reply.refused()
-        return [said["outcome"] for said in ([reply.said] if single else reply.said["outcomes"])]
+        return [payload["outcome"] for payload in ([reply.payload] if single else reply.payload["outcomes"])]
 
     async def end(self, path: str, decision: Decision | str) -> str:
         """Return what became of a decision that is activated or censored."""
@@ -178,7 +178,7 @@ class Exchange:
             raise self._unanswered(reply, "answered")
         if reply.status != 200:
             raise reply.refused()
-        return str(reply.said["outcome"])
+        return str(reply.payload["outcome"])
 
     def _unanswered(self, reply: Reply | None, done: str) -> Unanswered:
         reason = "no answer" if reply is None else reply.reason
@@ -220,8 +220,8 @@ class Exchange:
         reply = await self._try(item.path, item.body, item.key, until)
         if reply is None or not reply.final:
             return False
-        said = reply.said if reply.status == 200 else {"decisions": []}
-        for decision in said.get("decisions", [said]):
+        payload = reply.payload if reply.status == 200 else {"decisions": []}
+        for decision in payload.get("decisions", [payload]):
             ended = await self._try("/censor", {"id": decision["id"]}, None, until)
             if ended is None or not ended.final:
                 return False
@@ -236,8 +236,8 @@ class Exchange:
                     self.pending.popleft()
 
     def _count_refused(self, reply: Reply, number: int) -> None:
-        said = reply.said.get("outcomes", []) if reply.status == 200 else [{"outcome": "refused"}] * number
-        reasons = [outcome.get("error", reply.reason) for outcome in said if outcome["outcome"] == "refused"]
+        payload = reply.payload.get("outcomes", []) if reply.status == 200 else [{"outcome": "refused"}] * number
+        reasons = [outcome.get("error", reply.reason) for outcome in payload if outcome["outcome"] == "refused"]
         self.refused += len(reasons)
         if reasons:
             _log.warning("%d queued rewards were refused, the first since: %s", len(reasons), reasons[0])
@@ -313,9 +313,9 @@ def _round(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _decision(said: Mapping[str, Any]) -> Decision:
-    arms, chances = said.get("arms", [said["arm"]]), said.get("probabilities", [said["probability"]])
-    return Decision(said["id"], tuple(arms), tuple(said["why"]), tuple(chances), said["by"])
+def _decision(payload: Mapping[str, Any]) -> Decision:
+    arms, chances = payload.get("arms", [payload["arm"]]), payload.get("probabilities", [payload["probability"]])
+    return Decision(payload["id"], tuple(arms), tuple(payload["why"]), tuple(chances), payload["by"])
 
 
 def _id(decision: Decision | str) -> str:

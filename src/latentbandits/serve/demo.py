@@ -60,8 +60,8 @@ def past(storage: Storage, compiled: bool = True, now_us: Callable[[], int] | No
             left = world.random.randint(PAST_STAY - 3, PAST_STAY + 3)
         for _ in range(PAST_PER_MINUTE):
             clock.now += step // 2
-            made: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
-            decision = made[0]
+            decisions: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
+            decision = decisions[0]
             clock.now += step - step // 2
             if world.random.random() >= LOST:
                 ledger.call(Reward(NAME, decision.id, world.reward(decision.arm)))
@@ -89,8 +89,8 @@ async def visitors(service: Service) -> None:
             world.move()
             change = now + world.random.uniform(0.5, 1.5) * STAY
         try:
-            made: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
-            decision = made[0]
+            decisions: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
+            decision = decisions[0]
             if world.random.random() >= LOST:
                 wait = world.random.expovariate(1 / DELAY)
                 heapq.heappush(due, (now + wait, decision.id, world.reward(decision.arm)))

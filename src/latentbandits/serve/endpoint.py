@@ -111,11 +111,11 @@ class Table(list[Route]):
     >>> from latentbandits.serve.endpoint import Call, Table
     >>> from latentbandits.serve.fields import Answer
     >>> class Pong(Answer):
-    ...     said: str
+    ...     answer: str
     >>> table = Table()
     >>> @table.route("GET", "/ping", None, "Whether it hears")
     ... async def ping(call: Call) -> Pong:
-    ...     return Pong(said="pong")
+    ...     return Pong(answer="pong")
     >>> table[0].name, table[0].answer.__name__
     ('ping', 'Pong')
     """

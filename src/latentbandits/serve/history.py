@@ -76,7 +76,7 @@ def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int |
     >>> from latentbandits.serve.answers import BeliefMinute
     >>> from latentbandits.serve.history import stays
     >>> rows = [BeliefMinute(minute=m, states=[], current=r, elsewhere=0.0, means=[]) for m, r in [(5, 1), (6, 1), (7, 2)]]
-    >>> [(one.regime, one.name, one.from_us // 60_000_000, one.until_us) for one in stays(rows, {2: "rain"})]
+    >>> [(stay.regime, stay.name, stay.from_us // 60_000_000, stay.until_us) for stay in stays(rows, {2: "rain"})]
     [(1, '', 5, 420000000), (2, 'rain', 7, None)]
     """
     begins: list[tuple[int, int]] = []
@@ -94,7 +94,9 @@ def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int |
 
 def typical_us(visits: Iterable[Stay], regime: int) -> int | None:
     """Return how long a visit of a regime lasts, the median of those that have ended; None if none has."""
-    lengths = sorted(one.until_us - one.from_us for one in visits if one.regime == regime and one.until_us is not None)
+    lengths = sorted(
+        stay.until_us - stay.from_us for stay in visits if stay.regime == regime and stay.until_us is not None
+    )
     return lengths[len(lengths) // 2] if lengths else None
 
 
@@ -149,13 +151,13 @@ def compared(changes: Iterable[Event]) -> tuple[int, int]:
     names: list[Name] = []
     since, draft = 0, True
     for event in changes:
-        said = event.payload
+        payload = event.payload
         if event.kind in ("create", "configure"):
-            since = since if draft or not {"control", "holdback"} & said.keys() else event.at_us // MINUTE_US
-            settings |= said
+            since = since if draft or not {"control", "holdback"} & payload.keys() else event.at_us // MINUTE_US
+            settings |= payload
             names = list(settings["arms"]) if draft else names
-        elif event.kind == "add" and said["arm"] not in names:
-            names.append(said["arm"])
+        elif event.kind == "add" and payload["arm"] not in names:
+            names.append(payload["arm"])
         elif event.kind == "status":
             draft = False
     control = settings.get("control")
@@ -237,8 +239,8 @@ class Sums:
                 self._split[None if belief is None else belief.current][side].add(row)
             self._probed += row.probed
             if belief is not None and row.probed and row.arm < len(belief.means):
-                own, known = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
-                self._cost += row.probed * (max(known) - own) if own is not None else 0.0
+                own, means = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
+                self._cost += row.probed * (max(means) - own) if own is not None else 0.0
 
     def gains(self, names: Mapping[int, str]) -> Gains:
         """Return what the policy gains against the units that are held back, over all and by the regime of the minute.
@@ -257,8 +259,8 @@ class Sums:
         return Gains(
             all=_gain(self._all),
             regimes=[
-                RegimeGain(regime=one, name="" if one is None else names.get(one, ""), gain=_gain(self._split[one]))
-                for one in order
+                RegimeGain(regime=each, name="" if each is None else names.get(each, ""), gain=_gain(self._split[each]))
+                for each in order
             ],
             probed=self._probed,
             probing_cost=self._cost if self._held else None,

@@ -72,7 +72,7 @@ def _operation(route: Route, of: dict[int, Schema], places: Schema, schemas: Sch
     for status, meaning in _ERRORS.items():
         content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
         responses[str(status)] = {"description": meaning, "content": content}
-    found = {
+    operation = {
         "operationId": route.name,
         "summary": route.summary,
         "description": str(route.handler.__doc__ or "").strip(),
@@ -81,5 +81,5 @@ def _operation(route: Route, of: dict[int, Schema], places: Schema, schemas: Sch
         "security": [] if route.role is None else [{"key": []}],
     }
     if route.body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": of[id(route.body)]}}}
-    return found
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": of[id(route.body)]}}}
+    return operation

@@ -262,10 +262,10 @@ def _since(call: Call, query: Since) -> int:
 
 def as_event(event: Event, arms: list[Name]) -> answers.Happened:
     """Return an event as answers have it."""
-    said: dict[str, object] = dict(event.payload)
+    payload: dict[str, object] = dict(event.payload)
     rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
-    if event.kind == "decide" and "arms" in said:
-        said["arms"] = [arms[number] for number in event.arms]
+    if event.kind == "decide" and "arms" in payload:
+        payload["arms"] = [arms[number] for number in event.arms]
     return answers.Happened(
         seq=event.seq,
         kind=event.kind,
@@ -277,20 +277,20 @@ def as_event(event: Event, arms: list[Name]) -> answers.Happened:
         probability=event.probability,
         rewards=rewards,
         actor=event.actor,
-        said=said or None,
+        said=payload or None,
     )
 
 
 def as_experiment(row: Row) -> answers.Experiment:
     """Return an experiment of the store as answers have it."""
-    said = json.loads(row.spec)
-    retired = said.pop("retired", [])
+    settings = json.loads(row.spec)
+    retired = settings.pop("retired", [])
     try:
-        spec = Spec.read(said)
+        spec = Spec.read(settings)
     except Refusal:  # a policy from outside this package
-        policy = said["policy"]["class"], said["policy"]["settings"]
-        spec = Spec(**{**said, "policy": policy, "arms": tuple(said["arms"])})
-    return _experiment(row.name, row.status, spec, said["arms"], retired, row.head)
+        policy = settings["policy"]["class"], settings["policy"]["settings"]
+        spec = Spec(**{**settings, "policy": policy, "arms": tuple(settings["arms"])})
+    return _experiment(row.name, row.status, spec, settings["arms"], retired, row.head)
 
 
 def _experiment(

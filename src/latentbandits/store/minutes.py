@@ -95,13 +95,13 @@ def believed(state: State) -> str | None:
     states = [] if belief is None else [each for each in belief.states if each.probability >= UNLIKELY]
     if belief is None or not states:
         return None
-    said = {
+    summary = {
         "states": [[each.number, round(each.probability, 4)] for each in states],
         "current": max(states, key=lambda each: each.probability).number,
         "elsewhere": round(belief.elsewhere, 4),
         "means": expected(offers_now(state)),
     }
-    return json.dumps(said, separators=(",", ":"))
+    return json.dumps(summary, separators=(",", ":"))
 
 
 def belief_of(state: State) -> Belief | None:
