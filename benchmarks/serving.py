@@ -1,7 +1,6 @@
 """What is measured: the service, the same service whose store writes nothing, an echo of the same stack, and bare commits."""
 
 import asyncio
-import io
 import os
 import socket
 import sqlite3
@@ -9,15 +8,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from latentbandits.serve import App, Journal, Service, Settings
-from latentbandits.serve.access import made
-from latentbandits.serve.answers import Decided
-from latentbandits.serve.decisions import decide
+from latentbandits.serve import Service, Settings, create_app
+from latentbandits.serve.access import generate_key
+from latentbandits.serve.decisions import Decided, Round, decide
 from latentbandits.serve.endpoint import Call
 from latentbandits.serve.routes import ROUTES
 from latentbandits.serve.run import SERVER, prepare
@@ -33,12 +32,12 @@ class Forgetful(SQLite):
     def append(self, groups: Sequence[Group]) -> None: ...
 
 
-async def echo(call: Call) -> Decided:
+async def echo(call: Call, body: Round) -> Decided:  # noqa: ARG001
     """Answer as a decision is answered: all that the stack itself does, from the socket, by route, key and body, and back."""
-    return Decided(id="0" * 25, arm=str(call.body.unit), probability=1.0, why=(), by="policy", deterministic=True)
+    return Decided(id="0" * 25, arm=str(body.unit), probability=1.0, why=(), by="policy", deterministic=True)
 
 
-ECHO = [route._replace(handler=echo) if route.handler is decide else route for route in ROUTES]
+ECHO = [replace(route, handler=echo) if route.handler is decide else route for route in ROUTES]
 
 
 def application(kind: str, folder: Path, experiments: int) -> Any:
@@ -49,10 +48,10 @@ def application(kind: str, folder: Path, experiments: int) -> Any:
         if f"e{number}" not in present:
             ledger.call(Create(f"e{number}", Spec.of("state-library", ARMS, max_open=2000), "live"))
     ledger.open("e0")  # compiles, if it has to: that is not what is measured
-    service = Service(storage, Settings(), Journal(io.StringIO()))
-    _, key = made("bench", ["admin"], secret=KEY)
+    service = Service(storage, Settings())
+    _, key = generate_key("bench", ["admin"], secret=KEY)
     service.access.lend(key)
-    return App(service, routes=ECHO if kind == "echo" else ROUTES)
+    return create_app(service, routes=ECHO if kind == "echo" else ROUTES)
 
 
 def serve(kind: str, folder: Path, experiments: int) -> None:

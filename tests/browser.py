@@ -19,6 +19,10 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]  # fmt: skip
 PATIENCE = 30_000  # milliseconds: machines can be busy
 MINUTE = 60_000_000  # microseconds
+# Ten times as often as users have it: messages of the live view, and what the page reads and tries again
+FIRST = "from latentbandits.serve import monitor; monitor.EVERY = 0.1"
+OFTEN = """const later = window.setTimeout;
+window.setTimeout = (work, ms, ...given) => later(work, [500, 1000, 2000, 4000, 5000].includes(ms) ? ms / 10 : ms, ...given);"""
 
 
 @contextmanager
@@ -49,17 +53,16 @@ class Site:
             demo.past(storage, compiled=False)
         _old(storage)
         storage.close()
-        self.process = Process(folder, "--store", "page.db", "--port", "0")
+        self.process = Process(folder, "--store", "page.db", "--port", "0", first=FIRST)
         self.url = self.process.url
+        self.http = httpx.Client(base_url=f"{self.url}/v1", timeout=30)
 
     def again(self) -> None:
         """Start a server that was killed, at the same address."""
-        self.process = Process(self.folder, "--store", "page.db", "--port", self.url.rpartition(":")[2])
+        self.process = Process(self.folder, "--store", "page.db", "--port", self.url.rpartition(":")[2], first=FIRST)
 
     def send(self, method: str, path: str, body: Any = None, secret: str = ADMIN) -> Any:
-        found = httpx.request(
-            method, f"{self.url}/v1{path}", json=body, headers={"authorization": f"Bearer {secret}"}, timeout=30
-        )
+        found = self.http.request(method, path, json=body, headers={"authorization": f"Bearer {secret}"})
         assert found.is_success, found.text
         return found.json()
 
@@ -97,6 +100,7 @@ class Visit:
 
     def __init__(self, found: Browser, url: str, **settings: Any) -> None:
         self.context = found.new_context(**{"viewport": {"width": 1280, "height": 900}, **settings})
+        self.context.add_init_script(OFTEN)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.url, self.said = url, list[str]()

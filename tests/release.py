@@ -47,17 +47,14 @@ PROOF = {
     "data": "from latentbandits_studies import data; assert data.load('airports').rewards.shape == (6137, 3)",
     "dev": "import importlinter, mypy; from importlib.metadata import version; version('ruff')",
     "docs": "import myst_nb, numpydoc, pydata_sphinx_theme, sphinx, sphinx_copybutton, sphinx_design, sphinx_gallery",
-    "gymnasium": "import gymnasium, latentbandits.neighbours.gymnasium; e = gymnasium.make('latentbandits/HiddenMarkov-v0'); "
+    "gymnasium": "import gymnasium, latentbandits.gymnasium; e = gymnasium.make('latentbandits/HiddenMarkov-v0'); "
     "e.reset(seed=1); e.step(0)",
     "logs": "import latentbandits as lb; lb.Log.read({'action': [0, 1, 0], 'reward': [1, 0, 1]}); "
     "import latentbandits.logs.diagnose, narwhals",
-    "mlflow": "import latentbandits.neighbours.mlflow",
     "openfeature": "import latentbandits.openfeature",
-    "otel": "import latentbandits.serve.spans; import opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "postgres": "import latentbandits.store.postgresql",
     "report": "import latentbandits_studies.report.page; from latentbandits_studies.experiments.registry import experiments; "
     "[one.cases(True) for one in experiments()]",
-    "river": "from latentbandits.neighbours.river import AgentPolicy; p = AgentPolicy('ts', seed=1); p.pull([0, 1])",
     "serve": "import latentbandits.serve.run",
     "sim": _PLAYED,
     "test": "import hypothesis, playwright, pytest, schemathesis",

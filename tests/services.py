@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -15,8 +16,8 @@ from typing import Any
 
 import httpx
 
-from latentbandits.serve import App, Journal, Service, Settings
-from latentbandits.serve.access import made
+from latentbandits.serve import JSONFormatter, Service, Settings, create_app
+from latentbandits.serve.access import generate_key
 from latentbandits.store import SQLite
 from tests.stores import Clock
 
@@ -35,13 +36,19 @@ class Web:
         if storage is None:
             self.storage._rows("PRAGMA synchronous = OFF")  # these tests are about something else: it saves their time
         given = {"compiled": False, **(settings or {})}
-        self.service = Service(self.storage, Settings(**given), Journal(self.said), self.clock)
-        _, key = made("tester", ["admin"], secret=ADMIN)
+        self._log = logging.StreamHandler(self.said)
+        self._log.setFormatter(JSONFormatter())
+        logger = logging.getLogger("latentbandits.serve")
+        logger.addHandler(self._log)
+        logger.setLevel(logging.INFO)
+        self.service = Service(self.storage, Settings(**given), self.clock)
+        _, key = generate_key("tester", ["admin"], secret=ADMIN)
         self.service.access.lend(key)
-        self.app = App(self.service)
-        self.runner.run(self.app.__aenter__())
+        self.app = create_app(self.service)
+        self._running = self.service.running()
+        self.runner.run(self._running.__aenter__())
         self.runner.run(self._ready())
-        transport = httpx.ASGITransport(self.app)
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.http = httpx.AsyncClient(transport=transport, base_url="http://here")
         body = {"name": "e", "policy": policy, "arms": ["a", "b", "c"], "status": "live", **spec}
         if self.storage.experiment("e") is None:
@@ -103,8 +110,9 @@ class Web:
 
     def close(self) -> None:
         self.runner.run(self.http.aclose())
-        self.runner.run(self.app.__aexit__())
+        self.runner.run(self._running.__aexit__(None, None, None))
         self.runner.close()
+        logging.getLogger("latentbandits.serve").removeHandler(self._log)
 
 
 def _digest(ledger: Any) -> Any:
@@ -112,10 +120,11 @@ def _digest(ledger: Any) -> Any:
 
 
 class Process:
-    """A server of its own, started by the command, as users have it."""
+    """A server of its own, started by the command, as users have it; `first` is code that its process runs before."""
 
-    def __init__(self, folder: Path, *options: str, key: str = ADMIN) -> None:
-        command = [sys.executable, "-W", "error", "-m", "latentbandits", "serve", "--no-compile", *options]
+    def __init__(self, folder: Path, *options: str, key: str = ADMIN, first: str = "pass") -> None:
+        script = f"{first}\nimport sys; from latentbandits.cli import main; sys.exit(main(sys.argv[1:]))"
+        command = [sys.executable, "-W", "error", "-c", script, "serve", "--no-compile", *options]
         environment = {**os.environ, "LATENTBANDITS_ADMIN_KEY": key}
         handle, name = tempfile.mkstemp(
             ".log", "serve", folder

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from latentbandits import __version__, cli
-from latentbandits.serve.local import served
+from latentbandits.serve import served
 from latentbandits.serve.settings import Settings, read
 
 ROOT = Path(__file__).parent.parent

@@ -9,7 +9,7 @@ from openfeature.exception import ErrorCode
 
 import latentbandits as lb
 from latentbandits.openfeature import Provider
-from latentbandits.serve.local import served
+from latentbandits.serve import served
 
 
 @pytest.fixture

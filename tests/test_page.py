@@ -29,6 +29,7 @@ def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     found = Site(tmp_path_factory.mktemp("page"))
     yield found
     found.process.kill()
+    found.http.close()
 
 
 @pytest.fixture
@@ -342,11 +343,12 @@ def test_silence_is_said_and_another_experiment_can_be_chosen(visit: Open, site:
 def test_an_arm_whose_rewards_are_lost_is_named(visit: Open, site: Site) -> None:
     """Its mean says nothing then (mutation: look at the share of all arms together, which is 0.75 here)."""
     site.make("lossy", window=3600)
-    for number in range(40):
-        made = site.send("POST", "/experiments/lossy/decide", {"available": ["blue" if number % 2 else "red"]})
-        lost = made["arm"] == "blue" and number % 4 == 1
-        told = {"id": made["id"], **({} if lost else {"reward": 1})}
-        site.send("POST", f"/experiments/lossy/{'censor' if lost else 'reward'}", told)
+    rounds = [{"available": ["blue" if number % 2 else "red"]} for number in range(40)]
+    made = site.send("POST", "/experiments/lossy/decide/batch", {"rounds": rounds})["decisions"]
+    for one in made[1::4]:  # every other one of blue
+        site.send("POST", "/experiments/lossy/censor", {"id": one["id"]})
+    told = [{"id": one["id"], "reward": 1} for number, one in enumerate(made) if number % 4 != 1]
+    site.send("POST", "/experiments/lossy/reward/batch", {"rewards": told})
     page = visit().enter("lossy")
     expect(page.locator("#pipe")).to_have_text("Needs a look")
     expect(page.locator("#pipe-why")).to_contain_text(

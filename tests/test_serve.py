@@ -180,6 +180,45 @@ def test_what_is_best_now_without_a_belief_and_looking_changes_nothing(make: Mak
     assert web.look(lambda ledger: ledger.digest("e")) == before
 
 
+def test_best_now_is_what_the_policy_expects_though_rewards_are_negative(make: Make) -> None:
+    """Mutation: an arm that was never tried in a regime counts as 0, or as nothing: the page names it, and 'since' follows another rule."""
+    web = make("state-library")
+    for n in range(80):
+        web.clock.move(10)
+        made = web.decide({"available": ["a", "b"]})
+        web.reward(made, (-5.0 if made["arm"] == "a" else -4.0) + 0.01 * (n % 7))
+    belief = web.send("GET", f"{E}/belief")[1]["belief"]
+    assert any(state["means"][2] is None for state in belief["states"])  # c was never tried
+    best = web.send("GET", f"{E}/now")[1]["best"]
+    explained = web.send("GET", f"{E}/decisions/{web.decide()['id']}")[1]["options"]
+    wanted = max(explained, key=lambda option: option["value"])
+    assert (best["arm"], best["value"]) == (wanted["name"], pytest.approx(wanted["value"]))
+    assert best["arm"] == "b"
+    rows = web.send("GET", f"{E}/timeline")[1]["minutes"]
+    assert all(None not in row["means"] for row in rows)  # the prior of the policy where it has tried nothing
+    leads = [row["means"].index(max(row["means"])) == 1 for row in rows]
+    first = rows[len(leads) - leads[::-1].index(False) if False in leads else 0]["minute"]
+    assert best["since_us"] == first * 60_000_000
+
+
+def test_whoever_decides_tells_activates_or_censors_is_recorded(web: Web) -> None:
+    """Mutation: a request of the store without its actor."""
+    secret = web.key("decide", "reward")
+    made = [web.decide({"deferred": True}, secret=secret) for _ in range(2)]
+    batch = web.send("POST", f"{E}/decide/batch", {"rounds": [{}]}, secret=secret)[1]["decisions"]
+    for path, body in (
+        ("activate", {"id": made[0]["id"]}),
+        ("reward", {"id": made[0]["id"], "reward": 1.0}),
+        ("censor", {"id": made[1]["id"]}),
+        ("reward/batch", {"rewards": [{"id": batch[0]["id"], "reward": 1.0}, {"id": made[1]["id"], "reward": 1.0}]}),
+    ):
+        assert web.send("POST", f"{E}/{path}", body, secret=secret)[0] == 200
+    events = web.send("GET", f"{E}/tail?most=8")[1]["events"]
+    kinds = ["decide", "decide", "decide", "activate", "reward", "censor", "reward", "late"]
+    assert [event["kind"] for event in reversed(events)] == kinds
+    assert {event["actor"] for event in events} == {f"decide+reward ({secret.split('_')[1]})"}
+
+
 def live(make: Make) -> Web:
     """An experiment with two regimes behind it, each several minutes long."""
     web = make("state-library", holdback=0.2, floor=0.05, window=3600)

@@ -6,17 +6,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.exceptions import HTTPException
 
-from latentbandits.serve.access import Access, made
-from latentbandits.serve.problems import Failure
+from latentbandits.serve.access import Access, generate_key
 from latentbandits.serve.routes import ROUTES
 from tests.services import ADMIN, Web
 
 E = "/v1/experiments/e"
 
 
+@pytest.fixture(scope="module")
+def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    """A service for tests that leave it as others need it."""
+    found = Web(tmp_path_factory.mktemp("access") / "web.db")
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def contextual(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
+    found = Web(tmp_path_factory.mktemp("contextual") / "web.db", "lc-ucb:covariates=1")
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def web(tmp_path: Path) -> Iterator[Web]:
+def fresh(tmp_path: Path) -> Iterator[Web]:
+    """A service of which nobody else knows."""
     found = Web(tmp_path / "web.db")
     yield found
     found.close()
@@ -50,52 +66,52 @@ def test_every_route_that_changes_something_needs_a_key() -> None:
             assert route.role is not None, route.path
 
 
-def test_a_key_is_for_its_experiments(web: Web) -> None:
+def test_a_key_is_for_its_experiments(fresh: Web) -> None:
     body = {"name": "other", "arms": ["x", "y"], "policy": "ucb1", "status": "live"}
-    assert web.send("POST", "/v1/experiments", body)[0] == 201
-    secret = web.key("admin", experiments=["other"])
-    assert web.send("POST", "/v1/experiments/other/decide", {}, secret=secret)[0] == 200
-    assert web.send("POST", f"{E}/decide", {}, secret=secret)[0] == 403
+    assert fresh.send("POST", "/v1/experiments", body)[0] == 201
+    secret = fresh.key("admin", experiments=["other"])
+    assert fresh.send("POST", "/v1/experiments/other/decide", {}, secret=secret)[0] == 200
+    assert fresh.send("POST", f"{E}/decide", {}, secret=secret)[0] == 403
     assert (
-        web.send("GET", "/v1/experiments/never-made", secret=secret)[0] == 403
+        fresh.send("GET", "/v1/experiments/never-made", secret=secret)[0] == 403
     )  # whether it exists is none of its business
-    assert [one["name"] for one in web.send("GET", "/v1/experiments", secret=secret)[1]["experiments"]] == ["other"]
-    assert web.send("POST", "/v1/experiments", {**body, "name": "third"}, secret=secret)[0] == 403
+    assert [one["name"] for one in fresh.send("GET", "/v1/experiments", secret=secret)[1]["experiments"]] == ["other"]
+    assert fresh.send("POST", "/v1/experiments", {**body, "name": "third"}, secret=secret)[0] == 403
     for method, path in (("GET", "/v1/keys"), ("POST", "/v1/keys"), ("DELETE", "/v1/keys/x"), ("GET", "/metrics")):
         new = {"name": "mine", "roles": ["admin"]}
-        assert web.response(method, path, new if method == "POST" else None, secret=secret).status_code == 403
+        assert fresh.response(method, path, new if method == "POST" else None, secret=secret).status_code == 403
 
 
-def test_keys_are_made_used_and_revoked(web: Web) -> None:
-    status, said = web.send("POST", "/v1/keys", {"name": "shop", "roles": ["decide", "reward"], "rate": 5})
+def test_keys_are_made_used_and_revoked(fresh: Web) -> None:
+    status, said = fresh.send("POST", "/v1/keys", {"name": "shop", "roles": ["decide", "reward"], "rate": 5})
     assert status == 201
     secret, key = said["secret"], said["key"]
-    decision = web.decide(secret=secret)
+    decision = fresh.decide(secret=secret)
     assert decision["id"]
-    assert web.send("GET", E, secret=secret)[0] == 403
-    assert [one["id"] for one in web.send("GET", "/v1/keys")[1]["keys"]] == [key["id"]]
-    assert web.send("DELETE", f"/v1/keys/{key['id']}")[1]["revoked_us"] is not None
+    assert fresh.send("GET", E, secret=secret)[0] == 403
+    assert [one["id"] for one in fresh.send("GET", "/v1/keys")[1]["keys"]] == [key["id"]]
+    assert fresh.send("DELETE", f"/v1/keys/{key['id']}")[1]["revoked_us"] is not None
     assert (
-        web.send("POST", f"{E}/decide", {}, secret=secret)[0] == 401
+        fresh.send("POST", f"{E}/decide", {}, secret=secret)[0] == 401
     )  # mutation: keys that are read only at the start
-    assert web.send("DELETE", "/v1/keys/nobody")[0] == 404
-    assert web.send("POST", "/v1/keys", {"name": "x", "roles": ["king"]})[0] == 422
+    assert fresh.send("DELETE", "/v1/keys/nobody")[0] == 404
+    assert fresh.send("POST", "/v1/keys", {"name": "x", "roles": ["king"]})[0] == 422
 
 
-def test_secrets_are_kept_nowhere(web: Web, tmp_path: Path) -> None:
-    secret = web.key("read", "admin")
-    web.send("GET", E, secret=secret)
-    web.send("PUT", f"{E}/status", {"status": "frozen"}, secret=secret)
-    web.send("PUT", f"{E}/status", {"status": "asleep"}, secret=f"{secret}x")
+def test_secrets_are_kept_nowhere(fresh: Web, tmp_path: Path) -> None:
+    secret = fresh.key("read", "admin")
+    fresh.send("GET", E, secret=secret)
+    fresh.send("PUT", f"{E}/status", {"status": "frozen"}, secret=secret)
+    fresh.send("PUT", f"{E}/status", {"status": "asleep"}, secret=f"{secret}x")
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"read+admin" in content
     for kept in (secret, secret.split("_", 2)[2], ADMIN):  # mutation: a log line with the headers of a request
         assert kept.encode() not in content
-        assert kept not in web.said.getvalue()
-    said = [json.loads(line) for line in web.said.getvalue().splitlines()]
+        assert kept not in fresh.said.getvalue()
+    said = [json.loads(line) for line in fresh.said.getvalue().splitlines()]
     (changed,) = [one for one in said if one.get("endpoint") == "set_status" and one["status"] == 200]
     assert changed["key"] == secret.split("_")[1]
-    assert f"({changed['key']})" in web.send("GET", f"{E}/changes")[1]["events"][-1]["actor"]
+    assert f"({changed['key']})" in fresh.send("GET", f"{E}/changes")[1]["events"][-1]["actor"]
 
 
 @pytest.mark.parametrize(
@@ -113,12 +129,12 @@ def test_a_secret_is_compared_as_a_whole_and_in_constant_time(monkeypatch: pytes
         return one == other
 
     monkeypatch.setattr("hmac.compare_digest", compare)  # mutation: `==` in its place is not seen here
-    secret, key = made("x", ["read"])
+    secret, key = generate_key("x", ["read"])
     access = Access()
     access.replace([key])
     assert access.admit(f"Bearer {secret}", "read").name == "x"
     for wrong in (secret + "x", "lb_unknown_" + "x" * 43):
-        with pytest.raises(Failure):
+        with pytest.raises(HTTPException):
             access.admit(f"Bearer {wrong}", "read")
     assert len(seen) == 3  # for a key that nobody has as well
     assert all(len(one) == len(other) == 64 for one, other in seen)
@@ -126,27 +142,27 @@ def test_a_secret_is_compared_as_a_whole_and_in_constant_time(monkeypatch: pytes
 
 def test_the_rate_of_a_key() -> None:
     now = [100.0]
-    secret, key = made("x", ["read"], rate=2.0)
-    other, free = made("y", ["read"])
+    secret, key = generate_key("x", ["read"], rate=2.0)
+    other, free = generate_key("y", ["read"])
     access = Access(clock=lambda: now[0])
     access.replace([key, free])
 
     def allowed(secret: str) -> bool:
         try:
             access.admit(f"Bearer {secret}", "read")
-        except Failure as failure:
-            refused.append((failure.status, dict(failure.headers)[b"retry-after"]))
+        except HTTPException as failure:
+            refused.append((failure.status_code, dict(failure.headers or {})["retry-after"]))
             return False
         return True
 
-    refused: list[tuple[int, bytes]] = []
+    refused: list[tuple[int, str]] = []
     assert [allowed(secret) for _ in range(4)] == [True, True, False, False]
     assert all(allowed(other) for _ in range(50))
     now[0] += 0.5
     assert [allowed(secret) for _ in range(2)] == [True, False]
     now[0] += 100.0
     assert [allowed(secret) for _ in range(3)] == [True, True, False]
-    assert set(refused) == {(429, b"1")}
+    assert set(refused) == {(429, "1")}
 
 
 def test_too_many_requests_change_nothing(web: Web) -> None:
@@ -185,18 +201,14 @@ BAD_CONTEXTS = [
 
 
 @pytest.mark.parametrize("body", BAD_CONTEXTS, ids=range(len(BAD_CONTEXTS)))
-def test_a_bad_context_changes_nothing(tmp_path: Path, body: bytes) -> None:
+def test_a_bad_context_changes_nothing(contextual: Web, body: bytes) -> None:
     # mutation: `allow_nan` in the digest, or a check after the policy was asked, changes the state
-    web = Web(tmp_path / "web.db", "lc-ucb:covariates=1")
-    try:
-        before = web.everything()
-        status, said = web.send("POST", f"{E}/decide", body)
-        assert (status, set(said)) == (422, {"error"})
-        rounds = b'{"rounds":[{"context":[1]},' + body + b"]}"
-        assert web.send("POST", f"{E}/decide/batch", rounds)[0] == 422  # the good round is not decided either
-        assert web.everything() == before
-    finally:
-        web.close()
+    before = contextual.everything()
+    status, said = contextual.send("POST", f"{E}/decide", body)
+    assert (status, set(said)) == (422, {"error"})
+    rounds = b'{"rounds":[{"context":[1]},' + body + b"]}"
+    assert contextual.send("POST", f"{E}/decide/batch", rounds)[0] == 422  # the good round is not decided either
+    assert contextual.everything() == before
 
 
 @pytest.mark.parametrize("reward", [b"NaN", b"Infinity", b"1e999", b"1e300", b'"1"', b"null", b"[]", b"[1,2]", b"true"])
@@ -232,11 +244,11 @@ def test_limits(tmp_path: Path) -> None:
         web.close()
 
 
-def test_open_decisions_are_bounded(web: Web) -> None:
-    assert web.send("PATCH", E, {"max_open": 5})[0] == 200
-    made = [web.decide() for _ in range(8)]
-    assert web.look(lambda ledger: ledger.view("e")).open == 5
-    assert web.reward(made[0], 1.0) == (200, {"outcome": "late"})
+def test_open_decisions_are_bounded(fresh: Web) -> None:
+    assert fresh.send("PATCH", E, {"max_open": 5})[0] == 200
+    made = [fresh.decide() for _ in range(8)]
+    assert fresh.look(lambda ledger: ledger.view("e")).open == 5
+    assert fresh.reward(made[0], 1.0) == (200, {"outcome": "late"})
 
 
 def test_a_body_without_a_length_is_bounded_too(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_file_can_say_everything_that_options_can(tmp_path: Path) -> None:
     assert (found.store, found.port, found.rate, found.log_requests) == ("s.db", 9001, 5.5, True)
     from latentbandits.cli.serve import WORDS
 
-    assert {*WORDS, "demo", "log_requests", "spans", "compiled"} == set(Settings.__struct_fields__)
+    assert {*WORDS, "demo", "log_requests", "compiled"} == set(Settings.__struct_fields__)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from openapi_spec_validator import validate
 from schemathesis import GenerationMode
 
 from latentbandits.agent.spec import AFTER
-from latentbandits.serve.messages import SETTINGS
+from latentbandits.serve.fields import SETTINGS
 from latentbandits.serve.routes import ROUTES
 from tests.services import ADMIN, ROOT, Web
 

@@ -153,10 +153,10 @@ def _meaning(kind: type, setting: str) -> str:
 
 def http() -> str:
     """Return a section per request: what it does, who may send it, what it takes and what it answers."""
-    from latentbandits.serve.openapi import described
+    from latentbandits.serve.openapi import describe
     from latentbandits.serve.routes import ROUTES
 
-    document = json.loads(described(ROUTES))
+    document = json.loads(describe(ROUTES))
     roles = {(route.method, route.path): route.role for route in ROUTES}
     parts = []
     for path, operations in document["paths"].items():

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 
 import latentbandits as lb
 from latentbandits.presentation.palette import BLUE, ORANGE, SKY, plotting
-from latentbandits.serve.local import served
+from latentbandits.serve import served
 
 chance = random.Random(3)
 calm, storm = {"red": 0.8, "blue": 0.4}, {"red": 0.2, "blue": 0.6}

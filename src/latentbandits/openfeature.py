@@ -10,7 +10,7 @@ from openfeature.provider import AbstractProvider, Metadata
 
 from latentbandits.agent.decision import Decision
 from latentbandits.client import FALLBACK, Client, Refused, Unanswered
-from latentbandits.client.blocking import address
+from latentbandits.client.exchange import parse_address
 
 
 class Provider(AbstractProvider):
@@ -33,12 +33,12 @@ class Provider(AbstractProvider):
     --------
     >>> from openfeature import api
     >>> from latentbandits.openfeature import Provider
-    >>> from latentbandits.serve.local import served
+    >>> from latentbandits.serve import served
     >>> with served("button", "ucb1", arms=["red", "blue"]) as (url, key):
     ...     provider = Provider(url, key, budget=5)
     ...     api.set_provider(provider)
-    ...     found = api.get_client().get_string_details("button", "red")
-    ...     found.value, provider.tell("button", found.flag_metadata["decision"], 1.0)
+    ...     details = api.get_client().get_string_details("button", "red")
+    ...     details.value, provider.tell("button", details.flag_metadata["decision"], 1.0)
     ...     api.shutdown()
     ('red', 'accepted')
     """
@@ -53,7 +53,7 @@ class Provider(AbstractProvider):
         context: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         super().__init__()
-        address(url)  # refused now rather than at the first flag
+        parse_address(url)  # refused now rather than at the first flag
         self._url, self._key, self._budget = url, key, budget
         self._values, self._context = values or {}, context or {}
         self._clients: dict[str, Client] = {}
@@ -113,13 +113,14 @@ class Provider(AbstractProvider):
             decision = self._client(flag).ask(self._numbers(flag, about), unit=about.targeting_key if about else None)
         except Unanswered as problem:
             return FlagResolutionDetails(default, ErrorCode.PROVIDER_NOT_READY, str(problem), Reason.ERROR)
-        except (Refused, KeyError, ValueError, TypeError) as problem:
-            code = ErrorCode.FLAG_NOT_FOUND if getattr(problem, "status", 0) == 404 else ErrorCode.INVALID_CONTEXT
+        except (KeyError, ValueError, TypeError) as problem:  # what is refused is a ValueError
+            missing = isinstance(problem, Refused) and problem.status == 404
+            code = ErrorCode.FLAG_NOT_FOUND if missing else ErrorCode.INVALID_CONTEXT
             return FlagResolutionDetails(default, code, str(problem), Reason.ERROR)
         value = self._values.get(flag, {}).get(decision.arm, decision.arm)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             self._client(flag).forget(decision)  # it will not be shown
-            text = f"openfeature: flag {flag} is {value!r} but must be a {getattr(kind, '__name__', 'list or mapping')}"
+            text = f"openfeature: flag {flag} is {value!r} but must be a {kind.__name__ if isinstance(kind, type) else 'list or mapping'}"
             return FlagResolutionDetails(default, ErrorCode.TYPE_MISMATCH, text, Reason.ERROR)
         return FlagResolutionDetails(
             value, reason=_reason(decision), variant=str(decision.arm), flag_metadata=_metadata(decision)
@@ -149,7 +150,7 @@ def _reason(decision: Decision) -> Reason:
 
 
 def _metadata(decision: Decision) -> dict[str, bool | int | float | str]:
-    found: dict[str, bool | int | float | str] = {"decision": decision.id, "by": decision.by}
+    metadata: dict[str, bool | int | float | str] = {"decision": decision.id, "by": decision.by}
     if decision.probability is not None:
-        found["probability"] = decision.probability
-    return found
+        metadata["probability"] = decision.probability
+    return metadata

@@ -42,12 +42,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--log-requests", action="store_true", default=None, help="log every request")
     parser.add_argument(
-        "--spans",
-        action="store_true",
-        default=None,
-        help="send decisions and rewards as OpenTelemetry spans, to OTEL_EXPORTER_OTLP_ENDPOINT",
-    )
-    parser.add_argument(
         "--no-compile",
         dest="compiled",
         action="store_false",
@@ -71,8 +65,8 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.serve.settings import read
     from latentbandits.store import Unavailable
 
-    names = (*WORDS, "demo", "log_requests", "spans", "compiled")
-    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    names = (*WORDS, "demo", "log_requests", "compiled")
+    given = {name: value for name, value in vars(options).items() if name in names and value is not None}
     settings = read(options.config, given)
     try:
         if options.new_key is not None:

@@ -1,4 +1,8 @@
-"""What clients do: requests, tries, fallbacks and the queue of rewards, as generators that say what to send and how long to wait."""
+"""What both clients do: requests, tries, fallbacks and the queue of rewards, written once, as coroutines.
+
+A coroutine here waits for its `Line` alone. The line of an event loop awaits; that of a thread blocks, so that the coroutine runs to its
+end in one step.
+"""
 
 import itertools
 import json
@@ -8,9 +12,12 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
+
+import httpx
+import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
 from latentbandits.settings import Above, Refusal, between, whole
@@ -21,6 +28,9 @@ TRY_AGAIN = (NEVER_SENT, 429, 502, 503, 504)
 BATCH = 1000  # rewards in one request
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds between two tries of one call
 REST = 1.0  # seconds in which a service that did not answer is not asked again, if there is a fallback
+UNIX = "unix:"
+Rewards = float | Sequence[float] | np.ndarray
+Round = Mapping[str, Any]  # what `ask` takes, by name
 _log = logging.getLogger("latentbandits.client")
 
 
@@ -36,38 +46,47 @@ class Unanswered(ConnectionError):  # noqa: N818
     """The service has not answered within the budget, and there is no fallback."""
 
 
-class Send(NamedTuple):
-    """A step: send this, and come back with a `Reply`, or with None if there was no answer in time."""
-
-    path: str
-    body: bytes
-    headers: dict[str, str]
-    seconds: float
-
-
-class Wait(NamedTuple):
-    """A step: wait."""
-
-    seconds: float
-
-
 class Reply(NamedTuple):
     """What came back."""
 
     status: int
-    body: bytes
-    retry_after: str | None
+    body: bytes = b""
+    retry_after: str | None = None
 
     @property
-    def said(self) -> Any:
+    def payload(self) -> Any:
         """The answer; the empty mapping if it is no JSON."""
         try:
             return json.loads(self.body)
         except ValueError:
             return {}
 
+    @property
+    def final(self) -> bool:
+        """Whether another try would get the same answer."""
+        return self.status not in TRY_AGAIN
 
-Steps = Generator[Send | Wait, Reply | None, Any]
+    @property
+    def reason(self) -> str:
+        """Why it is no good answer."""
+        if self.status == NEVER_SENT:
+            return "nobody listens there"
+        payload = self.payload
+        return str(payload["error"]) if isinstance(payload, dict) and "error" in payload else f"status {self.status}"
+
+    def refused(self) -> Refused:
+        """Return the exception that says why."""
+        return Refused(self.reason, self.status)
+
+
+class Line(Protocol):
+    """How requests are sent, and how one waits."""
+
+    async def post(self, path: str, content: bytes, headers: Mapping[str, str], seconds: float) -> Reply | None:
+        """Send a request, and return what came back; None if there was no answer in time."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
 
 
 class Exchange:
@@ -75,8 +94,11 @@ class Exchange:
 
     Parameters
     ----------
+    line : Line
     key, experiment, control, budget, queue
         See `latentbandits.Client`.
+    clock : callable, optional
+        Seconds, for tests.
 
     Attributes
     ----------
@@ -87,12 +109,19 @@ class Exchange:
     """
 
     def __init__(
-        self, key: str, experiment: str, control: Name | None, budget: float, queue: int, clock: Any = time.monotonic
+        self,
+        line: Line,
+        key: str,
+        experiment: str,
+        control: Name | None,
+        budget: float,
+        queue: int,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.control, self._clock = control, clock
+        self._line, self.control, self._clock = line, control, clock
         self.budget = between("Client", "budget", budget, Above(0))
         self._most = whole("Client", "queue", queue, least=0)
-        self.pending: deque[tuple[str, Any]] = deque()
+        self.pending: deque[_Reward | _Withdrawal] = deque()
         self.dropped = self.refused = self.fallbacks = 0
         self._path = f"/v1/experiments/{quote(experiment, safe='')}"
         self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
@@ -101,107 +130,105 @@ class Exchange:
 
     # Calls
 
-    def ask(self, rounds: Sequence[Mapping[str, Any]], key: str | None, single: bool) -> Steps:
+    async def ask(self, given: Iterable[Round], key: str | None, single: bool = False) -> list[Decision]:
         """Return decisions for rounds: the service's, or the control arm if it does not answer."""
-        known = key or uuid.uuid4().hex
-        path, body = ("/decide", dict(rounds[0])) if single else ("/decide/batch", {"rounds": list(rounds)})
+        rounds, key = [_round(**each) for each in given], key or uuid.uuid4().hex
+        path, body = ("/decide", rounds[0]) if single else ("/decide/batch", {"rounds": rounds})
         resting = self.control is not None and self._clock() < self._rests_until
-        reply = None if resting else (yield from self._tried(path, body, known))
+        reply = None if resting else await self._try(path, body, key)
         if reply is not None and reply.status == 200:
-            said = reply.said
-            return [_decision(one) for one in ([said] if single else said["decisions"])]
-        if reply is not None and reply.status not in TRY_AGAIN:
-            raise _refused(reply)
+            return [_decision(payload) for payload in ([reply.payload] if single else reply.payload["decisions"])]
+        if reply is not None and reply.final:
+            raise reply.refused()
         if self.control is None:
-            raise Unanswered(f"Client: the service has not decided within {self.budget:g} s ({_why(reply)})")
+            raise self._unanswered(reply, "decided")
         self.fallbacks += len(rounds)
-        if not resting and (
-            reply is None or reply.status != NEVER_SENT
-        ):  # perhaps it has decided: that was never shown
-            self._queue("withdraw", (path, body, known))
-        return [self._fallback(one.get("available")) for one in rounds]
+        if not resting and (reply is None or reply.status != NEVER_SENT):  # perhaps it has decided: nobody was shown it
+            self._queue(_Withdrawal(path, body, key))
+        return [self._fallback(each.get("available")) for each in rounds]
 
-    def _fallback(self, available: Any) -> Decision:
-        arm = self.control if available is None or self.control in available else next(iter(available))
+    def _fallback(self, available: Sequence[Name] | None) -> Decision:
+        arm = self.control if available is None or self.control in available else available[0]
         return Decision("", (arm,), (), (None,), FALLBACK)
 
-    def tell(self, told: Sequence[tuple[Any, Any]]) -> Steps:
+    async def tell(self, told: Iterable[tuple[Decision | str, Rewards]]) -> list[str]:
         """Return what became of rewards; those that cannot be sent now are queued."""
-        outcomes = [FALLBACK] * len(told)
-        real = [
-            (place, {"id": _id(one), "reward": _reward(value)}) for place, (one, value) in enumerate(told) if _id(one)
-        ]
-        if not real:
-            return outcomes
-        said = [body for _, body in real]
-        path, body = ("/reward", said[0]) if len(told) == 1 else ("/reward/batch", {"rewards": said})
-        resting = self._clock() < self._rests_until
-        reply = None if resting else (yield from self._tried(path, body, None))
-        if reply is not None and reply.status not in (200, *TRY_AGAIN):
-            raise _refused(reply)
-        if reply is None or reply.status != 200:
-            for one in said:
-                self._queue("reward", one)
-            found = [QUEUED] * len(said)
-        else:
-            answer = reply.said
-            found = [one["outcome"] for one in ([answer] if len(told) == 1 else answer["outcomes"])]
-        for (place, _), outcome in zip(real, found, strict=True):
-            outcomes[place] = outcome
-        return outcomes
+        rewards = [_Reward(_id(decision), _number(reward)) for decision, reward in told]
+        real = [reward for reward in rewards if reward.id]  # a decision that was made here has no id
+        outcomes = iter(await self._outcomes(real, single=len(rewards) == 1) if real else ())
+        return [next(outcomes) if reward.id else FALLBACK for reward in rewards]
 
-    def plain(self, path: str, decision: Any) -> Steps:
+    async def _outcomes(self, rewards: "list[_Reward]", single: bool) -> list[str]:
+        path, body = ("/reward", rewards[0].body) if single else ("/reward/batch", _together(rewards))
+        reply = None if self._clock() < self._rests_until else await self._try(path, body)
+        if reply is None or not reply.final:
+            for reward in rewards:
+                self._queue(reward)
+            return [QUEUED] * len(rewards)
+        if reply.status != 200:
+            raise reply.refused()
+        return [payload["outcome"] for payload in ([reply.payload] if single else reply.payload["outcomes"])]
+
+    async def end(self, path: str, decision: Decision | str) -> str:
         """Return what became of a decision that is activated or censored."""
         if not _id(decision):
             return FALLBACK
-        reply = yield from self._tried(path, {"id": _id(decision)}, None)
-        if reply is None or reply.status in TRY_AGAIN:
-            raise Unanswered(f"Client: the service has not answered within {self.budget:g} s ({_why(reply)})")
+        reply = await self._try(path, {"id": _id(decision)})
+        if reply is None or not reply.final:
+            raise self._unanswered(reply, "answered")
         if reply.status != 200:
-            raise _refused(reply)
-        return reply.said["outcome"]
+            raise reply.refused()
+        return str(reply.payload["outcome"])
 
-    def flush(self, seconds: float) -> Steps:
+    def _unanswered(self, reply: Reply | None, done: str) -> Unanswered:
+        reason = "no answer" if reply is None else reply.reason
+        return Unanswered(f"Client: the service has not {done} within {self.budget:g} s ({reason})")
+
+    # What waits
+
+    async def flush(self, seconds: float) -> bool:
         """Send what is queued, for so many seconds at most; return whether the queue is empty."""
         until = self._clock() + seconds
         while self.pending and self._clock() < until:
-            sent = yield from self._sent(until)
-            if not sent:
+            if not await self._send_first(until):
                 pause = min(REST / 4, until - self._clock())
                 if pause <= 0:
                     break
-                yield Wait(pause)
+                await self._line.sleep(pause)
         return not self.pending
 
-    def _sent(self, until: float) -> Steps:
+    async def _send_first(self, until: float) -> bool:
         """Send what stands first in the queue, rewards together; return whether the service has answered."""
         with self._lock:
-            first, *more = list(self.pending)[:BATCH]
-        if first[0] == "withdraw":
-            return (yield from self._withdrawn(first, until))
-        group = [first, *itertools.takewhile(lambda item: item[0] == "reward", more)]
-        reply = yield from self._tried("/reward/batch", {"rewards": [body for _, body in group]}, None, until)
-        if reply is None or reply.status in TRY_AGAIN:
+            first, *more = itertools.islice(self.pending, BATCH)
+        if isinstance(first, _Withdrawal):
+            return await self._withdraw(first, until)
+        rewards = [first]
+        for item in more:
+            if isinstance(item, _Withdrawal):
+                break
+            rewards.append(item)
+        reply = await self._try("/reward/batch", _together(rewards), None, until)
+        if reply is None or not reply.final:
             return False
-        self._count_refused(reply, len(group))
-        self._done(group)
+        self._count_refused(reply, len(rewards))
+        self._done(rewards)
         return True
 
-    def _withdrawn(self, item: tuple[str, Any], until: float) -> Steps:
+    async def _withdraw(self, item: "_Withdrawal", until: float) -> bool:
         """Censor a decision that was perhaps made and never shown: its key says which it is."""
-        path, body, key = item[1]
-        reply = yield from self._tried(path, body, key, until)
-        if reply is None or reply.status in TRY_AGAIN:
+        reply = await self._try(item.path, item.body, item.key, until)
+        if reply is None or not reply.final:
             return False
-        said = reply.said if reply.status == 200 else {"decisions": []}
-        for one in said.get("decisions", [said]):
-            ended = yield from self._tried("/censor", {"id": one["id"]}, None, until)
-            if ended is None or ended.status in TRY_AGAIN:
+        payload = reply.payload if reply.status == 200 else {"decisions": []}
+        for decision in payload.get("decisions", [payload]):
+            ended = await self._try("/censor", {"id": decision["id"]}, None, until)
+            if ended is None or not ended.final:
                 return False
         self._done([item])
         return True
 
-    def _done(self, items: list[Any]) -> None:
+    def _done(self, items: "Sequence[_Reward | _Withdrawal]") -> None:
         """Take items from the queue; those that had to give way are gone already."""
         with self._lock:
             for item in items:
@@ -209,21 +236,23 @@ class Exchange:
                     self.pending.popleft()
 
     def _count_refused(self, reply: Reply, number: int) -> None:
-        said = reply.said.get("outcomes", []) if reply.status == 200 else [{"outcome": "refused"}] * number
-        bad = [one.get("error", _why(reply)) for one in said if one["outcome"] == "refused"]
-        self.refused += len(bad)
-        if bad:
-            _log.warning("%d queued rewards were refused, the first since: %s", len(bad), bad[0])
+        payload = reply.payload.get("outcomes", []) if reply.status == 200 else [{"outcome": "refused"}] * number
+        reasons = [outcome.get("error", reply.reason) for outcome in payload if outcome["outcome"] == "refused"]
+        self.refused += len(reasons)
+        if reasons:
+            _log.warning("%d queued rewards were refused, the first since: %s", len(reasons), reasons[0])
 
-    def _queue(self, kind: str, what: Any) -> None:
+    def _queue(self, item: "_Reward | _Withdrawal") -> None:
         """Keep something for later; the oldest gives way if there is too much."""
         with self._lock:
-            self.pending.append((kind, what))
+            self.pending.append(item)
             while len(self.pending) > self._most:
                 self.pending.popleft()
                 self.dropped += 1
 
-    def _tried(self, path: str, body: Any, key: str | None, until: float | None = None) -> Steps:
+    async def _try(
+        self, path: str, body: Mapping[str, object], key: str | None = None, until: float | None = None
+    ) -> Reply | None:
         """Send a request until it is answered or the budget is spent; every try has the same key."""
         began = self._clock()
         end = began + self.budget if until is None else min(until, began + self.budget)
@@ -232,26 +261,47 @@ class Exchange:
             content = json.dumps(body, allow_nan=False, default=_plain).encode()
         except ValueError:
             raise Refusal("Client", "request", body, "finite numbers, texts and lists of them") from None
-        pause, found = FIRST_PAUSE, Reply(NEVER_SENT, b"", None)  # type: float, Reply | None
+        pause, last = FIRST_PAUSE, Reply(NEVER_SENT)  # type: float, Reply | None
         while True:
-            reply = yield Send(self._path + path, content, headers, max(end - self._clock(), 0.001))
+            reply = await self._line.post(self._path + path, content, headers, max(end - self._clock(), 0.001))
             if reply is None or reply.status != NEVER_SENT:
-                found = reply
-            if reply is not None and reply.status not in TRY_AGAIN:
+                last = reply
+            if reply is not None and reply.final:
                 self._rests_until = -1.0
                 return reply
             wanted = pause * random.uniform(0.5, 1.0)
-            if reply is not None and reply.retry_after and reply.retry_after.isdigit() and reply.status == 429:
+            if reply is not None and reply.status == 429 and reply.retry_after and reply.retry_after.isdigit():
                 wanted = float(reply.retry_after)
             if self._clock() + wanted >= end:
                 self._rests_until = self._clock() + REST
-                return found
-            yield Wait(wanted)
+                return last
+            await self._line.sleep(wanted)
             pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def as_round(
-    context: Any, available: Iterable[Name] | None, unit: Name | None, deferred: bool = False
+class _Reward:
+    """A reward to tell; compared by identity, since the same may wait twice."""
+
+    def __init__(self, decision: str, reward: object) -> None:
+        self.id, self.body = decision, {"id": decision, "reward": reward}
+
+
+class _Withdrawal:
+    """A request to decide that was perhaps heard: its decision is to be censored."""
+
+    def __init__(self, path: str, body: Mapping[str, object], key: str) -> None:
+        self.path, self.body, self.key = path, body, key
+
+
+def _together(rewards: list[_Reward]) -> dict[str, object]:
+    return {"rewards": [reward.body for reward in rewards]}
+
+
+def _round(
+    context: Iterable[float] | None = None,
+    available: Iterable[Name] | None = None,
+    unit: Name | None = None,
+    deferred: bool = False,
 ) -> dict[str, Any]:
     """Return a round as a request has it: what is not given is left out."""
     given = {
@@ -263,40 +313,46 @@ def as_round(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _decision(said: Mapping[str, Any]) -> Decision:
-    arms, chances = said.get("arms"), said.get("probabilities")
-    return Decision(
-        said["id"],
-        (said["arm"],) if arms is None else tuple(arms),
-        tuple(said["why"]),
-        (said["probability"],) if chances is None else tuple(chances),
-        said["by"],
-    )
+def _decision(payload: Mapping[str, Any]) -> Decision:
+    arms, chances = payload.get("arms", [payload["arm"]]), payload.get("probabilities", [payload["probability"]])
+    return Decision(payload["id"], tuple(arms), tuple(payload["why"]), tuple(chances), payload["by"])
 
 
-def _id(decision: Any) -> str:
-    return str(decision.id if isinstance(decision, Decision) else decision)
+def _id(decision: Decision | str) -> str:
+    return decision.id if isinstance(decision, Decision) else str(decision)
 
 
-def _refused(reply: Reply) -> Refused:
-    return Refused(_why(reply), reply.status)
-
-
-def _why(reply: Reply | None) -> str:
-    if reply is None or reply.status == NEVER_SENT:
-        return "no answer" if reply is None else "nobody listens there"
-    said = reply.said
-    return str(said["error"]) if isinstance(said, dict) and "error" in said else f"status {reply.status}"
-
-
-def _reward(value: Any) -> Any:
+def _number(value: object) -> object:
     """Return rewards as JSON can hold them: true is 1 and false is 0, as for an agent."""
-    plain = value.tolist() if hasattr(value, "tolist") else value
+    plain = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
     if isinstance(plain, list | tuple):
-        return [_reward(one) for one in plain]
+        return [_number(each) for each in plain]
     return float(plain) if isinstance(plain, bool) else plain
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a number or an array of NumPy as JSON can hold it."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)
+
+
+def parse_address(url: str) -> tuple[str, str | None]:
+    """Return the base of all addresses, and the path of the Unix socket if there is one; or refuse what cannot be an address.
+
+    Examples
+    --------
+    >>> from latentbandits.client.exchange import parse_address
+    >>> parse_address("unix:/run/lb.sock"), parse_address("http://127.0.0.1:8000/")
+    (('http://localhost', '/run/lb.sock'), ('http://127.0.0.1:8000', None))
+    >>> parse_address("127.0.0.1:8000")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: Client: url is '127.0.0.1:8000' but must be http://HOST, https://HOST or unix:PATH
+    """
+    if isinstance(url, str) and url.startswith(UNIX) and (path := url.removeprefix(UNIX).removeprefix("//")):
+        return "http://localhost", path
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, TypeError):
+        parsed = httpx.URL("")
+    if parsed.scheme not in ("http", "https") or not parsed.host or "%" in parsed.host or (parsed.port or 0) > 65535:
+        raise Refusal("Client", "url", url, "http://HOST, https://HOST or unix:PATH")
+    return str(url).rstrip("/"), None

@@ -36,7 +36,6 @@ _NEVER_COMPILED = (
     "cli",
     "client",
     "executors",
-    "neighbours",
     "presentation",
     "serve",
     "store",

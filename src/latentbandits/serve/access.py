@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import NamedTuple
 
-from latentbandits.serve.problems import Failure
+from starlette.exceptions import HTTPException
+
 from latentbandits.settings import Refusal, nearest
 from latentbandits.store import ApiKey
 
 ROLES = ("read", "decide", "reward", "admin")
 PREFIX = "lb"
-_NOBODY = Failure(401, "key: it is missing or not known; send `Authorization: Bearer KEY`", www_authenticate="Bearer")
 
 
 class Holder(NamedTuple):
@@ -72,15 +72,15 @@ class Access:
 
     Examples
     --------
-    >>> from latentbandits.serve.access import Access, made
-    >>> secret, key = made("shop", ["decide", "reward"], ["offers"])
+    >>> from latentbandits.serve.access import Access, generate_key
+    >>> secret, key = generate_key("shop", ["decide", "reward"], ["offers"])
     >>> access = Access()
     >>> access.replace([key])
     >>> access.admit(f"Bearer {secret}", "decide", "offers").name
     'shop'
     >>> access.admit(f"Bearer {secret}", "admin", "offers")
     Traceback (most recent call last):
-    latentbandits.serve.problems.Failure: key: shop has the roles decide, reward but this needs admin
+    starlette.exceptions.HTTPException: 403: key: shop has the roles decide, reward but this needs admin
     """
 
     def __init__(self, rate: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -102,42 +102,48 @@ class Access:
     @property
     def administered(self) -> bool:
         """Whether there is a key that may do everything."""
-        return any("admin" in one.roles and one.experiments is None for one in self._holders.values())
+        return any("admin" in each.roles and each.experiments is None for each in self._holders.values())
 
     def admit(self, authorization: str | None, role: str, experiment: str | None = None) -> Holder:
         """Return who sends a request, or refuse it."""
-        found = self._found(authorization)
-        if found is None:
-            raise _NOBODY
-        rate = found.rate if found.rate is not None else self._rate
-        if rate is not None:
-            self._take(found.id, rate)
-        if not found.may(role):
-            raise Failure(
-                403, f"key: {found.name} has the roles {', '.join(sorted(found.roles))} but this needs {role}"
+        holder = self._holder(authorization)
+        if holder is None:
+            raise HTTPException(
+                401,
+                "key: it is missing or not known; send `Authorization: Bearer KEY`",
+                {"www-authenticate": "Bearer"},
             )
-        if experiment is not None and not found.reaches(experiment):
-            raise Failure(403, f"key: {found.name} is not a key to the experiment {experiment!r}")
-        return found
+        rate = holder.rate if holder.rate is not None else self._rate
+        if rate is not None:
+            self._take(holder.id, rate)
+        if not holder.may(role):
+            raise HTTPException(
+                403, f"key: {holder.name} has the roles {', '.join(sorted(holder.roles))} but this needs {role}"
+            )
+        if experiment is not None and not holder.reaches(experiment):
+            raise HTTPException(403, f"key: {holder.name} is not a key to the experiment {experiment!r}")
+        return holder
 
-    def _found(self, authorization: str | None) -> Holder | None:
+    def _holder(self, authorization: str | None) -> Holder | None:
         if authorization is None or authorization[:7].lower() != "bearer ":
             return None
         secret = authorization[7:].strip()
-        found = self._holders.get(_id(secret))
-        digest = digested(secret)  # always, and compared in constant time
-        known = hmac.compare_digest(digest, found.digest if found is not None else digested(""))
-        return found if known else None
+        holder = self._holders.get(_id(secret))
+        digest = digest_of(secret)  # always, and compared in constant time
+        valid = hmac.compare_digest(digest, holder.digest if holder is not None else digest_of(""))
+        return holder if valid else None
 
-    def _take(self, known: str, rate: float) -> None:
+    def _take(self, key_id: str, rate: float) -> None:
         now = self._clock()
-        bucket = self._buckets.get(known)
+        bucket = self._buckets.get(key_id)
         if bucket is None:
-            bucket = self._buckets[known] = Bucket(rate, now)
+            bucket = self._buckets[key_id] = Bucket(rate, now)
         seconds = bucket.wait(now)
         if seconds > 0:
-            raise Failure(
-                429, f"key: more than {rate:g} requests per second; try again", retry_after=str(math.ceil(seconds))
+            raise HTTPException(
+                429,
+                f"key: more than {rate:g} requests per second; try again",
+                {"retry-after": str(math.ceil(seconds))},
             )
 
 
@@ -149,7 +155,7 @@ def holder(key: ApiKey) -> Holder:
     )
 
 
-def made(
+def generate_key(
     name: str,
     roles: Sequence[str],
     experiments: Sequence[str] | None = None,
@@ -166,10 +172,10 @@ def made(
     scope = json.dumps(None if experiments is None else sorted(set(experiments)))
     ordered = " ".join(role for role in ROLES if role in roles)
     now = time.time_ns() // 1000
-    return secret, ApiKey(_id(secret), name, ordered, scope, digested(secret), rate, now, by, None)
+    return secret, ApiKey(_id(secret), name, ordered, scope, digest_of(secret), rate, now, by, None)
 
 
-def digested(secret: str) -> str:
+def digest_of(secret: str) -> str:
     """Return the digest of a secret. It has 256 random bits, so that a slow digest would protect nothing more."""
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 

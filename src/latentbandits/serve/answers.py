@@ -2,53 +2,9 @@
 
 from typing import Any
 
-import msgspec
+from latentbandits.serve.fields import Answer
 
 Name = str | int
-
-
-class Answer(msgspec.Struct, kw_only=True):
-    """What an answer says."""
-
-
-class Decided(Answer, omit_defaults=True):
-    """A decision. `by` is policy, floor or control; `why` are the reasons to probe; `again` says that the key was used before."""
-
-    id: str
-    arm: Name
-    probability: float | None
-    why: tuple[str, ...]
-    by: str
-    deterministic: bool
-    arms: tuple[Name, ...] | None = None
-    probabilities: tuple[float | None, ...] | None = None
-    again: bool = False
-
-
-class DecidedMany(Answer):
-    """Decisions, one per round."""
-
-    decisions: list[Decided]
-    again: bool
-
-
-class Outcome(Answer, omit_defaults=True):
-    """What became of a reward: accepted, duplicate or late; in a batch also refused, with the reason."""
-
-    outcome: str
-    error: str | None = None
-
-
-class Outcomes(Answer):
-    """What became of rewards, in their order."""
-
-    outcomes: list[Outcome]
-
-
-class Changed(Answer):
-    """A change, by the number of its event."""
-
-    seq: int
 
 
 class Experiment(Answer):
@@ -91,7 +47,7 @@ class Best(Answer):
 
 
 class Here(Answer):
-    """The regime that is most probable now; `stays` and `typical_us` are its earlier visits, and how long one usually lasts."""
+    """The regime that is most probable now; `typical_us` is how long a visit of it usually lasts."""
 
     number: int
     name: str
@@ -320,19 +276,6 @@ class Key(Answer):
     created_us: int
     created_by: str | None
     revoked_us: int | None
-
-
-class NewKey(Answer):
-    """A new key with its secret, which is told only here."""
-
-    key: Key
-    secret: str
-
-
-class Keys(Answer):
-    """All keys."""
-
-    keys: list[Key]
 
 
 class Alive(Answer):

@@ -1,29 +1,40 @@
 """The application: every endpoint behind one ASGI callable, which any server can run."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import contextlib
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
 
-import msgspec
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route as Path
-from starlette.routing import Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from latentbandits.serve.endpoint import JSON, Endpoint, Route
-from latentbandits.serve.problems import Problem
+from latentbandits.serve.endpoint import STATUSES, Route, answer_http, answer_problem, endpoint
 from latentbandits.serve.routes import ROUTES
-from latentbandits.serve.service import Service
+from latentbandits.serve.service import Service, Task
 
-EXPERIMENTS = "/v1/experiments"
+SECURITY = {
+    "content-security-policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "x-frame-options": "DENY",
+    "cross-origin-resource-policy": "same-origin",
+}
+_RAW = [(name.encode(), value.encode()) for name, value in SECURITY.items()]
+log = logging.getLogger("latentbandits.serve")
 
 
-class App:
-    """The service as an ASGI application.
+def create_app(service: Service, *also: Task, routes: Sequence[Route] = ROUTES) -> Starlette:
+    """Return the service as an application of Starlette, which begins and ends with the server.
 
     Parameters
     ----------
     service : Service
-    also : callables
+    *also : async functions
         Tasks that run beside it, each given the service: a simulated stream, say.
     routes : routes, optional
         All endpoints; those of the service if not given.
@@ -33,91 +44,92 @@ class App:
     >>> import asyncio, tempfile
     >>> from pathlib import Path
     >>> import httpx
-    >>> from latentbandits.serve import App, Service
+    >>> from latentbandits.serve import Service, create_app
     >>> from latentbandits.store import SQLite
-    >>> async def health(app):
-    ...     async with app, httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here") as client:
+    >>> async def health(service):
+    ...     transport = httpx.ASGITransport(create_app(service))
+    ...     async with service.running(), httpx.AsyncClient(transport=transport, base_url="http://here") as client:
     ...         return (await client.get("/health")).json()["status"]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     async def main():
-    ...         return await health(App(Service(SQLite(Path(folder) / "decisions.db"))))
+    ...         return await health(Service(SQLite(Path(folder) / "decisions.db")))
     ...     asyncio.run(main())
     'ok'
     """
 
-    def __init__(self, service: Service, *also: Callable[[Service], Any], routes: Sequence[Route] = ROUTES) -> None:
-        self.service, self._also = service, also
-        ends = [(route, _end(service, route)) for route in routes]
-        self._router = Router(
-            [Path(route.path, end, methods=[route.method], name=route.name) for route, end in ends],
-            redirect_slashes=False,
-        )
-        # a router tries one pattern after the other: what is asked of an experiment, the most of it all, is found at once
-        self._ends = {
-            (route.method, rest): end
-            for route, end in ends
-            for start, _, rest in [route.path.partition("/{name}/")]
-            if start == EXPERIMENTS and rest and "{" not in rest
-        }
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with service.running(*also):
+            yield
 
-    async def __aenter__(self) -> "App":
-        await self.service.start(*self._also)
-        return self
+    app = Starlette(
+        routes=[
+            Path(route.path, endpoint(service, route), methods=[route.method], name=route.name) for route in routes
+        ],
+        middleware=[Middleware(Watch, service=service, routes=routes)],
+        exception_handlers={
+            **dict.fromkeys(STATUSES, answer_problem),
+            HTTPException: answer_http,
+            Exception: _answer_error,
+        },
+        lifespan=lifespan,
+    )
+    app.router.redirect_slashes = False
+    return app
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.service.stop()
+
+async def _answer_error(request: Request, problem: Exception) -> Response:
+    """Answer a request that ended in an error of the service; it is raised again afterwards, for the server's log."""
+    response = await answer_problem(request, problem)
+    response.raw_headers.extend(_RAW)  # no middleware sees this answer
+    return response
+
+
+class Watch:
+    """Counts, times and logs the answers of all endpoints, and adds the headers of security to whatever is sent.
+
+    Parameters
+    ----------
+    app : ASGI application
+    service : Service
+    routes : routes
+        The endpoints of the application.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, routes: Sequence[Route]) -> None:
+        self._app, self._service = app, service
+        self._changing = {route.name for route in routes if route.role == "admin" and route.method != "GET"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or begin and end with the server."""
-        if scope["type"] == "lifespan":
-            await self._live(receive, send)
-            return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1000})
+            await self._app(scope, receive, send)
             return
-        path = scope["path"]
-        if path.startswith(f"{EXPERIMENTS}/") and not scope.get("root_path"):
-            start, _, rest = path[len(EXPERIMENTS) + 1 :].partition("/")
-            end = self._ends.get((scope["method"], rest))
-            if end is not None and start:
-                scope["path_params"] = {"name": start}
-                await end(scope, receive, send)
-                return
-        scope["app"] = self  # the router then raises what it does not find
-        try:
-            await self._router(scope, receive, send)
-        except HTTPException as problem:
-            await _refuse(scope, send, problem)
+        began, status = time.perf_counter(), 500
 
-    async def _live(self, receive: Receive, send: Send) -> None:
-        await receive()
+        async def secured(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"].extend(_RAW)
+            await send(message)
+
         try:
-            await self.service.start(*self._also)
+            await self._app(scope, receive, secured)
         except Exception as problem:
-            await send({"type": "lifespan.startup.failed", "message": str(problem)})
+            self._note(scope, 500, time.perf_counter() - began, f"{type(problem).__name__}: {problem}")
+            raise
+        self._note(scope, status, time.perf_counter() - began)
+
+    def _note(self, scope: Scope, status: int, seconds: float, error: str | None = None) -> None:
+        """Count and, if it says something, log."""
+        if "endpoint" not in scope or status == 405:
             return
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await self.service.stop()
-        await send({"type": "lifespan.shutdown.complete"})
-
-
-def _end(service: Service, route: Route) -> Callable[[Scope, Receive, Send], Any]:
-    """Return what answers a route."""
-    end = Endpoint(service, route)
-    if not service.settings.spans:
-        return end
-    from latentbandits.serve.spans import TRACED, Traced
-
-    return Traced(end, route) if route.name in TRACED else end
-
-
-async def _refuse(scope: Scope, send: Send, problem: HTTPException) -> None:
-    """Say that there is no such endpoint, or that it is called by another method."""
-    what = f"{scope['method']} {scope['path']}"[:200]
-    text = f"request: there is no {what}" if problem.status_code == 404 else f"request: {what} is not allowed"
-    content = msgspec.json.encode(Problem(text))
-    more = [(name.lower().encode(), value.encode()) for name, value in (problem.headers or {}).items()]
-    length = (b"content-length", str(len(content)).encode())
-    await send({"type": "http.response.start", "status": problem.status_code, "headers": [*JSON, *more, length]})
-    await send({"type": "http.response.body", "body": content})
+        name = scope["endpoint"].__name__
+        self._service.meters.note(name, status, seconds)
+        if name in self._changing or status >= 500 or self._service.settings.log_requests:
+            fields: dict[str, object] = {"endpoint": name, "path": scope["path"], "status": status}
+            fields |= {"ms": round(1000 * seconds, 3), "key": scope.get("latentbandits.key")}
+            if error is not None:
+                fields["error"] = error
+            log.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra=fields)

@@ -1,58 +1,136 @@
-"""Decide and reward: the endpoints that programs use."""
+"""Decide and reward: the endpoints that programs use, and what they are sent and answer."""
+
+from typing import Annotated
+
+from msgspec import Meta
 
 from latentbandits.agent.decision import Decision
-from latentbandits.serve.answers import Decided, DecidedMany, Outcome, Outcomes
-from latentbandits.serve.endpoint import Call
-from latentbandits.serve.messages import Round
+from latentbandits.serve.endpoint import Call, Table
+from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Id, Name, Names
 from latentbandits.settings import Refusal
 from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, Unavailable
 from latentbandits.store import Round as Wanted
 
+ROUTES = Table()
+Rewards = float | Annotated[list[float], Meta(min_length=1, max_length=MOST)]
 
-async def decide(call: Call) -> Decided:
+
+class Round(Body):
+    """One decision that is wanted."""
+
+    context: Annotated[list[float], Meta(max_length=MOST)] | None = None
+    available: Names | None = None
+    unit: Name | None = None
+    deferred: Annotated[bool, Meta(description=SETTINGS["deferred"])] = False
+
+
+class Rounds(Body):
+    """Several decisions that are wanted, in their order."""
+
+    rounds: Annotated[list[Round], Meta(min_length=1, max_length=MOST)]
+
+
+class Told(Body):
+    """The reward of a decision; a list if the policy decides for several units at once."""
+
+    id: Id
+    reward: Rewards
+
+
+class ToldMany(Body):
+    """Rewards of several decisions."""
+
+    rewards: Annotated[list[Told], Meta(min_length=1, max_length=MOST)]
+
+
+class Which(Body):
+    """A decision."""
+
+    id: Id
+
+
+class Decided(Answer, omit_defaults=True):
+    """A decision. `by` is policy, floor or control; `why` are the reasons to probe; `again` says that the key was used before."""
+
+    id: str
+    arm: str | int
+    probability: float | None
+    why: tuple[str, ...]
+    by: str
+    deterministic: bool
+    arms: tuple[str | int, ...] | None = None
+    probabilities: tuple[float | None, ...] | None = None
+    again: bool = False
+
+
+class DecidedMany(Answer):
+    """Decisions, one per round."""
+
+    decisions: list[Decided]
+    again: bool
+
+
+class Outcome(Answer, omit_defaults=True):
+    """What became of a reward: accepted, duplicate or late; in a batch also refused, with the reason."""
+
+    outcome: str
+    error: str | None = None
+
+
+class Outcomes(Answer):
+    """What became of rewards, in their order."""
+
+    outcomes: list[Outcome]
+
+
+@ROUTES.route("POST", f"{ONE}/decide", "decide", "Decide", keyed=True)
+async def decide(call: Call, body: Round) -> Decided:
     """Decide once."""
-    made = await call.service.do(Decide(call.experiment, (_wanted(call, call.body),), call.key))
-    return _decided(made[0], isinstance(made, Repeated))
+    decisions = await call.service.do(Decide(call.experiment, (_round(call, body),), call.key, call.actor))
+    return _decided(decisions[0], isinstance(decisions, Repeated))
 
 
-async def decide_batch(call: Call) -> DecidedMany:
-    """Decide several times, in one transaction."""
-    rounds = call.body.rounds
-    _refuse_long(call, "rounds", len(rounds))
-    wanted = tuple([_wanted(call, one) for one in rounds])
-    made = await call.service.do(Decide(call.experiment, wanted, call.key), len(rounds))
-    again = isinstance(made, Repeated)
-    return DecidedMany(decisions=[_decided(one, again) for one in made], again=again)
-
-
-async def reward(call: Call) -> Outcome:
+@ROUTES.route("POST", f"{ONE}/reward", "reward", "Tell a reward")
+async def reward(call: Call, body: Told) -> Outcome:
     """Tell the reward of a decision."""
-    return Outcome(outcome=await call.service.do(Reward(call.experiment, call.body.id, call.body.reward)))
+    return Outcome(outcome=await call.service.do(Reward(call.experiment, body.id, body.reward, call.actor)))
 
 
-async def reward_batch(call: Call) -> Outcomes:
+@ROUTES.route("POST", f"{ONE}/decide/batch", "decide", "Decide up to 1,000 times", keyed=True)
+async def decide_batch(call: Call, body: Rounds) -> DecidedMany:
+    """Decide several times, in one transaction."""
+    _refuse_long(call, "rounds", len(body.rounds))
+    rounds = tuple([_round(call, each) for each in body.rounds])
+    decisions = await call.service.do(Decide(call.experiment, rounds, call.key, call.actor), len(rounds))
+    again = isinstance(decisions, Repeated)
+    return DecidedMany(decisions=[_decided(decision, again) for decision in decisions], again=again)
+
+
+@ROUTES.route("POST", f"{ONE}/reward/batch", "reward", "Tell up to 1,000 rewards")
+async def reward_batch(call: Call, body: ToldMany) -> Outcomes:
     """Tell rewards of several decisions, in one transaction; those that are refused change nothing, and the others count."""
-    told = call.body.rewards
-    _refuse_long(call, "rewards", len(told))
-    wanted = [Reward(call.experiment, one.id, one.reward) for one in told]
-    answers = await call.service.writer.run(wanted, len(wanted))
+    _refuse_long(call, "rewards", len(body.rewards))
+    requests = [Reward(call.experiment, told.id, told.reward, call.actor) for told in body.rewards]
+    answers = await call.service.writer.run(requests, len(requests))
     return Outcomes(outcomes=[_outcome(answer) for answer in answers])
 
 
-async def activate(call: Call) -> Outcome:
+@ROUTES.route("POST", f"{ONE}/activate", "reward", "Say that a decision was shown")
+async def activate(call: Call, body: Which) -> Outcome:
     """Say that a deferred decision was shown."""
-    return Outcome(outcome=await call.service.do(Activate(call.experiment, call.body.id)))
+    return Outcome(outcome=await call.service.do(Activate(call.experiment, body.id, call.actor)))
 
 
-async def censor(call: Call) -> Outcome:
+@ROUTES.route("POST", f"{ONE}/censor", "reward", "End a decision without a reward")
+async def censor(call: Call, body: Which) -> Outcome:
     """End a decision without a reward."""
-    return Outcome(outcome=await call.service.do(Censor(call.experiment, call.body.id, call.actor)))
+    return Outcome(outcome=await call.service.do(Censor(call.experiment, body.id, call.actor)))
 
 
-def _wanted(call: Call, given: Round) -> Wanted:
+def _round(call: Call, given: Round) -> Wanted:
     """Return a round as the store takes it."""
-    if given.context is not None and len(given.context) > call.service.settings.context:
-        most = call.service.settings.context
+    most = call.service.settings.context
+    if given.context is not None and len(given.context) > most:
         raise Refusal("request", "context", len(given.context), f"at most {most} numbers", " length")
     return Wanted(given.context, given.available, given.unit, given.deferred)
 
@@ -63,17 +141,18 @@ def _refuse_long(call: Call, field: str, length: int) -> None:
         raise Refusal("request", field, length, f"at most {most}", " length")
 
 
-def _decided(made: Decision, again: bool) -> Decided:
-    several = len(made.arms) > 1
+def _decided(decision: Decision, again: bool) -> Decided:
+    """Return a decision as it is answered."""
+    several = len(decision.arms) > 1
     return Decided(
-        id=made.id,
-        arm=made.arms[0],
-        probability=made.probabilities[0],
-        why=made.why,
-        by=made.by,
-        deterministic=made.deterministic,
-        arms=made.arms if several else None,
-        probabilities=made.probabilities if several else None,
+        id=decision.id,
+        arm=decision.arms[0],
+        probability=decision.probabilities[0],
+        why=decision.why,
+        by=decision.by,
+        deterministic=decision.deterministic,
+        arms=decision.arms if several else None,
+        probabilities=decision.probabilities if several else None,
         again=again,
     )
 

@@ -5,7 +5,6 @@ import heapq
 import random
 import time
 from collections.abc import Callable
-from typing import Any
 
 from latentbandits.agent.decision import Decision
 from latentbandits.serve.service import Service
@@ -33,7 +32,7 @@ class World:
         """Go to another regime."""
         self.regime = self.random.choice([name for name in MEANS if name != self.regime])
 
-    def reward(self, arm: Any) -> float:
+    def reward(self, arm: str) -> float:
         """Return what an offer earns now."""
         return self.random.gauss(MEANS[self.regime][ARMS.index(arm)], NOISE)
 
@@ -61,8 +60,8 @@ def past(storage: Storage, compiled: bool = True, now_us: Callable[[], int] | No
             left = world.random.randint(PAST_STAY - 3, PAST_STAY + 3)
         for _ in range(PAST_PER_MINUTE):
             clock.now += step // 2
-            made: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
-            decision = made[0]
+            decisions: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
+            decision = decisions[0]
             clock.now += step - step // 2
             if world.random.random() >= LOST:
                 ledger.call(Reward(NAME, decision.id, world.reward(decision.arm)))
@@ -81,7 +80,7 @@ def _name(ledger: Ledger) -> None:
 async def visitors(service: Service) -> None:
     """Let visitors come, for as long as the service runs."""
     world, loop = World(time.time_ns()), asyncio.get_running_loop()
-    due: list[tuple[float, str, Any, float]] = []
+    due: list[tuple[float, str, float]] = []
     change = loop.time() + world.random.expovariate(1 / STAY)
     while not service.stopping.is_set():
         await asyncio.sleep(world.random.expovariate(PER_SECOND))
@@ -90,14 +89,14 @@ async def visitors(service: Service) -> None:
             world.move()
             change = now + world.random.uniform(0.5, 1.5) * STAY
         try:
-            made: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
-            decision = made[0]
+            decisions: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
+            decision = decisions[0]
             if world.random.random() >= LOST:
                 wait = world.random.expovariate(1 / DELAY)
-                heapq.heappush(due, (now + wait, decision.id, decision.arm, world.reward(decision.arm)))
+                heapq.heappush(due, (now + wait, decision.id, world.reward(decision.arm)))
             while due and due[0][0] <= now:
-                _, known, _, reward = heapq.heappop(due)
-                await service.do(Reward(NAME, known, reward))
+                _, decision_id, reward = heapq.heappop(due)
+                await service.do(Reward(NAME, decision_id, reward))
         except (Refusal, Unavailable):
             await asyncio.sleep(1.0)  # somebody has archived it, or the disk is full: visitors are patient
 

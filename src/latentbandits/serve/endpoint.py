@@ -1,36 +1,55 @@
-"""From bytes to a handler and back: who may, how large, what it says, what came of it. Nothing here knows about experiments."""
+"""From a request to a handler and back: who may send it, how large it may be, what it says, and which error is which status.
 
-import time
+A handler is declared by `Table.route`. What it takes and answers follows from its annotations: the parameter ``body`` is decoded from the
+body by its type, ``query`` from the query. Nothing here knows about experiments.
+"""
+
+import typing
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
-from urllib.parse import parse_qsl
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TypeVar
 
 import msgspec
-from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 
 from latentbandits.serve.access import Holder
-from latentbandits.serve.problems import Failure, Problem, failure
+from latentbandits.serve.fields import Answer, Body, Problem, Query
 from latentbandits.serve.service import Service
+from latentbandits.settings import Refusal
+from latentbandits.store import Closed, Conflict, Unavailable, Unknown
 
-SECURITY = [
-    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"x-frame-options", b"DENY"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
-JSON = [(b"content-type", b"application/json"), (b"cache-control", b"no-store"), *SECURITY]
-_encode = msgspec.json.Encoder().encode
+STATUSES: dict[type[Exception], int] = {
+    Unknown: 404,
+    Conflict: 409,
+    Closed: 409,
+    Refusal: 422,
+    Unavailable: 503,
+    ClientDisconnect: 400,
+}
 
 
-class Call(NamedTuple):
-    """A request: the names in its path, what its body and its query say, who sends it, and its idempotency key."""
+class JSON(JSONResponse):
+    """An answer that msgspec encodes, and that nobody may keep."""
+
+    def __init__(
+        self, content: Answer, status_code: int = 200, headers: typing.Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(content, status_code, {"cache-control": "no-store", **(headers or {})})
+
+    def render(self, content: Answer) -> bytes:
+        """Return the bytes of an answer."""
+        return msgspec.json.encode(content)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request to a handler, beside its body and query: the names in its path, who sends it, and its idempotency key."""
 
     service: Service
     path: dict[str, str]
-    body: Any
-    query: Any
     holder: Holder | None
     key: str | None
 
@@ -45,10 +64,12 @@ class Call(NamedTuple):
         return None if self.holder is None else self.holder.actor
 
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[..., Awaitable[Answer | Response]]
+H = TypeVar("H", bound=Handler)
 
 
-class Route(NamedTuple):
+@dataclass(frozen=True)
+class Route:
     """An endpoint.
 
     Attributes
@@ -56,10 +77,11 @@ class Route(NamedTuple):
     method, path, handler : what is called when
     role : the role that it needs, None if everybody may
     summary : what it does, for people
-    body, query, answer : types of what is sent and answered; an answer may be a `Response` instead, of the type `media`
     status : of an answer that is no error
     keyed : whether an idempotency key means something
     everywhere : whether a key to some experiments only is refused
+    media : the type of an answer that is a `Response` of the handler's own
+    body, query, answer : types of what is sent and answered, None where there is none
     """
 
     method: str
@@ -67,127 +89,157 @@ class Route(NamedTuple):
     handler: Handler
     role: str | None
     summary: str
-    body: Any = None
-    answer: Any = None
-    query: Any = None
     status: int = 200
     keyed: bool = False
     everywhere: bool = False
     media: str = "application/json"
+    body: type[Body] | None = None
+    query: type[Query] | None = None
+    answer: type[Answer] | None = None
 
     @property
     def name(self) -> str:
         """The name of its handler: what meters, logs and the description of the interface call it."""
-        return str(self.handler.__name__)
+        return self.handler.__name__
 
 
-class Endpoint:
-    """An ASGI application that answers one route."""
+class Table(list[Route]):
+    """Endpoints in the order in which they are tried.
 
-    def __init__(self, service: Service, route: Route) -> None:
-        self._service, self._route = service, route
-        self._replicas = (
-            service.replicas if "{name}" in route.path else None
-        )  # of an experiment, which another may hold
-        self._decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
-        self._meter = service.meters.meter(route.name)
-        self._times = service.meters.decisions if route.name == "decide" else None
+    Examples
+    --------
+    >>> from latentbandits.serve.endpoint import Call, Table
+    >>> from latentbandits.serve.fields import Answer
+    >>> class Pong(Answer):
+    ...     answer: str
+    >>> table = Table()
+    >>> @table.route("GET", "/ping", None, "Whether it hears")
+    ... async def ping(call: Call) -> Pong:
+    ...     return Pong(answer="pong")
+    >>> table[0].name, table[0].answer.__name__
+    ('ping', 'Pong')
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        began = time.perf_counter()
-        headers, holder, response = JSON, None, None
-        try:
-            given = dict(scope["headers"])
-            holder = self._admitted(scope, given)
-            content = await self._content(given, receive)
-            answer = None if self._replicas is None else await self._replicas.answer(scope, given, content)
-            if answer is None:
-                body = None if self._decode is None else self._decode(content or b"{}")
-                call = Call(self._service, scope["path_params"], body, self._query(scope), holder, _key(given))
-                answer = await self._route.handler(call)
-            status = self._route.status
-            if isinstance(answer, Response):
-                response, status = answer, answer.status_code
-            else:
-                content = _encode(answer)
-        except Exception as problem:
-            found = failure(problem)
-            status, content, headers = found.status, _encode(Problem(str(found))), [*JSON, *found.headers]
-            if status == 500:
-                self._service.journal.note(
-                    "error", endpoint=self._route.name, error=f"{type(problem).__name__}: {problem}"
-                )
-        if response is None:
-            await _send(send, status, content, headers)
-        else:
-            await response(scope, receive, send)
-        self._note(status, time.perf_counter() - began, scope, holder)
+    def route(
+        self,
+        method: str,
+        path: str,
+        role: str | None,
+        summary: str,
+        *,
+        status: int = 200,
+        keyed: bool = False,
+        everywhere: bool = False,
+        media: str = "application/json",
+    ) -> Callable[[H], H]:
+        """Declare a handler: an async function of a `Call` and, if it takes them, of a ``body`` and a ``query``."""
 
-    def _admitted(self, scope: Scope, given: dict[bytes, bytes]) -> Holder | None:
-        """Return who sends it, or refuse."""
-        route = self._route
-        if route.role is None:
-            return None
-        known = given.get(b"authorization")
-        text = None if known is None else known.decode("latin-1")
-        found = self._service.access.admit(text, route.role, scope["path_params"].get("name"))
-        if route.everywhere and found.experiments is not None:
-            raise Failure(403, f"key: {found.name} is for some experiments but this needs one for all")
-        return found
-
-    async def _content(self, given: dict[bytes, bytes], receive: Receive) -> bytes:
-        """Return the body, or refuse it."""
-        most = self._service.settings.body
-        size = given.get(b"content-length", b"0")
-        if size.isdigit() and int(size) > most:
-            raise Failure(413, f"request: body has {int(size)} bytes but must have at most {most}")
-        content = b""
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Failure(400, "request: it ended before its body")
-            content += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(content) > most:
-                raise Failure(413, f"request: body is longer than {most} bytes, the most that it may have")
-        return content
-
-    def _query(self, scope: Scope) -> Any:
-        """Return what the address says behind its question mark, or refuse it."""
-        kind, text = self._route.query, scope["query_string"]
-        if kind is None:
-            return None
-        given = dict(parse_qsl(text.decode("latin-1"), keep_blank_values=True))
-        try:
-            return msgspec.convert(given, kind, strict=False)
-        except msgspec.ValidationError as problem:
-            raise Failure(422, f"request: query is not as it must be ({problem})") from None
-
-    def _note(self, status: int, seconds: float, scope: Scope, holder: Holder | None) -> None:
-        """Count and, if it says something, log."""
-        self._meter.note(status, seconds)
-        if self._times is not None:
-            self._times.append(seconds)
-        changes = self._route.role == "admin" and self._route.method != "GET"
-        if changes or status >= 500 or self._service.settings.log_requests:
-            self._service.journal.note(
-                "request",
-                endpoint=self._route.name,
-                path=scope["path"],
-                status=status,
-                ms=round(1000 * seconds, 3),
-                key=None if holder is None else holder.id,
+        def declare(handler: H) -> H:
+            hints = typing.get_type_hints(handler)
+            answer = hints["return"] if issubclass(hints["return"], Answer) else None
+            body, query = hints.get("body"), hints.get("query")
+            self.append(
+                Route(method, path, handler, role, summary, status, keyed, everywhere, media, body, query, answer)
             )
+            return handler
+
+        return declare
 
 
-def _key(given: dict[bytes, bytes]) -> str | None:
-    key = given.get(b"idempotency-key")
-    return None if key is None else key.decode("latin-1")
+def endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Response]]:
+    """Return the function that answers the requests of a route."""
+    replicas = service.replicas if "{name}" in route.path else None  # another one may hold the experiment
+    decode = None if route.body is None else msgspec.json.Decoder(route.body).decode
+    most = service.settings.body
+
+    async def answer(request: Request) -> Response:
+        holder = _admit(service, route, request)
+        content = b"" if decode is None else await _read(request, most)
+        response = None if replicas is None else await replicas.answer(request, content)
+        if response is not None:
+            return response
+        given: dict[str, Body | Query] = {}
+        if decode is not None:
+            given["body"] = _decode(decode, content or b"{}")
+        if route.query is not None:
+            given["query"] = _convert(request, route.query)
+        key = request.headers.get("idempotency-key") if route.keyed else None
+        call = Call(service, request.path_params, holder, key)
+        result = await route.handler(call, **given)
+        return result if isinstance(result, Response) else JSON(result, route.status)
+
+    answer.__name__ = route.name
+    return answer
 
 
-async def _send(send: Send, status: int, content: bytes, headers: list[tuple[bytes, bytes]]) -> None:
-    length = (b"content-length", str(len(content)).encode())
-    await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
-    await send({"type": "http.response.body", "body": content})
+def _admit(service: Service, route: Route, request: Request) -> Holder | None:
+    """Return who sends a request, or refuse it."""
+    if route.role is None:
+        return None
+    holder = service.access.admit(request.headers.get("authorization"), route.role, request.path_params.get("name"))
+    request.scope["latentbandits.key"] = holder.id  # for the log
+    if route.everywhere and holder.experiments is not None:
+        raise HTTPException(403, f"key: {holder.name} is for some experiments but this needs one for all")
+    return holder
+
+
+async def _read(request: Request, most: int) -> bytes:
+    """Return the body, or refuse one that is too long."""
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > most:
+            raise HTTPException(413, f"request: body is longer than {most} bytes, the most that it may have")
+    return content
+
+
+def _decode(decode: Callable[[bytes], Body], content: bytes) -> Body:
+    """Return what a body says, or refuse it."""
+    try:
+        return decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise HTTPException(422, f"request: body is not as it must be ({problem})") from None
+
+
+def _convert(request: Request, kind: type[Query]) -> Query:
+    """Return what a query says, or refuse it."""
+    try:
+        return msgspec.convert(dict(request.query_params), kind, strict=False)
+    except msgspec.ValidationError as problem:
+        raise HTTPException(422, f"request: query is not as it must be ({problem})") from None
+
+
+def sentence(problem: Exception) -> str:
+    """Return what people are told of an exception: of one that nobody expected, only its name.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.endpoint import sentence
+    >>> from latentbandits.store import Unknown
+    >>> sentence(Unknown("store", "experiment", "offers", "the name of one that exists"))
+    "store: experiment is 'offers' but must be the name of one that exists"
+    >>> sentence(ZeroDivisionError("of a secret"))
+    'serve: an error of the service (ZeroDivisionError); its log says more'
+    """
+    if isinstance(problem, HTTPException):
+        return problem.detail
+    if isinstance(problem, tuple(STATUSES)):
+        return str(problem) or "request: it ended before its body"
+    return f"serve: an error of the service ({type(problem).__name__}); its log says more"
+
+
+async def answer_problem(request: Request, problem: Exception) -> Response:  # noqa: ARG001
+    """Answer a request that ended in an exception."""
+    status = next((STATUSES[kind] for kind in type(problem).__mro__ if kind in STATUSES), 500)
+    return JSON(Problem(error=sentence(problem)), status, {"retry-after": "1"} if status == 503 else None)
+
+
+async def answer_http(request: Request, problem: Exception) -> Response:
+    """Answer a request that was refused by a status; the router's own refusals become sentences."""
+    assert isinstance(problem, HTTPException)
+    text = problem.detail
+    if text == HTTPStatus(problem.status_code).phrase:
+        what = f"{request.method} {request.url.path}"[:200]
+        missing = problem.status_code == 404
+        text = f"request: there is no {what}" if missing else f"request: {what} is not allowed"
+    return JSON(Problem(error=text), problem.status_code, problem.headers)

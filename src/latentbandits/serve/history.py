@@ -3,38 +3,27 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from latentbandits.serve.answers import BeliefMinute, Gain, Gains, Name, RegimeGain, Side, Stay
 from latentbandits.store import Believed, Event, Minute, Reads
+from latentbandits.store.minutes import MINUTE_US, leader
 
-MINUTE_US = 60_000_000
 DAY = 1440  # minutes
 POINTS = 1440  # of a curve; a longer one is thinned
 NORMAL = 1.96  # half the width of a 95 % interval, in standard errors
 
 
-class _Believed(msgspec.Struct):
-    """The body of a belief."""
-
-    states: list[tuple[int, float]]
-    current: int
-    elsewhere: float
-    means: list[float | None]
-
-
-_decode = msgspec.json.Decoder(_Believed).decode
-
-
 def beliefs(rows: Iterable[Believed]) -> list[BeliefMinute]:
     """Return beliefs as answers have them."""
-    found = ((row.minute, _decode(row.body)) for row in rows)
-    return [
-        BeliefMinute(minute=minute, states=one.states, current=one.current, elsewhere=one.elsewhere, means=one.means)
-        for minute, one in found
-    ]
+    return [_decode(b'{"minute":%d,' % row.minute + row.body[1:].encode()) for row in rows]
+
+
+_decode = msgspec.json.Decoder(BeliefMinute).decode
 
 
 class Past:
@@ -52,25 +41,23 @@ class Past:
         kept = self._rows.get(experiment, [])
         fresh = beliefs(reads.beliefs(experiment, max(since, kept[-1].minute) if kept else since))
         last = fresh[0].minute if fresh else math.inf
-        found = [row for row in kept if since <= row.minute < last] + fresh
-        self._rows[experiment] = found
-        return found
+        self._rows[experiment] = [row for row in kept if since <= row.minute < last] + fresh
+        return self._rows[experiment]
 
     def gains(self, reads: Reads, experiment: int, since: int, names: Mapping[int, str]) -> Gains:
         """Return the gains of an experiment from a minute on; 0 for all of them."""
         fresh = Sums(*compared(reads.changes(experiment)))
         begun, sums = self._sums.get(experiment, (0, fresh)) if since == 0 else (since, fresh)
-        if not sums.compares_as(fresh):
+        if sums.comparison != fresh.comparison:
             begun, sums = 0, fresh
-        minutes = reads.minutes(
-            experiment, begun
-        )  # before the beliefs: that of a minute is there as soon as the next one begins
+        # before the beliefs: that of a minute is there as soon as the next one begins
+        minutes = reads.minutes(experiment, begun)
         held = {row.minute: row for row in beliefs(reads.beliefs(experiment, begun))}
         last = minutes[-1].minute if minutes else begun
-        sums = sums.copy()
+        sums = deepcopy(sums)
         sums.add([row for row in minutes if row.minute < last], held)
         if since == 0:
-            self._sums[experiment] = last, sums.copy()
+            self._sums[experiment] = last, deepcopy(sums)
         sums.add([row for row in minutes if row.minute >= last], held)
         return sums.gains(names)
 
@@ -89,34 +76,45 @@ def stays(rows: Sequence[BeliefMinute], names: Mapping[int, str], present: int |
     >>> from latentbandits.serve.answers import BeliefMinute
     >>> from latentbandits.serve.history import stays
     >>> rows = [BeliefMinute(minute=m, states=[], current=r, elsewhere=0.0, means=[]) for m, r in [(5, 1), (6, 1), (7, 2)]]
-    >>> [(one.regime, one.name, one.from_us // 60_000_000, one.until_us) for one in stays(rows, {2: "rain"})]
+    >>> [(stay.regime, stay.name, stay.from_us // 60_000_000, stay.until_us) for stay in stays(rows, {2: "rain"})]
     [(1, '', 5, 420000000), (2, 'rain', 7, None)]
     """
-    found: list[tuple[int, int]] = []
+    begins: list[tuple[int, int]] = []
     for row in rows:
-        if not found or found[-1][0] != row.current:
-            found.append((row.current, row.minute * MINUTE_US))
-    if present is not None and rows and found[-1][0] != present:
-        found.append((present, (rows[-1].minute + 1) * MINUTE_US))
-    ends: list[int | None] = [begun for _, begun in found[1:]]
+        if not begins or begins[-1][0] != row.current:
+            begins.append((row.current, row.minute * MINUTE_US))
+    if present is not None and rows and begins[-1][0] != present:
+        begins.append((present, (rows[-1].minute + 1) * MINUTE_US))
+    ends: list[int | None] = [begun for _, begun in begins[1:]]
     return [
         Stay(regime=regime, name=names.get(regime, ""), from_us=begun, until_us=end)
-        for (regime, begun), end in zip(found, [*ends, None], strict=False)
+        for (regime, begun), end in zip(begins, [*ends, None], strict=False)
     ]
 
 
 def typical_us(visits: Iterable[Stay], regime: int) -> int | None:
     """Return how long a visit of a regime lasts, the median of those that have ended; None if none has."""
-    lengths = sorted(one.until_us - one.from_us for one in visits if one.regime == regime and one.until_us is not None)
+    lengths = sorted(
+        stay.until_us - stay.from_us for stay in visits if stay.regime == regime and stay.until_us is not None
+    )
     return lengths[len(lengths) // 2] if lengths else None
 
 
 def best_since(rows: Sequence[BeliefMinute], best: int) -> int | None:
-    """Return since when an arm has had the highest expected reward, to the minute; None if there are no beliefs yet."""
+    """Return since when an arm has been the best, by the rule of `leader`, to the minute; None if there are no beliefs yet.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.answers import BeliefMinute
+    >>> from latentbandits.serve.history import best_since
+    >>> means = [[-0.5, 0.0], [-0.5, -0.7], [-0.5, -0.8]]
+    >>> rows = [BeliefMinute(minute=m, states=[], current=1, elsewhere=0.0, means=each) for m, each in enumerate(means, 5)]
+    >>> best_since(rows, 0) // 60_000_000
+    6
+    """
     since = (rows[-1].minute + 1) * MINUTE_US if rows else None
     for row in reversed(rows):
-        means = [-math.inf if mean is None else mean for mean in row.means]
-        if not means or max(range(len(means)), key=means.__getitem__) != best:
+        if leader(row.means) != best:
             break
         since = row.minute * MINUTE_US
     return since
@@ -153,13 +151,13 @@ def compared(changes: Iterable[Event]) -> tuple[int, int]:
     names: list[Name] = []
     since, draft = 0, True
     for event in changes:
-        said = event.payload
+        payload = event.payload
         if event.kind in ("create", "configure"):
-            since = since if draft or not {"control", "holdback"} & said.keys() else event.at_us // MINUTE_US
-            settings |= said
+            since = since if draft or not {"control", "holdback"} & payload.keys() else event.at_us // MINUTE_US
+            settings |= payload
             names = list(settings["arms"]) if draft else names
-        elif event.kind == "add" and said["arm"] not in names:
-            names.append(said["arm"])
+        elif event.kind == "add" and payload["arm"] not in names:
+            names.append(payload["arm"])
         elif event.kind == "status":
             draft = False
     control = settings.get("control")
@@ -171,11 +169,6 @@ class _Sum:
 
     def __init__(self) -> None:
         self.count, self.total, self.squares = 0, 0.0, 0.0
-
-    def copy(self) -> "_Sum":
-        made = _Sum()
-        made.count, made.total, made.squares = self.count, self.total, self.squares
-        return made
 
     def add(self, row: Minute) -> None:
         self.count += row.rewarded + row.expired
@@ -221,30 +214,18 @@ class Sums:
     """
 
     def __init__(self, control: int, since: int = 0) -> None:
-        self._control, self._since = control, since
+        self.comparison = control, since
         self._all: dict[str, _Sum] = defaultdict(_Sum)
-        self._split: dict[int | None, dict[str, _Sum]] = defaultdict(lambda: defaultdict(_Sum))
+        self._split: dict[int | None, dict[str, _Sum]] = defaultdict(partial(defaultdict, _Sum))
         self._probed, self._cost, self._held = 0, 0.0, False
-
-    def copy(self) -> "Sums":
-        """Return the same sums, to add more to."""
-        made = Sums(self._control, self._since)
-        made._probed, made._cost, made._held = self._probed, self._cost, self._held
-        made._all.update({side: one.copy() for side, one in self._all.items()})
-        for regime, sides in self._split.items():
-            made._split[regime].update({side: one.copy() for side, one in sides.items()})
-        return made
-
-    def compares_as(self, other: "Sums") -> bool:
-        """Return whether these are sums of the same comparison."""
-        return (self._control, self._since) == (other._control, other._since)
 
     def _side(self, row: Minute) -> str | None:
         """Return which side decisions count for, None for those that nobody could have held back: of another status, arm or time."""
-        if row.minute < self._since:
+        control, since = self.comparison
+        if row.minute < since:
             return None
         if row.decided_by == "control":
-            return "control" if row.arm == self._control else None
+            return "control" if row.arm == control else None
         return "policy" if row.decided_by in ("policy", "floor") else None
 
     def add(self, minutes: Iterable[Minute], held: Mapping[int, BeliefMinute]) -> None:
@@ -258,8 +239,8 @@ class Sums:
                 self._split[None if belief is None else belief.current][side].add(row)
             self._probed += row.probed
             if belief is not None and row.probed and row.arm < len(belief.means):
-                own, known = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
-                self._cost += row.probed * (max(known) - own) if own is not None else 0.0
+                own, means = belief.means[row.arm], [mean for mean in belief.means if mean is not None]
+                self._cost += row.probed * (max(means) - own) if own is not None else 0.0
 
     def gains(self, names: Mapping[int, str]) -> Gains:
         """Return what the policy gains against the units that are held back, over all and by the regime of the minute.
@@ -278,8 +259,8 @@ class Sums:
         return Gains(
             all=_gain(self._all),
             regimes=[
-                RegimeGain(regime=one, name="" if one is None else names.get(one, ""), gain=_gain(self._split[one]))
-                for one in order
+                RegimeGain(regime=each, name="" if each is None else names.get(each, ""), gain=_gain(self._split[each]))
+                for each in order
             ],
             probed=self._probed,
             probing_cost=self._cost if self._held else None,

@@ -8,9 +8,9 @@ import msgspec
 
 from latentbandits import __version__
 from latentbandits.serve.endpoint import Route
-from latentbandits.serve.messages import Experiment, Id
-from latentbandits.serve.problems import Problem
+from latentbandits.serve.fields import Experiment, Id, Problem
 
+Schema = dict[str, Any]
 _REFERENCE = "#/components/schemas/{name}"
 _ERRORS = {
     401: "the key is missing or not known",
@@ -25,13 +25,13 @@ _ERRORS = {
 }
 
 
-def described(routes: Sequence[Route]) -> bytes:
+def describe(routes: Sequence[Route]) -> bytes:
     """Return the description of endpoints as JSON."""
     types = [kind for route in routes for kind in (route.body, route.answer, route.query) if kind is not None]
     shown, schemas = msgspec.json.schema_components([*types, Problem, Experiment, Id], ref_template=_REFERENCE)
     of = dict(zip([*map(id, types)], shown, strict=False))
     places = {"name": shown[-2], "id": shown[-1]}
-    paths: dict[str, Any] = {}
+    paths: dict[str, Schema] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, of, places, schemas)
     return msgspec.json.encode(
@@ -51,7 +51,7 @@ def described(routes: Sequence[Route]) -> bytes:
     )
 
 
-def _operation(route: Route, of: dict[int, Any], places: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, of: dict[int, Schema], places: Schema, schemas: Schema) -> Schema:
     """Return the description of one endpoint."""
     named = re.findall(r"{(\w+)}", route.path)
     own = places if "/experiments/" in route.path else {}
@@ -68,11 +68,11 @@ def _operation(route: Route, of: dict[int, Any], places: dict[str, Any], schemas
         schema = {"type": "string", "minLength": 1, "maxLength": 200}
         parameters.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})
     answer = {} if route.answer is None else {"schema": of[id(route.answer)]}
-    responses: dict[str, Any] = {str(route.status): {"description": route.summary, "content": {route.media: answer}}}
+    responses: Schema = {str(route.status): {"description": route.summary, "content": {route.media: answer}}}
     for status, meaning in _ERRORS.items():
         content = {"application/json": {"schema": {"$ref": _REFERENCE.format(name="Problem")}}}
         responses[str(status)] = {"description": meaning, "content": content}
-    found = {
+    operation = {
         "operationId": route.name,
         "summary": route.summary,
         "description": str(route.handler.__doc__ or "").strip(),
@@ -81,5 +81,5 @@ def _operation(route: Route, of: dict[int, Any], places: dict[str, Any], schemas
         "security": [] if route.role is None else [{"key": []}],
     }
     if route.body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": of[id(route.body)]}}}
-    return found
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": of[id(route.body)]}}}
+    return operation

@@ -2,27 +2,27 @@
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.types import Scope
 
-from latentbandits.serve.journal import Journal
-from latentbandits.serve.problems import Failure
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import Fenced, Ledger, Owner
 
-HOP = b"latentbandits-forwarded"  # a request that has it was sent on by another replica: it is not sent on again
-SENT = (b"authorization", b"idempotency-key", b"content-type", b"accept", b"traceparent", b"tracestate")
+HOP = "latentbandits-forwarded"  # a request that has it was sent on by another replica: it is not sent on again
+SENT = ("authorization", "idempotency-key", "content-type", "accept", "traceparent", "tracestate")
 ANSWERED = ("content-type", "content-length", "content-disposition", "cache-control", "retry-after", "www-authenticate")
 KNOWN = 1.0  # seconds for which it is known who holds an experiment; the database has the last word in any case
 FILE = 60.0  # seconds that another replica has to begin to send a log: a file may be made first
 IDLE = 2.0  # seconds after which a connection is closed: before the other side does
 _EVENTS = "text/event-stream"
+log = logging.getLogger("latentbandits.serve")
 
 
 class Replicas:
@@ -34,28 +34,27 @@ class Replicas:
         Claims experiments that nobody holds.
     settings : Settings
         ``lease`` is how long another replica may take to answer: one that takes longer has lost what it held.
-    journal : Journal
     stopping : asyncio.Event
         Live views that come from elsewhere end when it is set.
     """
 
-    def __init__(self, writer: Writer, settings: Settings, journal: Journal, stopping: asyncio.Event) -> None:
-        self._writer, self._journal, self._stopping = writer, journal, stopping
+    def __init__(self, writer: Writer, settings: Settings, stopping: asyncio.Event) -> None:
+        self._writer, self._stopping = writer, stopping
         self._lease, self._most = settings.lease, settings.waiting
         self._holders: dict[str, tuple[asyncio.Future[Owner | None], float]] = {}
         self._told: dict[str, str] = {}
         self._http: httpx.AsyncClient | None = None
 
-    async def answer(self, scope: Scope, given: dict[bytes, bytes], content: bytes) -> Response | None:
+    async def answer(self, request: Request, content: bytes) -> Response | None:
         """Return what the replica that holds the experiment answers to a request, None if that is this one."""
-        name = scope["path_params"]["name"]
+        name = request.path_params["name"]
         owner = await self._holder(name)
         if owner is None:
             return None
         with contextlib.suppress(
             httpx.ConnectError, httpx.ConnectTimeout
         ):  # nobody has heard it, so it may be done here
-            return await self._sent_on(owner, name, scope, given, content)
+            return await self._forward(owner, name, request, content)
         self._holders.pop(name, None)
         if await self._holder(name) is None:
             return None
@@ -79,29 +78,28 @@ class Replicas:
         who = "this replica" if owner is None else _called(owner)
         if self._told.get(name) != who:
             self._told[name] = who
-            self._journal.note("held", experiment=name, by=who)
+            log.info("held", extra={"experiment": name, "by": who})
 
-    async def _sent_on(
-        self, owner: Owner, name: str, scope: Scope, given: dict[bytes, bytes], content: bytes
-    ) -> Response:
+    async def _forward(self, owner: Owner, name: str, request: Request, content: bytes) -> Response:
         """Return what another replica answers; a request that it may have heard is never sent again from here."""
-        if HOP in given or owner.address is None:
+        if HOP in request.headers or owner.address is None:
             self._holders.pop(name, None)
-            reason = "was asked in its stead" if HOP in given else "has no address (`--reached-at`)"
+            reason = "was asked in its stead" if HOP in request.headers else "has no address (`--reached-at`)"
             raise _away(f"{owner.name} holds {name} and {reason}")
-        headers = [(key, given[key]) for key in SENT if key in given]
-        path = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
+        headers = {key: request.headers[key] for key in SENT if key in request.headers}
+        query = request.scope["query_string"]
+        path = request.scope["raw_path"] + (b"?" + query if query else b"")
         address = owner.address + path.decode("latin-1")
         client = self._client()
-        patience = httpx.Timeout(self._lease, read=FILE if "kind" in scope["path_params"] else self._lease)
-        request = client.build_request(
-            scope["method"], address, headers=[*headers, (HOP, b"1")], content=content, timeout=patience
+        patience = httpx.Timeout(self._lease, read=FILE if "kind" in request.path_params else self._lease)
+        forwarded = client.build_request(
+            request.method, address, headers={**headers, HOP: "1"}, content=content, timeout=patience
         )
         try:
-            found = await client.send(request, stream=True)
-            if found.headers.get("content-type", "").startswith(_EVENTS) or "content-disposition" in found.headers:
-                return StreamingResponse(self._relayed(found), found.status_code, _headers(found))
-            body = await found.aread()
+            reply = await client.send(forwarded, stream=True)
+            if reply.headers.get("content-type", "").startswith(_EVENTS) or "content-disposition" in reply.headers:
+                return StreamingResponse(self._relayed(reply), reply.status_code, _headers(reply))
+            body = await reply.aread()
         except (httpx.ConnectError, httpx.ConnectTimeout):
             raise
         except httpx.HTTPError as problem:
@@ -109,15 +107,15 @@ class Replicas:
             raise _away(
                 f"{_called(owner)} holds {name} and has not answered ({type(problem).__name__}); perhaps it has done it"
             ) from None
-        if found.status_code == 503:
+        if reply.status_code == 503:
             self._holders.pop(name, None)
-        return Response(body, found.status_code, _headers(found))
+        return Response(body, reply.status_code, _headers(reply))
 
-    async def _relayed(self, found: httpx.Response) -> AsyncIterator[bytes]:
+    async def _relayed(self, reply: httpx.Response) -> AsyncIterator[bytes]:
         """Yield a long answer as it comes; a live view ends with the service, and when the other replica does."""
-        live = found.headers["content-type"].startswith(_EVENTS)
+        live = reply.headers["content-type"].startswith(_EVENTS)
         try:
-            async for piece in found.aiter_raw():
+            async for piece in reply.aiter_raw():
                 yield piece
                 if live and self._stopping.is_set():
                     return
@@ -125,7 +123,7 @@ class Replicas:
             if not live:  # a file that is cut short must not look whole
                 raise
         finally:
-            await found.aclose()
+            await reply.aclose()
 
     def _client(self) -> httpx.AsyncClient:
         if self._http is None:
@@ -155,12 +153,9 @@ def _called(owner: Owner) -> str:
     return owner.address or owner.name
 
 
-def _headers(found: httpx.Response) -> dict[str, Any]:
-    from latentbandits.serve.endpoint import SECURITY
-
-    own = {name.decode(): value.decode() for name, value in SECURITY}
-    return own | {name: found.headers[name] for name in ANSWERED if name in found.headers}
+def _headers(reply: httpx.Response) -> dict[str, str]:
+    return {name: reply.headers[name] for name in ANSWERED if name in reply.headers}
 
 
-def _away(sentence: str) -> Failure:
-    return Failure(503, f"serve: {sentence}; send it again with the same key", retry_after="1")
+def _away(sentence: str) -> HTTPException:
+    return HTTPException(503, f"serve: {sentence}; send it again with the same key", {"retry-after": "1"})

@@ -1,39 +1,80 @@
-"""A service until it is told to stop: a socket, a server, signals, and what the terminal says."""
+"""A service until it is told to stop: a socket, a server, signals, logs, and what the terminal says; or one for tests, within a process."""
 
 import contextlib
 import gc
+import json
+import logging
 import os
 import signal
 import socket
 import stat
 import sys
-from collections.abc import Callable
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import uvicorn
 
 from latentbandits.serve import demo
-from latentbandits.serve.access import Access, made
-from latentbandits.serve.app import App
-from latentbandits.serve.journal import Journal
-from latentbandits.serve.service import Service
+from latentbandits.serve.access import Access, generate_key
+from latentbandits.serve.app import create_app
+from latentbandits.serve.service import Service, Task
 from latentbandits.serve.settings import OWNER, Settings
-from latentbandits.serve.transport import Protocol
 from latentbandits.settings import Refusal
-from latentbandits.store import Storage, storage_of
+from latentbandits.store import ApiKey, Create, Ledger, Spec, SQLite, Storage, storage_of
 
 VARIABLE = "LATENTBANDITS_ADMIN_KEY"
 SHORTEST = 32  # characters of a key that is given
 GARBAGE = 20_000, 20, 50  # objects after which Python looks for cycles among the newest, and how often among older ones
 SWITCH = 0.0005  # seconds after which threads take turns: the writer and the event loop share one interpreter
 
+# All that a record of the standard library has; what else it has was given by whoever logs
+_RECORD = {*vars(logging.makeLogRecord({})), "message"}
+log = logging.getLogger("latentbandits.serve")
+
+
+class JSONFormatter(logging.Formatter):
+    """Formats a record as a JSON object on one line: the time, the level, what happened, and what there is to say about it.
+
+    Examples
+    --------
+    >>> import logging
+    >>> from latentbandits.serve.run import JSONFormatter
+    >>> record = logging.makeLogRecord({"msg": "started", "levelname": "INFO", "port": 8000})
+    >>> JSONFormatter().format(record)
+    '{"at": "...Z", "level": "info", "event": "started", "port": 8000}'
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        at = time.strftime(f"%Y-%m-%dT%H:%M:%S.{int(record.msecs):03}Z", time.gmtime(record.created))
+        fields: dict[str, object] = {"at": at, "level": record.levelname.lower(), "event": record.getMessage()}
+        fields |= {name: value for name, value in vars(record).items() if name not in _RECORD}
+        if record.exc_info:
+            fields["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(fields, default=str)
+
+
+# Where a service logs to: the error stream
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"json": {"()": JSONFormatter}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json"}},
+    "loggers": {"latentbandits": {"level": "INFO"}},
+    "root": {"level": "WARNING", "handlers": ["stderr"]},
+}
 SERVER: dict[str, Any] = {
-    "http": Protocol,
+    "http": "httptools",
     "loop": "uvloop" if sys.platform != "win32" else "asyncio",
     "ws": "none",
     "lifespan": "on",
-    "log_config": None,
+    "log_config": LOGGING,
+    "log_level": "warning",
     "access_log": False,
     "proxy_headers": False,
     "server_header": False,
@@ -47,7 +88,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
 
-    def handle_exit(self, sig: int, frame: Any) -> None:
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop: what was accepted is finished."""
         self._service.stopping.set()
         super().handle_exit(sig, frame)
@@ -55,20 +96,6 @@ class _Server(uvicorn.Server):
 
 def run(settings: Settings, say: Callable[[str], None] = print) -> int:
     """Serve until SIGTERM or SIGINT; what was accepted by then is finished."""
-    with _spans(settings):
-        return _run(settings, say)
-
-
-def _spans(settings: Settings) -> contextlib.AbstractContextManager[None]:
-    """Return the context in which spans are sent, if they are asked for."""
-    if not settings.spans:
-        return contextlib.nullcontext()
-    from latentbandits.serve.spans import sending
-
-    return sending()
-
-
-def _run(settings: Settings, say: Callable[[str], None]) -> int:
     prepare()
     heard = _socket(settings)
     host, port = (settings.host, 0) if settings.uds else heard.getsockname()[:2]
@@ -82,20 +109,20 @@ def _run(settings: Settings, say: Callable[[str], None]) -> int:
         if storage is not None:
             storage.close()
         raise
-    also: list[Any] = []
+    also: list[Task] = []
     if settings.demo:
         say("making an hour of the past of a simulated stream ...")
         demo.past(storage, compiled=settings.compiled)
         also = [demo.visitors]
-    service = Service(storage, settings, Journal())
+    service = Service(storage, settings)
     if admin is not None:
         secret, key = admin
         service.access.lend(key)
         _say(say, settings, address, secret)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # the server handles them, and sends them again when it has ended
-    config = uvicorn.Config(App(service, *also), timeout_graceful_shutdown=settings.stop, **SERVER)
-    service.journal.note("started", address=address, store=storage.place, demo=settings.demo, process=os.getpid())
+    config = uvicorn.Config(create_app(service, *also), timeout_graceful_shutdown=settings.stop, **SERVER)
+    log.info("started", extra={"address": address, "store": storage.place, "demo": settings.demo})
     try:
         _Server(config, service).run(sockets=[heard])
     finally:
@@ -118,11 +145,62 @@ def new_key(settings: Settings, name: str, roles: list[str]) -> str:
     """Make a key in the store, and return its secret: it is told only here."""
     storage = storage_of(settings.store)
     try:
-        secret, key = made(name, roles, by="command line")
+        secret, key = generate_key(name, roles, by="command line")
         storage.add_key(key)
     finally:
         storage.close()
     return secret
+
+
+@contextlib.contextmanager
+def served(
+    experiment: str,
+    policy: str = "state-library",
+    store: str | Path | None = None,
+    **settings: Any,
+) -> Iterator[tuple[str, str]]:
+    """Serve one experiment, live, in this process and at a free port, and give the address and an admin key; gone when it ends.
+
+    Parameters
+    ----------
+    experiment, policy : str
+        The experiment, which is made unless the store has it.
+    store : path, optional
+        A file; a temporary one if not given.
+    **settings
+        Settings of the experiment, as for `latentbandits.open`; `arms` among them.
+
+    Examples
+    --------
+    >>> import httpx
+    >>> from latentbandits.serve import served
+    >>> with served("offers", "ucb1", arms=["red", "blue"]) as (url, key):
+    ...     headers = {"Authorization": f"Bearer {key}"}
+    ...     httpx.post(f"{url}/v1/experiments/offers/decide", json={}, headers=headers).json()["arm"]
+    'red'
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        storage = SQLite(store or Path(folder) / "decisions.db")
+        if storage.experiment(experiment) is None:
+            Ledger(storage, compiled=False).call(Create(experiment, Spec.of(policy, **settings), "live"))
+        service = Service(storage, Settings(compiled=False))
+        secret, key = generate_key("local", ["admin"])
+        service.access.lend(key)
+        heard = socket.socket()
+        heard.bind(("127.0.0.1", 0))
+        config = uvicorn.Config(create_app(service), ws="none", lifespan="on", log_config=None, access_log=False)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([heard],))
+        thread.start()
+        try:
+            while not server.started and thread.is_alive():
+                time.sleep(0.005)
+            yield f"http://127.0.0.1:{heard.getsockname()[1]}", secret
+        finally:
+            service.stopping.set()
+            server.should_exit = True
+            thread.join()
+            heard.close()
 
 
 def _reached_at(settings: Settings, port: int) -> str | None:
@@ -133,15 +211,15 @@ def _reached_at(settings: Settings, port: int) -> str | None:
     return Settings(host=host, port=port).address
 
 
-def _admin_key(storage: Storage, settings: Settings) -> Any:
+def _admin_key(storage: Storage, settings: Settings) -> tuple[str, ApiKey] | None:
     """Return a key for this run: the one that the environment gives, or, where only this machine can reach the service, a new one."""
     given = os.environ.get(VARIABLE)
     if given is not None:
         if len(given) < SHORTEST:
             raise Refusal(OWNER, VARIABLE, f"{len(given)} characters", f"at least {SHORTEST} random characters")
-        return made("environment", ["admin"], secret=given)
+        return generate_key("environment", ["admin"], secret=given)
     if settings.local and not storage.shared:
-        return made("this run", ["admin"])
+        return generate_key("this run", ["admin"])
     access = Access()
     access.replace(storage.keys())
     if not access.administered:

@@ -2,22 +2,30 @@
 
 import asyncio
 import contextlib
+import logging
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import generate_latest
 
 from latentbandits.serve.access import Access
 from latentbandits.serve.history import Past
-from latentbandits.serve.journal import Journal
-from latentbandits.serve.meters import Meters
-from latentbandits.serve.problems import raised
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
 from latentbandits.store import Expire, Fenced, Ledger, Reads, Storage, Unavailable, View
+from latentbandits.store.requests import Request
 
 T = TypeVar("T")
+Task = Callable[["Service"], Awaitable[None]]
+log = logging.getLogger("latentbandits.serve")
+BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+KEPT = 2000  # durations of decisions from which pages compute quantiles
 
 
 class Service:
@@ -27,13 +35,12 @@ class Service:
     ----------
     storage : Storage
     settings : Settings, optional
-    journal : Journal, optional
     clock : callable, optional
         Microseconds since 1970, for tests.
 
     Attributes
     ----------
-    writer, access, meters, past, journal, settings : see there
+    writer, access, meters, past, settings : see there
     reads : what pages read with
     ready : whether all experiments are open
     failed : experiments that could not be opened, and why
@@ -42,57 +49,57 @@ class Service:
     """
 
     def __init__(
-        self,
-        storage: Storage,
-        settings: Settings | None = None,
-        journal: Journal | None = None,
-        clock: Callable[[], int] | None = None,
+        self, storage: Storage, settings: Settings | None = None, clock: Callable[[], int] | None = None
     ) -> None:
-        self.settings, self.journal = settings or Settings(), journal or Journal()
+        self.settings = settings or Settings()
         self._ledger = Ledger(storage, clock, compiled=None if self.settings.compiled else False)
         self._clock = clock or _now
         self.storage, self.reads = storage, storage.reader()
-        self.writer = _writer(self.settings)(self._ledger, self.settings.waiting)
+        self.writer = Writer(self._ledger, self.settings.waiting)
         self.access, self.meters, self.past = Access(self.settings.rate), Meters(), Past()
         self.access.replace(self.reads.keys())
         self.ready, self.failed, self.streams = False, dict[str, str](), 0
         self.stopping = asyncio.Event()
-        self.replicas = Replicas(self.writer, self.settings, self.journal, self.stopping) if storage.shared else None
+        self.replicas = Replicas(self.writer, self.settings, self.stopping) if storage.shared else None
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="latentbandits-reader")
-        self._tasks: list[asyncio.Task[None]] = []
 
     def now_us(self) -> int:
         """Return the time."""
         return self._clock()
 
-    async def start(self, *also: Callable[["Service"], Any]) -> None:
-        """Begin: experiments are opened while the service already answers that it lives."""
+    @contextlib.asynccontextmanager
+    async def running(self, *also: Task) -> AsyncIterator[None]:
+        """Begin, and at the end do what was accepted, keep snapshots, and give the store back.
+
+        Experiments are opened while the service already answers that it lives.
+        """
         self.writer.start()
-        for work in (_opened, _housekeeping, *also):
-            self._tasks.append(asyncio.create_task(work(self)))
+        tasks = [asyncio.ensure_future(work(self)) for work in (_open_all, _keep_house, *also)]
+        try:
+            yield
+        finally:
+            self.stopping.set()
+            for task in tasks:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+            await self.writer.stop()
+            if self.replicas is not None:
+                await self.replicas.close()
+            self._pool.shutdown()
+            self._ledger.close()
+            log.info("stopped")
 
-    async def stop(self) -> None:
-        """Do what was accepted, keep snapshots, and give the store back."""
-        self.stopping.set()
-        for task in self._tasks:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        await self.writer.stop()
-        if self.replicas is not None:
-            await self.replicas.close()
-        self._pool.shutdown()
-        self._ledger.close()
-        self.journal.note("stopped")
-
-    async def do(self, request: Any, weight: int = 1) -> Any:
+    async def do(self, request: Request, weight: int = 1) -> Any:
         """Return the answer to a request, once it is on disk, or raise why not."""
-        return raised((await self.writer.run((request,), weight))[0])
+        answer = (await self.writer.run((request,), weight))[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     async def view(self, name: str) -> View:
         """Return an experiment as it is now."""
-        found: View = await self.writer.look(lambda ledger: ledger.view(name))
-        return found
+        return await self.writer.look(lambda ledger: ledger.view(name))
 
     async def read(self, question: Callable[[Reads], T]) -> T:
         """Return what a function reads, on a thread that may wait."""
@@ -100,12 +107,12 @@ class Service:
 
     async def change_keys(self, change: Callable[[Storage], T]) -> T:
         """Change keys, on the writer's thread, and know them at once."""
-        found: T = await self.writer.look(lambda ledger: change(ledger.storage))
+        result = await self.writer.look(lambda ledger: change(ledger.storage))
         self.access.replace(await self.read(lambda reads: reads.keys()))
-        return found
+        return result
 
 
-async def _opened(service: Service) -> None:
+async def _open_all(service: Service) -> None:
     """Make every experiment ready that is not archived; one that cannot be does not keep the others from working."""
     began = time.perf_counter()
     rows = await service.read(lambda reads: reads.experiments())
@@ -118,15 +125,15 @@ async def _opened(service: Service) -> None:
             continue
         except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
             service.failed[row.name] = str(problem)
-            service.journal.note("not opened", experiment=row.name, error=str(problem))
+            log.error("not opened", extra={"experiment": row.name, "error": str(problem)})
     service.ready = True
-    service.journal.note("ready", experiments=len(rows), seconds=round(time.perf_counter() - began, 3))
+    log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})
     for row in rows:  # a long past is added up now, so that nobody who opens the page waits for it
         with contextlib.suppress(Unavailable):
             await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0, {}))  # type: ignore[misc]
 
 
-async def _housekeeping(service: Service) -> None:
+async def _keep_house(service: Service) -> None:
     """Now and then: end decisions whose window is over, hold what is held, and look for keys that others have made or revoked."""
     every = min(1.0, service.settings.lease / 4)
     while True:
@@ -136,7 +143,7 @@ async def _housekeeping(service: Service) -> None:
             await service.writer.look(lambda ledger: ledger.renew())
             service.access.replace(await service.read(lambda reads: reads.keys()))
         except Exception as problem:  # it must go on, whatever it was
-            service.journal.note("housekeeping failed", error=str(problem))
+            log.error("housekeeping failed", extra={"error": str(problem)})
 
 
 def expire(ledger: Ledger) -> None:
@@ -146,14 +153,54 @@ def expire(ledger: Ledger) -> None:
         ledger.run(ended)
 
 
-def _writer(settings: Settings) -> type[Writer]:
-    """Return the kind of writer that the settings ask for."""
-    if not settings.spans:
-        return Writer
-    from latentbandits.serve.spans import TimedWriter
-
-    return TimedWriter
-
-
 def _now() -> int:
     return time.time_ns() // 1000
+
+
+class Meters:
+    """All counters of one service."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        counter = Counter(
+            "latentbandits_requests", "Answers by endpoint and status", ("endpoint", "status"), registry=self._registry
+        )
+        times = Histogram(
+            "latentbandits_seconds", "Seconds to an answer", ("endpoint",), registry=self._registry, buckets=BUCKETS
+        )
+        self._metrics = cache(lambda endpoint, status: (counter.labels(endpoint, status), times.labels(endpoint)))
+        self._gauges: dict[str, Gauge] = {}
+        self._of_experiments: list[Gauge] = []
+        self._decisions: deque[float] = deque(maxlen=KEPT)
+
+    def note(self, endpoint: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        count, times = self._metrics(endpoint, status)
+        count.inc()
+        times.observe(seconds)
+        if endpoint == "decide":
+            self._decisions.append(seconds)
+
+    def set(self, name: str, help_text: str, value: float, experiment: str | None = None) -> None:
+        """Set a number that goes up and down, of the service or of one experiment."""
+        gauge = self._gauges.get(name)
+        if gauge is None:
+            labels = () if experiment is None else ("experiment",)
+            gauge = self._gauges[name] = Gauge(f"latentbandits_{name}", help_text, labels, registry=self._registry)
+            self._of_experiments += [gauge] * len(labels)
+        (gauge if experiment is None else gauge.labels(experiment)).set(value)
+
+    def forget_experiments(self) -> None:
+        """Forget the numbers of all experiments: some may be held by another replica by now."""
+        for gauge in self._of_experiments:
+            gauge.clear()
+
+    def text(self) -> bytes:
+        """Return everything in the format of Prometheus."""
+        return generate_latest(self._registry)
+
+    @property
+    def p99_ms(self) -> float | None:
+        """The 99th percentile of the last decisions, in milliseconds."""
+        seconds = sorted(self._decisions)
+        return 1000 * seconds[int(0.99 * (len(seconds) - 1))] if seconds else None

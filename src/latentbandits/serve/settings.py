@@ -3,7 +3,7 @@
 import ipaddress
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -35,7 +35,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     streams : live views that may be open
     stop : seconds that requests have to end when the service stops
     log_requests : whether every request is logged, or only those that fail or change something
-    spans : whether decisions and rewards are OpenTelemetry spans (`pip install 'latentbandits[otel]'`)
     compiled : whether policies run machine code once it is there
 
     Examples
@@ -62,7 +61,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     streams: Count = 100
     stop: Annotated[int, msgspec.Meta(ge=1)] = 10
     log_requests: bool = False
-    spans: bool = False
     compiled: bool = True
 
     @property
@@ -83,7 +81,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-def read(path: str | Path | None, options: dict[str, Any]) -> Settings:
+def read(path: str | Path | None, options: dict[str, object]) -> Settings:
     """Return the settings of a file, with those changed that options give, or refuse.
 
     Examples
@@ -95,19 +93,17 @@ def read(path: str | Path | None, options: dict[str, Any]) -> Settings:
     Traceback (most recent call last):
     latentbandits.settings.Refusal: serve: setting is 'prot' but must be one of store, host, port, ... (did you mean port?)
     """
-    found: dict[str, Any] = {}
+    given = options
     if path is not None:
         try:
-            found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            given = tomllib.loads(Path(path).read_text(encoding="utf-8")) | options
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-            reason = getattr(problem, "strerror", None) or str(problem)
+            reason = (isinstance(problem, OSError) and problem.strerror) or str(problem)
             raise Refusal(OWNER, "file", str(path), f"a TOML file of settings ({reason})") from None
-    given = {**found, **options}
     known = Settings.__struct_fields__
-    for name in given:
+    for name, value in given.items():
         if name not in known:
             raise Refusal(OWNER, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
-    for name, value in given.items():
         try:
             msgspec.convert({name: value}, Settings)
         except msgspec.ValidationError as problem:

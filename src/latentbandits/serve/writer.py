@@ -1,4 +1,4 @@
-"""The one thread that uses the ledger. Whoever comes while it writes is in the next group: no timer, and one `fsync` for all of them.
+"""The one thread that uses the ledger: a queue in, futures out. All that came while it wrote is one call of `Ledger.run`.
 
 What comes in one turn of the event loop is handed over together: a thread that is woken for each request takes the loop's turns away.
 """
@@ -8,21 +8,36 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from latentbandits.serve.problems import Failure
+from starlette.exceptions import HTTPException
+
 from latentbandits.store import Ledger, Unavailable
+from latentbandits.store.requests import Request
 
-GROUP = 2000  # decisions and rewards in one transaction, about: a large group makes others wait
+GROUP = 2000  # decisions and rewards in one transaction, about: a large one makes others wait
+T = TypeVar("T")
 
 
-class _Ticket(NamedTuple):
-    """Something to do, and who waits for it: requests for the ledger, or a look at it."""
+@dataclass(slots=True)
+class _Job:
+    """Requests for the ledger or a look at it, and who waits for the answer."""
 
-    requests: Sequence[Any]
-    look: Callable[[Ledger], Any] | None
+    requests: Sequence[Request]
+    look: Callable[[Ledger], object] | None
     weight: int
     future: "asyncio.Future[Any]"
+    answer: object = None
+
+    def deliver(self) -> None:
+        """Hand the answer to whoever waits, unless they are gone."""
+        if self.future.done():
+            return
+        if isinstance(self.answer, Exception):
+            self.future.set_exception(self.answer)
+        else:
+            self.future.set_result(self.answer)
 
 
 class Writer:
@@ -42,9 +57,8 @@ class Writer:
 
     def __init__(self, ledger: Ledger, most: int) -> None:
         self._ledger, self._most = ledger, most
-        self._queue: queue.SimpleQueue[list[_Ticket] | None] = queue.SimpleQueue()
-        self._coming: list[_Ticket] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._queue: queue.SimpleQueue[list[_Job]] = queue.SimpleQueue()
+        self._coming: list[_Job] = []
         self._thread = threading.Thread(target=self._work, name="latentbandits-writer", daemon=True)
         self.waiting = self.groups = self.stored = 0
 
@@ -56,26 +70,27 @@ class Writer:
     async def stop(self) -> None:
         """Do what was accepted, then end."""
         self._hand_over()
-        self._queue.put(None)
+        self._queue.put([])
         await asyncio.to_thread(self._thread.join)
 
-    def run(self, requests: Sequence[Any], weight: int = 1) -> "asyncio.Future[list[Any]]":
+    def run(self, requests: Sequence[Request], weight: int = 1) -> "asyncio.Future[list[object]]":
         """Return the future answers to requests, in one transaction: each an answer, or the exception that says why not."""
         return self._put(requests, None, weight)
 
-    def look(self, look: Callable[[Ledger], Any]) -> "asyncio.Future[Any]":
+    def look(self, look: Callable[[Ledger], T]) -> "asyncio.Future[T]":
         """Return what a function will find in the ledger, between two groups."""
         return self._put((), look, 0)
 
-    def _put(self, requests: Sequence[Any], look: Any, weight: int) -> "asyncio.Future[Any]":
-        assert self._loop is not None
+    def _put(
+        self, requests: Sequence[Request], look: Callable[[Ledger], object] | None, weight: int
+    ) -> "asyncio.Future[Any]":
         if self.waiting >= self._most:
-            raise Failure(503, f"serve: {self.waiting} requests wait already; try again", retry_after="1")
+            raise HTTPException(503, f"serve: {self.waiting} requests wait already; try again", {"retry-after": "1"})
         future = self._loop.create_future()
         self.waiting += 1
         if not self._coming:
             self._loop.call_soon(self._hand_over)
-        self._coming.append(_Ticket(requests, look, weight, future))
+        self._coming.append(_Job(requests, look, weight, future))
         return future
 
     def _hand_over(self) -> None:
@@ -85,58 +100,48 @@ class Writer:
             self._coming = []
 
     def _work(self) -> None:
-        waiting: deque[_Ticket] = deque()
+        """Take what waits, answer it, and begin again, until there is a hand-over of nothing."""
+        waiting: deque[_Job] = deque()
         ended = False
         while waiting or not ended:
-            try:
-                while not ended:
-                    came = self._queue.get(block=not waiting)
-                    ended = came is None
-                    waiting.extend(came or ())
-            except queue.Empty:
-                pass
-            group: list[_Ticket] = []
+            while not ended and (not waiting or not self._queue.empty()):
+                jobs = self._queue.get()
+                ended = not jobs
+                waiting.extend(jobs)
+            group: list[_Job] = []
             weight = 0
             while waiting and weight < GROUP:
                 group.append(waiting.popleft())
                 weight += group[-1].weight
-            answers = self._answers(group)
-            assert self._loop is not None
-            self._loop.call_soon_threadsafe(self._deliver, group, answers)
+            self._answer(group)
+            self._loop.call_soon_threadsafe(self._deliver, group)
 
-    def _answers(self, group: list[_Ticket]) -> list[Any]:
-        """Return the answers to all tickets of a group; whatever happens, everybody has one."""
-        wanted = [request for ticket in group for request in ticket.requests]
-        found: list[Any] = []
-        if wanted:
-            try:
-                found = self._ledger.run(wanted)
-                self.groups += 1
-                self.stored += len(wanted)
-            except Exception as problem:
-                failure = Unavailable(f"serve: the group of this request failed ({type(problem).__name__}: {problem})")
-                failure.__cause__ = problem
-                found = [failure] * len(wanted)
-        answers: list[Any] = []
-        place = 0
-        for ticket in group:
-            if ticket.look is None:
-                answers.append(found[place : place + len(ticket.requests)])
-                place += len(ticket.requests)
+    def _answer(self, group: list[_Job]) -> None:
+        """Answer all jobs of a group; whatever happens, everybody has an answer."""
+        requests = [request for job in group for request in job.requests]
+        answers = iter(self._run(requests) if requests else ())
+        for job in group:
+            if job.look is None:
+                job.answer = [next(answers) for _ in job.requests]
                 continue
             try:
-                answers.append(ticket.look(self._ledger))
+                job.answer = job.look(self._ledger)
             except Exception as problem:
-                answers.append(problem)
+                job.answer = problem
+
+    def _run(self, requests: Sequence[Request]) -> Sequence[object]:
+        try:
+            answers = self._ledger.run(requests)
+        except Exception as problem:
+            failure = Unavailable(f"serve: the group of this request failed ({type(problem).__name__}: {problem})")
+            failure.__cause__ = problem
+            return [failure] * len(requests)
+        self.groups += 1
+        self.stored += len(requests)
         return answers
 
-    def _deliver(self, group: list[_Ticket], answers: list[Any]) -> None:
+    def _deliver(self, group: list[_Job]) -> None:
         """Hand answers to those who wait, on their own thread."""
         self.waiting -= len(group)
-        for ticket, answer in zip(group, answers, strict=True):
-            if ticket.future.done():  # whoever asked is gone
-                continue
-            if isinstance(answer, Exception):
-                ticket.future.set_exception(answer)
-            else:
-                ticket.future.set_result(answer)
+        for job in group:
+            job.deliver()

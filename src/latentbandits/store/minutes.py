@@ -5,11 +5,16 @@ Both follow from the events alone, so that `verify` can make them again.
 
 import json
 import math
-from typing import Any
+from collections.abc import Sequence
+
+import numpy as np
 
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.slots import Open
 from latentbandits.agent.state import State
+from latentbandits.memories import copied
+from latentbandits.policies.state_library import Belief
+from latentbandits.protocols import Choice
 from latentbandits.store.protocol import Believed, Minute
 
 MINUTE_US = 60_000_000
@@ -30,7 +35,7 @@ class Minutes:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._cells: dict[tuple[int, int, str], list[Any]] = {}
+        self._cells: dict[tuple[int, int, str], list[float]] = {}
         self.beliefs: list[Believed] = []
 
     def add(self, event: Event, waiting: Open | None) -> None:
@@ -72,7 +77,7 @@ class Minutes:
 
     def rows(self) -> list[Minute]:
         """Return the counts so far."""
-        return [Minute(*cell, *counts) for cell, counts in self._cells.items()]
+        return [Minute._make((*cell, *counts)) for cell, counts in self._cells.items()]
 
     def clear(self) -> None:
         """Begin again."""
@@ -84,20 +89,60 @@ def believed(state: State) -> str | None:
     """Return what the policy believes about the hidden state, in short and as JSON; None if it has no beliefs.
 
     ``states``: number and probability of every state that is not out of the question; ``current``: the number of the most probable;
-    ``elsewhere``: the probability of another; ``means``: the reward that is expected of every arm now, null where there is no idea.
+    ``elsewhere``: the probability of another; ``means``: the reward that the policy expects of every arm now, see `expected`.
     """
-    if not state.player.policy.has_belief:
+    belief = belief_of(state)
+    states = [] if belief is None else [each for each in belief.states if each.probability >= UNLIKELY]
+    if belief is None or not states:
         return None
-    found = state.player.belief()
-    states = [one for one in getattr(found, "states", ()) if hasattr(one, "number") and one.probability >= UNLIKELY]
-    if not states:
-        return None
-    total = sum(one.probability for one in states)
-    means = [sum(one.probability * one.means[arm] for one in states) / total for arm in range(len(states[0].means))]
-    said = {
-        "states": [[one.number, round(one.probability, 4)] for one in states],
-        "current": max(states, key=lambda one: one.probability).number,
-        "elsewhere": round(found.elsewhere, 4),
-        "means": [round(mean, 9) if math.isfinite(mean) else None for mean in means],
+    summary = {
+        "states": [[each.number, round(each.probability, 4)] for each in states],
+        "current": max(states, key=lambda each: each.probability).number,
+        "elsewhere": round(belief.elsewhere, 4),
+        "means": expected(offers_now(state)),
     }
-    return json.dumps(said, separators=(",", ":"))
+    return json.dumps(summary, separators=(",", ":"))
+
+
+def belief_of(state: State) -> Belief | None:
+    """Return what the policy believes about regimes, None if it has no such beliefs."""
+    if not hasattr(state.player.policy, "belief"):
+        return None
+    belief = state.player.belief()
+    return belief if isinstance(belief, Belief) else None
+
+
+def offers_now(state: State) -> np.ndarray:
+    """Return every arm as the policy would see it if it were asked now: its own offers, the numbers that it decides by.
+
+    A policy with covariates is asked about a context of zeros if it has beliefs about regimes, which are about that context too; any
+    other has no idea without a context.
+    """
+    player = state.player
+    choice = Choice.blank(player.policy)
+    choice.offers["available"][list(player.retired)] = 0
+    if not state.covariates or belief_of(state) is not None:
+        player.choose(player.policy, copied(player.memory), np.zeros(state.covariates), player.random.copy(), choice)
+    return choice.offers
+
+
+def expected(offers: np.ndarray, field: str = "value") -> list[float | None]:
+    """Return the reward that is expected of every arm, by the policy's prior where it has never tried one; or another `field` of offers.
+
+    None stands for arms that cannot be played, and for those of which the policy has no idea.
+    """
+    rows = zip(offers["available"].tolist(), offers[field].tolist(), strict=True)
+    return [float(f"{value:.9g}") if available and math.isfinite(value) else None for available, value in rows]
+
+
+def leader(values: Sequence[float | None]) -> int | None:
+    """Return the number of the arm that is best now: the one of which most is expected; None if none is ahead of all others.
+
+    Examples
+    --------
+    >>> from latentbandits.store.minutes import leader
+    >>> leader([-0.3, None, -0.1]), leader([0.5, 0.5]), leader([None, None])
+    (2, None, None)
+    """
+    known = [value for value in values if value is not None]
+    return values.index(max(known)) if known and known.count(max(known)) == 1 else None

@@ -186,22 +186,28 @@ function shell(now) {
   }
 }
 
-let wake = () => {};
-const again = () => wake();
+let asked = false, wake = () => {};
+
+/** Read everything again: now, or as soon as what is being read is there. */
+function again() {
+  asked = true;
+  wake();
+}
 
 /** Read what changes by the minute, and what is slow to compute, from time to time. */
 async function follow(name, signal) {
-  await Promise.race([new Promise((resolve) => (wake = resolve)), sleep(2000, signal)]); // first what is best now
+  const rest = (ms) => Promise.race([new Promise((resolve) => (wake = resolve)), sleep(ms, signal)]);
+  await rest(2000); // first what is best now
   for (let rare = 0; !signal.aborted; ) {
     try {
-      const all = Date.now() >= rare || state.gain === null, begun = Date.now();
+      const all = asked || Date.now() >= rare || state.gain === null, begun = Date.now();
+      asked = false;
       await read(name, signal, all);
       if (all) rare = Date.now() + Math.max(RARELY, 60 * (Date.now() - begun)); // a long past is read less often
     } catch (problem) {
       if (signal.aborted || !refused(problem)) return;
     }
-    const early = new Promise((resolve) => (wake = () => { rare = 0; resolve(); }));
-    await Promise.race([early, sleep(OFTEN, signal)]);
+    if (!asked) await rest(OFTEN);
   }
 }
 

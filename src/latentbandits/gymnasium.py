@@ -1,11 +1,10 @@
-"""Worlds as environments of Gymnasium, and environments as worlds.
+"""Worlds as environments of Gymnasium.
 
 Importing this module registers ``latentbandits/HiddenMarkov-v0``, ``latentbandits/Seasons-v0``, ``latentbandits/Drift-v0`` and
 ``latentbandits/Recorded-v0``; settings of the world and ``rounds`` are arguments of ``gymnasium.make``.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -19,6 +18,8 @@ from latentbandits.worlds.recorded import Recorded
 from latentbandits.worlds.seasons import Seasons
 
 WORLDS: tuple[type, ...] = (HiddenMarkov, Seasons, Drift, Recorded)
+Observation = int | np.ndarray
+Info = dict[str, Any]
 ROUNDS = 10_000  # of an episode, unless the world or the caller says otherwise
 
 
@@ -39,7 +40,7 @@ class Bandit(gymnasium.Env[Any, Any]):
     Examples
     --------
     >>> import gymnasium
-    >>> import latentbandits.neighbours.gymnasium
+    >>> import latentbandits.gymnasium
     >>> env = gymnasium.make("latentbandits/HiddenMarkov-v0", states=3, arms=2, rounds=50)
     >>> observation, info = env.reset(seed=1)
     >>> observation, reward, terminated, truncated, info = env.step(0)
@@ -63,21 +64,21 @@ class Bandit(gymnasium.Env[Any, Any]):
         self._round = 0
 
     def _realise(self, seed: int) -> Realisation:
-        made = self.world.realise(self.rounds, 1, seed, 0, 0)
-        if made.delays is not None:
+        realisation = self.world.realise(self.rounds, 1, seed, 0, 0)
+        if realisation.delays is not None:
             raise Refusal(
                 "Bandit", "world", self.world, "one whose rewards are not late: Gymnasium has no word for that"
             )
-        return made
+        return realisation
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Observation, Info]:
         """Begin an episode: the one that the seed names, or the next of the environment's own random numbers."""
         super().reset(seed=seed, options=options)
         self._episode = self._realise(int(self.np_random.integers(2**31)))
         self._round = 0
         return self._observation(), {"action_mask": self._mask()}
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Observation, float, bool, bool, Info]:
         """Play an arm and return what it paid; the state and the regret are in `info`."""
         if self._episode is None or self._round >= self.rounds:
             raise Refusal(
@@ -95,11 +96,12 @@ class Bandit(gymnasium.Env[Any, Any]):
         reward = float(self._episode.rewards[now, 0, arm])
         return self._observation(), reward, False, self._round == self.rounds, info | {"action_mask": self._mask()}
 
-    def _observation(self) -> Any:
+    def _observation(self) -> Observation:
         assert self._episode is not None
         if isinstance(self.observation_space, spaces.Discrete):
             return 0
-        return self._episode.context[min(self._round, self.rounds - 1)].copy()
+        observed: np.ndarray = self._episode.context[min(self._round, self.rounds - 1)]
+        return observed.copy()
 
     def _mask(self) -> np.ndarray:
         assert self._episode is not None
@@ -115,77 +117,9 @@ def make_bandit(kind: int, rounds: int | None = None, **settings: Any) -> Bandit
     return Bandit(WORLDS[kind](**settings), rounds)
 
 
-class Environment(NamedTuple):
-    """An environment of Gymnasium as a world: what every arm would have paid, found by playing each in a copy of its own.
-
-    That is only true of bandit-like environments, in which an action changes neither what happens next nor the random numbers; one whose
-    observations depend on the action is refused. An action is an arm; an observation that is a vector is the context. Regret is against
-    the best reward of each round, or against ``info["means"]`` where the environment reveals the expected rewards of all arms there.
-
-    Parameters
-    ----------
-    make : callable or str
-        Makes a fresh copy of the environment; or its name, for `gymnasium.make`.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.neighbours.gymnasium import Environment
-    >>> world = Environment("latentbandits/HiddenMarkov-v0")
-    >>> world.arms
-    2
-    >>> results = lb.simulate(world, ["ucb1", "random"], horizon=300, draws=2, repeats=1)
-    >>> [row.label for row in results.summary()]
-    ['ucb1', 'random']
-    """
-
-    make: Callable[[], Any] | str
-
-    def environment(self) -> Any:
-        """Return a fresh copy."""
-        return gymnasium.make(self.make) if isinstance(self.make, str) else self.make()
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        space = self.environment().action_space
-        if not isinstance(space, spaces.Discrete) or space.n < 2:
-            raise Refusal("Environment", "action space", space, "Discrete, with two actions or more")
-        return int(space.n)
-
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return a realisation; units receive the same rewards."""
-        named = int(np.random.SeedSequence([seed, draw, repeat]).generate_state(1)[0] >> 1)
-        played = [self._played(arm, horizon, named) for arm in range(self.arms)]
-        context = played[0][1]
-        if any(not np.array_equal(context, other) for _, other, _ in played[1:]):
-            raise Refusal("Environment", "observations", "different after different actions", "the same: a bandit")
-        rewards = np.stack([paid for paid, _, _ in played], axis=1)
-        means = played[0][2]
-        expected = rewards if means is None else means
-        shown = np.ascontiguousarray(np.broadcast_to(rewards[:, None, :], (horizon, units, rewards.shape[1])))
-        return Realisation(np.ascontiguousarray(expected), shown, context, np.full(horizon, -1), None)
-
-    def _played(self, arm: int, horizon: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return the rewards of one arm in every round, the observations before them, and the means where they are revealed."""
-        env = self.environment()
-        first = env.action_space.start
-        seen, _ = env.reset(seed=seed)
-        rewards, observed, means = np.empty(horizon), [], []
-        for t in range(horizon):
-            observed.append(np.atleast_1d(seen) if np.ndim(seen) else np.empty(0))
-            seen, rewards[t], terminated, truncated, info = env.step(first + arm)
-            means.append(info.get("means"))
-            if (terminated or truncated) and t + 1 < horizon:
-                raise Refusal("Environment", "rounds", t + 1, f"at least the {horizon} of the simulation")
-        env.close()
-        known = None if any(one is None for one in means) else np.array(means, float)
-        return rewards, np.array(observed, float).reshape(horizon, -1), known
-
-
 for _kind, _world in enumerate(WORLDS):
     gymnasium.register(
         f"latentbandits/{_world.__name__}-v0",
-        entry_point="latentbandits.neighbours.gymnasium:make_bandit",
+        entry_point="latentbandits.gymnasium:make_bandit",
         kwargs={"kind": _kind},
     )

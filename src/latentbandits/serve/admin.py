@@ -1,0 +1,296 @@
+"""What people change: experiments, their status, arms and regimes, and keys; with what they send."""
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+from starlette.exceptions import HTTPException
+
+from latentbandits import specs
+from latentbandits.agent.spec import USUAL
+from latentbandits.memories import parts
+from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Oracle, Policy
+from latentbandits.serve.access import generate_key
+from latentbandits.serve.answers import Experiment, Key
+from latentbandits.serve.endpoint import Call, Table
+from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name, Names
+from latentbandits.serve.fields import Experiment as ExperimentName
+from latentbandits.serve.read import as_experiment, as_key
+from latentbandits.serve.service import Service
+from latentbandits.settings import Refusal, nearest
+from latentbandits.store import (
+    AddArm,
+    Configure,
+    Conflict,
+    Create,
+    NameRegime,
+    RetireArm,
+    SetStatus,
+    Spec,
+    Storage,
+    Unknown,
+)
+
+ROUTES = Table()
+LARGEST = 256 * 2**20  # bytes of the memory of a policy
+_PLAIN = ("seed", "max_open", "floor", "holdback", "control", "window", "default")
+_OF_POLICY = ("policy", "toml", "arms", "units", "covariates")
+
+
+class Arm(Body):
+    """An arm."""
+
+    arm: Name
+
+
+class RegimeName(Body):
+    """The name of a regime."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+class Status(Body):
+    """The status of an experiment."""
+
+    status: Annotated[str, Meta(max_length=20, description="draft, shadow, live, frozen, killed or archived")]
+
+
+class Changes(Body):
+    """Settings of an experiment that change. After the draft: floor, holdback, control, window, default and max_open."""
+
+    policy: (
+        Annotated[str, Meta(max_length=2000, description="such as state-library, or sw-ucb:window=300")] | UnsetType
+    ) = UNSET
+    toml: (
+        Annotated[str, Meta(max_length=20_000, description="a file that `latentbandits tune` wrote, as text")]
+        | UnsetType
+    ) = UNSET
+    arms: Annotated[Names | UnsetType, Meta(description=SETTINGS["arms"])] = UNSET
+    units: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["units"])] | UnsetType = UNSET
+    covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
+    seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
+    max_open: Annotated[int, Meta(ge=1, description=SETTINGS["max_open"])] | UnsetType = UNSET
+    floor: Annotated[float, Meta(ge=0, le=1, description=SETTINGS["floor"])] | UnsetType = UNSET
+    holdback: Annotated[float, Meta(ge=0, le=1, description=SETTINGS["holdback"])] | UnsetType = UNSET
+    control: Annotated[Name | UnsetType, Meta(description=SETTINGS["control"])] = UNSET
+    window: Annotated[float, Meta(gt=0, description=SETTINGS["window"])] | UnsetType | None = UNSET
+    default: Annotated[float, Meta(description=SETTINGS["default"])] | UnsetType | None = UNSET
+
+
+class NewExperiment(Changes, kw_only=True):
+    """An experiment to make."""
+
+    name: ExperimentName
+    status: Annotated[str, Meta(max_length=20, description="draft, shadow or live")] = "draft"
+
+
+class NewKey(Body):
+    """A key to make."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f]*$")]
+    roles: Annotated[list[str], Meta(min_length=1, max_length=4, description="of read, decide, reward, admin")]
+    experiments: Annotated[list[ExperimentName], Meta(min_length=1, max_length=MOST)] | None = None
+    rate: (
+        Annotated[float, Meta(gt=0, le=1e9, description="requests per second; null for the service's own limit")] | None
+    ) = None
+
+
+class Changed(Answer):
+    """A change, by the number of its event."""
+
+    seq: int
+
+
+class KeyAndSecret(Answer):
+    """A new key with its secret, which is told only here."""
+
+    key: Key
+    secret: str
+
+
+class Keys(Answer):
+    """All keys."""
+
+    keys: list[Key]
+
+
+@ROUTES.route("POST", "/v1/experiments", "admin", "Make an experiment", status=201)
+async def create_experiment(call: Call, body: NewExperiment) -> Experiment:
+    """Make an experiment."""
+    service = call.service
+    assert call.holder is not None
+    if not call.holder.reaches(body.name):
+        raise HTTPException(403, f"key: {call.holder.name} is not a key to the experiment {body.name!r}")
+    present = await service.read(lambda reads: reads.experiments())
+    if any(row.name == body.name for row in present):
+        raise Conflict("store", "experiment", body.name, "a new name (this one is taken)")
+    if len(present) >= service.settings.experiments:
+        raise Refusal("serve", "experiments", len(present) + 1, f"at most {service.settings.experiments}")
+    if body.arms is UNSET or len(body.arms) < 2:
+        raise Refusal("experiment", "arms", None if body.arms is UNSET else body.arms, "a list of two names or more")
+    settings = _settings(service, body)
+    spec = Spec.of(_policy(body, len(body.arms), USUAL), body.arms, **settings)
+    await service.do(Create(body.name, spec, body.status, call.actor))
+    return await _experiment(service, body.name)
+
+
+@ROUTES.route("PATCH", ONE, "admin", "Change settings")
+async def change_experiment(call: Call, body: Changes) -> Experiment:
+    """Change settings of an experiment."""
+    changes = _settings(call.service, body)
+    if _given(body, _OF_POLICY):
+        view = await call.service.view(call.experiment)
+        arms = list(view.arms) if body.arms is UNSET else body.arms
+        if view.status == "draft":
+            changes |= {"policy": _policy(body, len(arms), specs.spec_of(view.spec.policy)), "arms": arms}
+        else:  # refused by the experiment, which says what may change
+            changes["policy"] = view.spec.policy
+    await call.service.do(Configure(call.experiment, changes, call.actor))
+    return await _experiment(call.service, call.experiment)
+
+
+@ROUTES.route("PUT", f"{ONE}/status", "admin", "Change the status")
+async def set_status(call: Call, body: Status) -> Experiment:
+    """Change the status of an experiment: draft, shadow, live, frozen, killed or archived."""
+    await call.service.do(SetStatus(call.experiment, body.status, call.actor))
+    return await _experiment(call.service, call.experiment)
+
+
+@ROUTES.route("POST", f"{ONE}/arms", "admin", "Add an arm")
+async def add_arm(call: Call, body: Arm) -> Changed:
+    """Add an arm, or bring a retired one back."""
+    return Changed(seq=await call.service.do(AddArm(call.experiment, body.arm, call.actor)))
+
+
+@ROUTES.route("POST", f"{ONE}/arms/retire", "admin", "Retire an arm")
+async def retire_arm(call: Call, body: Arm) -> Changed:
+    """Never play an arm again; its open decisions still take rewards."""
+    return Changed(seq=await call.service.do(RetireArm(call.experiment, body.arm, call.actor)))
+
+
+@ROUTES.route("PUT", f"{ONE}/regimes/{{regime}}", "admin", "Name a regime")
+async def name_regime(call: Call, body: RegimeName) -> Changed:
+    """Name a regime, by its number."""
+    number = call.path["regime"]
+    if not (number.isascii() and number.isdigit() and len(number) <= 18):
+        raise Unknown("experiment", "regime", number, "the number of a remembered state")
+    return Changed(seq=await call.service.do(NameRegime(call.experiment, int(number), body.name, call.actor)))
+
+
+@ROUTES.route("GET", "/v1/keys", "admin", "List keys", everywhere=True)
+async def list_keys(call: Call) -> Keys:
+    """List all keys, without their secrets."""
+    keys = await call.service.read(lambda reads: reads.keys())
+    return Keys(keys=[as_key(key) for key in keys])
+
+
+@ROUTES.route("POST", "/v1/keys", "admin", "Make a key", status=201, everywhere=True)
+async def create_key(call: Call, body: NewKey) -> KeyAndSecret:
+    """Make a key. Its secret is in this answer and nowhere else."""
+    secret, key = generate_key(body.name, body.roles, body.experiments, body.rate, call.actor)
+
+    def add(storage: Storage) -> None:
+        storage.add_key(key)
+
+    await call.service.change_keys(add)
+    return KeyAndSecret(key=as_key(key), secret=secret)
+
+
+@ROUTES.route("DELETE", "/v1/keys/{id}", "admin", "Revoke a key", everywhere=True)
+async def revoke_key(call: Call) -> Key:
+    """Revoke a key: it opens nothing from now on."""
+    key_id, now = call.path["id"], call.service.now_us()
+
+    def revoke(storage: Storage) -> bool:
+        return storage.revoke_key(key_id, now)
+
+    if not await call.service.change_keys(revoke):
+        raise Unknown("serve", "key", key_id, "the id of a key of the store")
+    keys = await call.service.read(lambda reads: reads.keys())
+    return as_key(next(key for key in keys if key.id == key_id))
+
+
+async def _experiment(service: Service, name: str) -> Experiment:
+    row = await service.read(lambda reads: reads.experiment(name))
+    assert row is not None
+    return as_experiment(row)
+
+
+def _given(body: Changes, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return those of some settings that a body gives."""
+    settings = msgspec.structs.asdict(body)
+    return {name: settings[name] for name in names if settings[name] is not UNSET}
+
+
+def _settings(service: Service, body: Changes) -> dict[str, Any]:
+    """Return the settings that a body gives, beside those of the policy."""
+    settings = _given(body, _PLAIN)
+    if settings.get("max_open", 0) > service.settings.open:
+        raise Refusal("experiment", "max_open", settings["max_open"], f"at most {service.settings.open}")
+    return settings
+
+
+def _policy(body: Changes, arms: int, usual: str) -> Policy:
+    """Return the policy that a body names, or refuse it."""
+    more = {name: value for name, value in _given(body, ("units", "covariates")).items() if value != 0}
+    if body.toml is UNSET:
+        return read_policy(usual if body.policy is UNSET else body.policy, arms, **more)
+    if body.policy is not UNSET:
+        raise Refusal("experiment", "toml", "given together with policy", "given alone")
+    return read_policy(body.toml, arms, toml=True, **more)
+
+
+def read_policy(text: str, arms: int, toml: bool = False, **settings: int) -> Policy:
+    """Return the policy that a text from the network stands for, or refuse it: a class of other code and the path of a file are none.
+
+    Parameters
+    ----------
+    text : str
+        A name with or without settings, or, if `toml`, what `latentbandits tune` writes into a file.
+    arms : int
+        How many arms it has.
+    **settings
+        Settings beside those of the text.
+
+    Examples
+    --------
+    >>> from latentbandits.serve.admin import read_policy
+    >>> read_policy("sw-ucb:window=300", 3).window
+    300
+    >>> read_policy("os:system", 3)
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: experiment: policy is 'os' but must be one of state-library, ...
+    """
+    try:
+        _refuse_foreign(specs.named_in(text) if toml else text)
+        policy: Policy = specs.from_toml(text, arms, **settings) if toml else specs.policy(text, arms=arms, **settings)
+    except Refusal as refusal:
+        raise refusal.at(owner="experiment") from None
+    if not isinstance(policy, Oracle):  # those are refused for what they are
+        _refuse_large(policy, text)
+    return policy
+
+
+def _refuse_foreign(text: str) -> None:
+    """Refuse a text with a name in it that is not in the registry."""
+    for part in text.split(":"):
+        if "=" in part and not part.lower().endswith(".toml"):
+            continue
+        if part.strip().lower() not in REGISTRY:
+            raise Refusal("experiment", "policy", part, f"one of {', '.join(REGISTRY)}{nearest(part, REGISTRY)}")
+
+
+def _refuse_large(policy: Policy, text: str) -> None:
+    """Refuse a policy whose memory, or whose choices, would be too large."""
+    for name, value in (("units", policy.units), ("covariates", getattr(policy, "covariates", 0))):
+        if value > MOST:
+            raise Refusal("experiment", name, value, f"at most {MOST}")
+    try:
+        size = sum(part.nbytes for part in parts(policy.init()).values())
+    except (MemoryError, OverflowError, ValueError) as problem:
+        if isinstance(problem, Refusal):
+            raise
+        size = LARGEST + 1
+    if size > LARGEST:
+        raise Refusal("experiment", "policy", text, f"one whose memory has at most {LARGEST // 2**20} MB")

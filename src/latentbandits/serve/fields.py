@@ -1,0 +1,46 @@
+"""Fields that bodies and answers share, with their bounds, from which the checks and the description of the interface follow."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+ONE = "/v1/experiments/{name}"
+MOST = 1000  # decisions, rewards or arms in one request, and numbers in one context
+Text = Annotated[str, Meta(min_length=1, max_length=200)]
+Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Name = Text | Number
+Names = Annotated[list[Name], Meta(min_length=1, max_length=MOST)]
+Id = Annotated[str, Meta(pattern="^[0-9a-f]{25}$", description="the id of a decision")]
+Experiment = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="the name of an experiment")]
+# What settings mean: the table of docs/service.md says the same
+SETTINGS = {
+    "arms": "names of two arms or more, texts or integers",
+    "units": "decisions that are made together: `decide` answers so many arms, and `reward` takes a list of so many numbers",
+    "covariates": "how many numbers the `context` of every decision has",
+    "seed": "names the randomness: the same requests in the same order get the same decisions",
+    "max_open": "decisions that may wait; one more censors the oldest to make room, a lower number censors at once all beyond it",
+    "floor": "share of the decisions that are made by chance, every arm alike, so that each is tried now and then",
+    "holdback": "share of the units that always get the control arm, to compare with; a `unit` that is named stays on its side",
+    "control": "the arm of units that are held back, and of everybody in shadow and when killed; the first one if not given",
+    "window": "seconds that a decision waits for its reward; null for no limit. A later reward is `late`: kept and not learned",
+    "default": "the reward that is learned when the window is over without one; null to censor the decision, of which nothing is learned",
+    "deferred": "whether it counts only once `activate` says that it was shown; if never, it is censored when its window is over",
+}
+
+
+class Body(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What the body of a request says."""
+
+
+class Query(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What an address says behind its question mark."""
+
+
+class Answer(Struct, kw_only=True):
+    """What an answer says."""
+
+
+class Problem(Answer):
+    """An error: one sentence that says what, where and what it must be. After a 4xx nothing has changed."""
+
+    error: str

@@ -1,0 +1,357 @@
+"""What can be looked at: experiments as they are now, and the past. Nothing here changes anything."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from latentbandits import specs
+from latentbandits.agent.decision import Name
+from latentbandits.agent.explain import Option
+from latentbandits.policies.state_library import Belief, Remembered
+from latentbandits.serve import answers, history
+from latentbandits.serve.endpoint import Call, Table
+from latentbandits.serve.fields import ONE, Query
+from latentbandits.serve.service import Service
+from latentbandits.settings import Refusal
+from latentbandits.store import ApiKey, Event, Ledger, Minute, Reads, Row, Spec, View
+from latentbandits.store.minutes import MINUTE_US, expected, leader, offers_now
+
+ROUTES = Table()
+
+
+class Since(Query):
+    """From when on: minutes since 1970; the last 24 hours if not given."""
+
+    since: Annotated[int, Meta(ge=0, le=2**40)] | None = None
+
+
+class Tail(Query):
+    """How many of the last events, and only those after a number."""
+
+    most: Annotated[int, Meta(ge=1, le=1000)] = 50
+    after: Annotated[int, Meta(ge=0, le=2**53)] = 0
+
+
+@ROUTES.route("GET", "/v1/experiments", "read", "List experiments")
+async def list_experiments(call: Call) -> answers.Experiments:
+    """List the experiments that the key is for."""
+    rows = await call.service.read(lambda reads: reads.experiments())
+    holder = call.holder
+    return answers.Experiments(
+        experiments=[as_experiment(row) for row in rows if holder is not None and holder.reaches(row.name)]
+    )
+
+
+@ROUTES.route("GET", ONE, "read", "Read an experiment")
+async def read_experiment(call: Call) -> answers.Experiment:
+    """Read the settings of an experiment."""
+    view = await call.service.view(call.experiment)
+    return _experiment(view.name, view.status, view.spec, list(view.arms), list(view.retired), view.head)
+
+
+@ROUTES.route("GET", f"{ONE}/now", "read", "Best now, the regime, and the health")
+async def read_now(call: Call) -> answers.Now:
+    """Say what is best now and since when, which regime this is, and whether the pipe of rewards is in order."""
+    return (await now(call.service, call.experiment))[1]
+
+
+@ROUTES.route("GET", f"{ONE}/belief", "read", "The whole belief")
+async def read_belief(call: Call) -> answers.Belief:
+    """Say everything that the policy believes; null if it has no beliefs."""
+    belief = (await call.service.view(call.experiment)).belief
+    return answers.Belief(belief=None if belief is None else _plain(belief))
+
+
+@ROUTES.route("GET", f"{ONE}/regimes", "read", "Arm by regime")
+async def read_regimes(call: Call) -> answers.Regimes:
+    """Show every arm in every regime that is remembered: mean, 95 % interval, number of rewards."""
+    view = await call.service.view(call.experiment)
+    belief = view.belief
+    if not isinstance(belief, Belief):
+        return answers.Regimes(regimes=[], elsewhere=None, noise=None)
+    regimes = [
+        answers.Regime(
+            number=state.number,
+            name=state.name,
+            probability=state.probability,
+            visits=state.visits,
+            dwell_rounds=state.dwell,
+            arms=[
+                _arm_there(arm, mean, count, belief.noise)
+                for arm, mean, count in zip(view.names, state.means, state.counts, strict=True)
+            ],
+        )
+        for state in belief.states
+    ]
+    return answers.Regimes(regimes=regimes, elsewhere=belief.elsewhere, noise=belief.noise)
+
+
+@ROUTES.route("GET", f"{ONE}/timeline", "read", "Regimes through time")
+async def read_timeline(call: Call, query: Since) -> answers.Timeline:
+    """Show the belief over regimes through time, and the visits of regimes."""
+    view = await call.service.view(call.experiment)
+    since = _since(call, query)
+    rows = await call.service.read(lambda reads: history.beliefs(reads.beliefs(view.id, since)))
+    present = _present(view)
+    return answers.Timeline(
+        arms=view.names,
+        names={str(regime): name for regime, name in view.regimes.items()},
+        stays=history.stays(rows, view.regimes, None if present is None else present.number),
+        minutes=history.thinned(rows),
+    )
+
+
+@ROUTES.route("GET", f"{ONE}/minutes", "read", "What happened by minute")
+async def read_minutes(call: Call, query: Since) -> answers.Minutes:
+    """Show what happened minute by minute, to every arm and by who decided."""
+    view = await call.service.view(call.experiment)
+    arms, since = view.names, _since(call, query)
+    rows = await call.service.read(lambda reads: reads.minutes(view.id, since))
+    minutes = [
+        msgspec.convert({**row._asdict(), "arm": arms[row.arm], "by": row.decided_by}, answers.ArmMinute)
+        for row in rows
+        if row.arm < len(arms)
+    ]
+    return answers.Minutes(arms=arms, minutes=minutes)
+
+
+@ROUTES.route("GET", f"{ONE}/gain", "read", "Gain against the holdback")
+async def read_gain(call: Call, query: Since) -> answers.Gains:
+    """Compare the reward of the policy with that of the units that are held back, over all and by regime."""
+    service, since = call.service, query.since or 0
+    view = await service.view(call.experiment)
+    return await service.read(lambda reads: service.past.gains(reads, view.id, since, view.regimes))
+
+
+@ROUTES.route("GET", f"{ONE}/tail", "read", "The last events")
+async def read_tail(call: Call, query: Tail) -> answers.Events:
+    """Show the last events, the newest first."""
+    view = await call.service.view(call.experiment)
+    rows = await call.service.read(lambda reads: reads.latest(view.id, query.most))
+    return answers.Events(events=[as_event(row, view.names) for row in rows if row.seq > query.after])
+
+
+@ROUTES.route("GET", f"{ONE}/changes", "read", "What people changed")
+async def read_changes(call: Call) -> answers.Events:
+    """Show what people did, in order, and who."""
+    view = await call.service.view(call.experiment)
+    rows = await call.service.read(lambda reads: reads.changes(view.id))
+    return answers.Events(events=[as_event(row, view.names) for row in rows])
+
+
+@ROUTES.route("GET", f"{ONE}/decisions/{{id}}", "read", "Explain a decision")
+async def explain(call: Call) -> answers.Explained:
+    """Explain a decision, however long ago it was made, and say what became of it."""
+    service, decision = call.service, call.path["id"]
+    view = await service.view(call.experiment)
+    explanation = await service.writer.look(lambda ledger: ledger.explain(call.experiment, decision))
+    story = await service.read(lambda reads: reads.story(view.id, decision))
+    return answers.Explained(
+        id=decision,
+        at_us=story[0].at_us,
+        arms=explanation.arms,
+        by=explanation.by,
+        why=explanation.why,
+        reason=explanation.reason,
+        options=[_option(option) for option in explanation.options],
+        events=[as_event(event, view.names) for event in story],
+    )
+
+
+async def now(service: Service, name: str) -> tuple[View, answers.Now]:
+    """Return an experiment as it is now."""
+
+    def look(ledger: Ledger) -> tuple[View, np.ndarray]:
+        return ledger.view(name), ledger.state(name, offers_now)
+
+    view, offers = await service.writer.look(look)
+    at_us = service.now_us()
+    minute = at_us // MINUTE_US
+
+    def question(reads: Reads) -> tuple[list[Minute], list[answers.BeliefMinute]]:
+        return reads.minutes(view.id, minute - 60), service.past.rows(reads, view.id, minute - 7 * history.DAY)
+
+    minutes, rows = await service.read(question)
+    present = _present(view)
+    visits = history.stays(rows, view.regimes, None if present is None else present.number)
+    return view, answers.Now(
+        name=view.name,
+        status=view.status,
+        at_us=at_us,
+        head=view.head,
+        best=_best(view, offers, rows),
+        regime=None if present is None else _here(present, visits),
+        elsewhere=view.belief.elsewhere if isinstance(view.belief, Belief) else None,
+        health=_health(service, view, minutes, at_us),
+    )
+
+
+def _health(service: Service, view: View, minutes: list[Minute], at_us: int) -> answers.Health:
+    return answers.Health(
+        **view.counts,
+        open=view.open,
+        oldest_us=view.oldest_us,
+        last_us=view.last_us,
+        per_second=history.per_second(minutes, at_us),
+        matched=history.matched([row for row in minutes if row.arm < len(view.names)], view.names),
+        delay_us=history.mean_delay(minutes),
+        p99_ms=service.meters.p99_ms,
+        compiled=view.compiled,
+        behind_snapshot=view.head - view.snapshot,
+        diverged=view.diverged,
+    )
+
+
+def _best(view: View, offers: np.ndarray, rows: Sequence[answers.BeliefMinute]) -> answers.Best | None:
+    """Return the arm of which the policy expects most, or else the one that it plays most often; None if none stands out."""
+    if not view.counts["rewarded"] + view.counts["expired"]:
+        return None
+    values = expected(offers)
+    best = leader(values)
+    arm = leader(expected(offers, "probability")) if best is None else best
+    if arm is None:
+        return None
+    states = [state for state in _regimes(view) if state.probability > 0]
+    sure = sum(state.probability for state in states if leader(_known(view, state)) == arm)
+    return answers.Best(
+        arm=view.names[arm],
+        belief=min(1.0, sure) if states and best is not None else None,
+        value=values[arm],
+        since_us=None if best is None else history.best_since(rows, arm),
+    )
+
+
+def _known(view: View, state: Remembered) -> list[float | None]:
+    """Return the mean of every arm in a regime; None where it was not tried there, or can be played no more."""
+    return [
+        None if math.isnan(mean) or arm not in view.arms else mean
+        for arm, mean in zip(view.names, state.means, strict=True)
+    ]
+
+
+def _regimes(view: View) -> tuple[Remembered, ...]:
+    return view.belief.states if isinstance(view.belief, Belief) else ()
+
+
+def _present(view: View) -> Remembered | None:
+    """Return the most probable regime."""
+    return max(_regimes(view), key=lambda state: state.probability, default=None)
+
+
+def _here(state: Remembered, visits: list[answers.Stay]) -> answers.Here:
+    return answers.Here(
+        number=state.number,
+        name=state.name,
+        probability=state.probability,
+        since_us=visits[-1].from_us if visits else None,
+        visits=state.visits,
+        dwell_rounds=state.dwell,
+        typical_us=history.typical_us(visits, state.number),
+    )
+
+
+def _since(call: Call, query: Since) -> int:
+    return call.service.now_us() // MINUTE_US - history.DAY if query.since is None else query.since
+
+
+def as_event(event: Event, arms: list[Name]) -> answers.Happened:
+    """Return an event as answers have it."""
+    payload: dict[str, object] = dict(event.payload)
+    rewards = event.rewards if event.kind in ("reward", "expire", "late") else None
+    if event.kind == "decide" and "arms" in payload:
+        payload["arms"] = [arms[number] for number in event.arms]
+    return answers.Happened(
+        seq=event.seq,
+        kind=event.kind,
+        at_us=event.at_us,
+        decision=event.key,
+        unit=event.unit,
+        arm=None if event.arm is None else arms[event.arm],
+        by=event.decided_by,
+        probability=event.probability,
+        rewards=rewards,
+        actor=event.actor,
+        said=payload or None,
+    )
+
+
+def as_experiment(row: Row) -> answers.Experiment:
+    """Return an experiment of the store as answers have it."""
+    settings = json.loads(row.spec)
+    retired = settings.pop("retired", [])
+    try:
+        spec = Spec.read(settings)
+    except Refusal:  # a policy from outside this package
+        policy = settings["policy"]["class"], settings["policy"]["settings"]
+        spec = Spec(**{**settings, "policy": policy, "arms": tuple(settings["arms"])})
+    return _experiment(row.name, row.status, spec, settings["arms"], retired, row.head)
+
+
+def _experiment(
+    name: str, status: str, spec: Spec, arms: list[Name], retired: list[Name], head: int
+) -> answers.Experiment:
+    foreign = type(spec.policy) is tuple
+    settings = spec.policy[1] if foreign else spec.policy._asdict()
+    return answers.Experiment(
+        name=name,
+        status=status,
+        policy=spec.policy[0] if foreign else specs.shown_as(spec.policy),
+        arms=arms,
+        retired=retired,
+        units=settings.get("units", 1) if foreign else spec.policy.units,
+        covariates=int(settings.get("covariates", 0)),
+        seed=spec.seed,
+        max_open=spec.max_open,
+        floor=spec.floor,
+        holdback=spec.holdback,
+        control=spec.control,
+        window=spec.window,
+        default=spec.default,
+        head=head,
+    )
+
+
+def as_key(key: ApiKey) -> answers.Key:
+    """Return a key as answers have it."""
+    return answers.Key(
+        id=key.id,
+        name=key.name,
+        roles=key.role.split(),
+        experiments=json.loads(key.scope),
+        rate=key.rate,
+        created_us=key.created_us,
+        created_by=key.created_by,
+        revoked_us=key.revoked_us,
+    )
+
+
+def _arm_there(arm: Name, mean: float, count: int, noise: float) -> answers.ArmThere:
+    half = history.NORMAL * noise / math.sqrt(count) if count else math.nan
+    shown = [None if math.isnan(value) else value for value in (mean, mean - half, mean + half)]
+    return answers.ArmThere(arm=arm, mean=shown[0], low=shown[1], high=shown[2], count=count)
+
+
+def _option(option: Option) -> answers.Option:
+    """Return an arm as a decision saw it; JSON has no infinity."""
+    index = option.index
+    order = None if index is None or math.isfinite(index) else "first" if index > 0 else "last"
+    return answers.Option(**_plain(dataclasses.asdict(option)), order=order)
+
+
+def _plain(value: object) -> Any:
+    """Return something as JSON can hold it."""
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, tuple) and (names := getattr(value, "_fields", ())):
+        return {name: _plain(each) for name, each in zip(names, value, strict=True)}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,121 @@
+"""Seams to other packages, against the real packages."""
+
+import importlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from river import bandit
+
+import latentbandits as lb
+from latentbandits import gymnasium as environments
+from tests.services import ROOT
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "HiddenMarkov": {"states": 3, "arms": 3},
+    "Seasons": {},
+    "Drift": {"arms": 2},
+    "Recorded": {"rewards": np.random.default_rng(0).random((60, 2)), "context": np.arange(120.0).reshape(60, 2)},
+}
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Import a script of examples/ by its name."""
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    return importlib.import_module
+
+
+def made(name: str) -> Any:
+    return gymnasium.make(f"latentbandits/{name}-v0", rounds=60, **SETTINGS[name])
+
+
+@pytest.mark.parametrize("name", [world.__name__ for world in environments.WORLDS])
+def test_every_world_passes_gymnasiums_own_check(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*Box.*(infinity|precision).*")  # a context has no bounds
+        check_env(made(name).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_an_episode_is_the_realisation_and_ends_by_truncation(name: str) -> None:
+    env = made(name)
+    env.reset(seed=5)
+    episode = env.unwrapped._episode
+    for t in range(60):
+        arm = t % env.action_space.n
+        observed, reward, terminated, truncated, info = env.step(arm)
+        assert reward == episode.rewards[t, 0, arm]
+        assert info["regret"] == episode.means[t].max() - episode.means[t, arm]
+        assert info["state"] == episode.states[t]
+        assert not terminated
+        assert truncated == (t == 59)
+        if name == "Recorded":
+            assert np.array_equal(observed, episode.context[min(t + 1, 59)])
+    with pytest.raises(lb.Refusal, match="before the episode has ended"):
+        env.unwrapped.step(0)
+
+
+def test_seeds_name_episodes_and_the_next_one_is_another() -> None:
+    env = made("HiddenMarkov")
+    found = []
+    for seed in (3, 3, None):
+        env.reset(seed=seed)
+        found.append([env.step(0)[1] for _ in range(10)])
+    assert found[0] == found[1] != found[2]
+
+
+def test_arms_that_are_not_on_offer_are_masked_and_late_rewards_are_refused() -> None:
+    table = np.ones((50, 2), bool)
+    table[1, 0] = False
+    env = environments.Bandit(lb.Available(lb.HiddenMarkov(), table), rounds=50)
+    env.reset(seed=0)
+    assert env.step(0)[4]["action_mask"].tolist() == [0, 1]
+    with pytest.raises(lb.Refusal, match="must be an arm that is on offer"):
+        env.step(0)
+    with pytest.raises(lb.Refusal, match="not late"):
+        environments.Bandit(lb.HiddenMarkov(delay=3))
+
+
+def test_river_plays_an_agent_as_it_plays_its_own_policies(example: Any) -> None:
+    env = gymnasium.make("latentbandits/HiddenMarkov-v0", states=1, rounds=200)
+    policies = [example("river_policy").AgentPolicy("ts", seed=1), bandit.RandomPolicy(seed=1)]
+    rows = list(bandit.evaluate(policies, env, n_episodes=1, seed=3))
+    ours, random = (sum(row["reward"] for row in rows if row["policy_idx"] == number) for number in (0, 1))
+    assert len(rows) == 400
+    assert ours > random
+
+
+def test_an_agent_in_river_learns_what_it_is_told_and_takes_new_arms(example: Any) -> None:
+    policy = example("river_policy").AgentPolicy("ucb1", seed=2)
+    for _ in range(30):
+        arm = policy.pull(["a", "b"])
+        policy.update(arm, {"a": 0.0, "b": 1.0}[arm])
+    assert policy.ranking[0] == "b"
+    assert policy.agent.stats.open == 0
+    assert policy.pull(["a", "c"]) == "c"
+    assert tuple(policy.agent.arms) == ("a", "b", "c")
+    policy.update(policy.pull(["b", "c"]), 1.0)
+    assert policy.agent.stats.open == 1  # the pull before the last is still open
+
+
+@pytest.mark.slow  # MLflow makes a database first
+def test_a_comparison_is_a_run_of_mlflow(tmp_path: Path, example: Any) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="MLflow is large, and only an example needs it")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # MLflow's own
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+        mlflow.set_experiment(experiment_id=mlflow.create_experiment("bandits", (tmp_path / "artifacts").as_uri()))
+        comparison = lb.compare(lb.Problem(horizon=200, runs=4), ["ucb1", "ts"])
+        run = mlflow.get_run(example("mlflow_run").log_result(comparison, "first"))
+    assert run.data.metrics["regret/ts"] == comparison.table.loc["ts", "regret"]
+    assert sorted(file.name for file in (tmp_path / "artifacts").rglob("first.*")) == [
+        "first.csv",
+        "first.json",
+        "first.svg",
+    ]
