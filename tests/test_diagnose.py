@@ -12,10 +12,10 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.agent.feeding import FeedWarning
 from latentbandits.logs import diagnose as diagnose_module
-from latentbandits.logs.diagnose import together
-from latentbandits.logs.explanations import Explanation
+from latentbandits.logs.conclusion import conclude, list_contenders
+from latentbandits.logs.diagnose import combine_stretches
+from latentbandits.logs.hypotheses import Hypothesis
 from latentbandits.logs.value import value as value_of
-from latentbandits.logs.verdict import in_race, judged
 
 MEANS = [[0.2, 0.8, 0.5], [0.9, 0.3, 0.5]]
 TIMES = np.datetime64("2026-01-05T00:00") + np.arange(3000) * np.timedelta64(10, "m")
@@ -43,9 +43,9 @@ def diagnosed() -> lb.Diagnosis:
 def test_regimes_are_found_with_their_numbers() -> None:
     d = diagnosed()
     assert d.regimes
-    assert d.verdict.kind == "regimes"
+    assert d.conclusion.kind == "regimes"
     assert d.fit is not None
-    assert d.fit.states == 2
+    assert d.fit.num_states == 2
     rows = d.table[d.table["arm"] == "red"].sort_values("mean")
     assert rows["mean"].tolist() == pytest.approx([0.2, 0.9], abs=0.06)
     assert (d.table["low"] < d.table["mean"]).all()
@@ -88,7 +88,7 @@ def test_other_causes_are_named() -> None:
     }
     for kind, log in found.items():
         d = lb.diagnose(log)
-        assert d.verdict.kind == kind
+        assert d.conclusion.kind == kind
         assert not d.regimes
         assert d.text()
 
@@ -141,7 +141,7 @@ def test_it_is_deterministic_and_saved_exactly(tmp_path: Path) -> None:
     d.save(tmp_path / "d.npz")
     again = lb.Diagnosis.load(tmp_path / "d.npz")
     assert again.json() == d.json()
-    np.testing.assert_array_equal(again.states, d.states)
+    np.testing.assert_array_equal(again.state_probs, d.state_probs)
     (tmp_path / "other.npz").write_bytes(b"no")
     for name in ("other.npz", "absent.npz"):
         with pytest.raises(lb.Refusal, match="must be a diagnosis"):
@@ -170,7 +170,7 @@ def test_advice_follows_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
     d = diagnosed()
     advice = lb.advise(d, ["ucb1", "random"], horizon=300, runs=8, sweep=False)
     assert advice.winner == "ucb1"
-    assert "by one explanation of the log: regimes" in advice.text()
+    assert "by one hypothesis of the log: regimes" in advice.text()
     d.save(tmp_path / "d.npz")
     args = ["advise", str(tmp_path / "d.npz"), "--policies", "ucb1", "random", "--horizon", "300", "--runs", "8"]
     assert cli.main([*args, "--no-flips", "--out", str(tmp_path / "advice.html")]) == 0
@@ -180,23 +180,22 @@ def test_advice_follows_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_below_the_margin_all_in_the_race_are_advised_on() -> None:
     found = [
-        Explanation(kind, False, 0.0, 0, score)
-        for kind, score in (("regimes", 25.0), ("drift", 21.0), ("nothing", 0.0))
+        Hypothesis(kind, False, 0.0, 0, score) for kind, score in (("regimes", 25.0), ("drift", 21.0), ("nothing", 0.0))
     ]
-    verdict = judged(found)
-    assert verdict.kind == "undecided"
-    assert [one.kind for one in in_race(found, verdict)] == ["regimes", "drift"]
+    conclusion = conclude(found)
+    assert conclusion.kind == "undecided"
+    assert [one.kind for one in list_contenders(found, conclusion)] == ["regimes", "drift"]
     clear = [found[0]._replace(score=60.0), *found[1:]]
-    assert [one.kind for one in in_race(clear, judged(clear))] == ["regimes"]
+    assert [one.kind for one in list_contenders(clear, conclude(clear))] == ["regimes"]
 
 
 def test_a_shape_raises_the_margin_and_stretches_add_up() -> None:
-    found = [Explanation("regimes", False, 0.0, 0, 35.0, 200.0), Explanation("nothing", False, 0.0, 0, 0.0)]
-    assert judged(found).needed == 30.0
-    assert judged(found).kind == "regimes"
-    assert judged([found[0]._replace(shape=300.0), found[1]]).kind == "undecided"
-    both = together([found, list(reversed(found))])
-    assert [(one.kind, one.score, one.shape) for one in both] == [("regimes", 70.0, 400.0), ("nothing", 0.0, 0.0)]
+    found = [Hypothesis("regimes", False, 0.0, 0, 35.0, 200.0), Hypothesis("nothing", False, 0.0, 0, 0.0)]
+    assert conclude(found).needed == 30.0
+    assert conclude(found).kind == "regimes"
+    assert conclude([found[0]._replace(shape_gain=300.0), found[1]]).kind == "undecided"
+    both = combine_stretches([found, list(reversed(found))])
+    assert [(one.kind, one.score, one.shape_gain) for one in both] == [("regimes", 70.0, 400.0), ("nothing", 0.0, 0.0)]
 
 
 def test_fixed_rules_are_valued_and_policies_refused() -> None:
@@ -314,7 +313,7 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert lb.Diagnosis.load(tmp_path / "d.npz").regimes
     assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert values["verdict"] == "regimes"
+    assert values["conclusion"] == "regimes"
     assert len(values["table"]) == 6
     assert values["rewards"] == "normal"
     assert cli.main(["diagnose", str(path), "--above", "0.5", "--out", str(page), "--no-compare", "--json"]) == 0
@@ -375,6 +374,6 @@ def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("latentbandits.logs.explanations.loudness", interrupted)
+    monkeypatch.setattr("latentbandits.logs.hypotheses.fit_volatility", interrupted)
     assert cli.main(["diagnose", str(path), "--out", str(page)]) == 130
     assert sorted(one.name for one in tmp_path.iterdir()) == ["log.csv"]

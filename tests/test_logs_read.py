@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import latentbandits as lb
-from latentbandits.logs.log import gaps_of
+from latentbandits.logs.log import count_gaps
 
 ROWS = 60
 
@@ -145,12 +145,12 @@ def test_time_may_be_dates_seconds_or_rounds_and_is_sorted() -> None:
 
 
 def test_rounds_units_and_gaps() -> None:
-    assert gaps_of(None, None, 3).tolist() == [1, 1, 1]
+    assert count_gaps(None, None, 3).tolist() == [1, 1, 1]
     minutes = np.datetime64("2026-01-01T00:00") + np.array([0, 1, 2, 3, 4, 200, 201]) * np.timedelta64(1, "m")
-    assert gaps_of(minutes, None, 7).tolist() == [1, 1, 1, 1, 1, 196, 1]
+    assert count_gaps(minutes, None, 7).tolist() == [1, 1, 1, 1, 1, 196, 1]
     twice = np.repeat(minutes[:4], 2)
-    assert gaps_of(twice, np.array([0, 1] * 4), 8).tolist() == [1, 0, 1, 0, 1, 0, 1, 0]
-    assert gaps_of(twice, None, 8).tolist() == [1] * 8
+    assert count_gaps(twice, np.array([0, 1] * 4), 8).tolist() == [1, 0, 1, 0, 1, 0, 1, 0]
+    assert count_gaps(twice, None, 8).tolist() == [1] * 8
 
 
 def test_units_share_the_state_of_their_round() -> None:
@@ -163,7 +163,7 @@ def test_units_share_the_state_of_their_round() -> None:
     )
     d = lb.diagnose(data)
     assert d.regimes
-    assert (np.abs(d.states[::2] - d.states[1::2]) < 1e-9).all()
+    assert (np.abs(d.state_probs[::2] - d.state_probs[1::2]) < 1e-9).all()
     assert d.fit is not None
     assert d.fit.dwell.mean() == pytest.approx(40, rel=0.4)
     with pytest.raises(lb.Refusal, match="unit is 'unit' but must be given with a time"):

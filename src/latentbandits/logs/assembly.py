@@ -1,4 +1,4 @@
-"""Putting a diagnosis together: the table of states and arms, and the worlds that explanations stand for."""
+"""Putting a diagnosis together: the table of states and arms, and the worlds that hypotheses stand for."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -8,20 +8,20 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.logs import posterior
-from latentbandits.logs.changes import Stretches
+from latentbandits.logs.changes import Segments
 from latentbandits.logs.diagnosis import Diagnosis
-from latentbandits.logs.explanations import (
+from latentbandits.logs.hypotheses import (
     AUTOCORRELATION,
     CALENDAR,
     CHANGES,
     DRIFT,
-    LOUDNESS,
     NOTHING,
     REGIMES,
+    VOLATILITY,
 )
-from latentbandits.logs.levels import Wandering
+from latentbandits.logs.levels import LevelFit
 from latentbandits.logs.log import Log
-from latentbandits.logs.model import SHAPED, Model
+from latentbandits.logs.model import MIXTURE, Model
 from latentbandits.logs.posterior import Samples
 from latentbandits.logs.series import Series
 from latentbandits.logs.worlds import BINARY, NORMAL, FittedChanges, FittedDrift, FittedRegimes, FittedWorld
@@ -29,22 +29,22 @@ from latentbandits.logs.worlds import BINARY, NORMAL, FittedChanges, FittedDrift
 Z = 1.959964
 
 
-def assembled(found: Diagnosis, parts: Mapping[str, Any]) -> Diagnosis:
-    """Return a diagnosis with the table of its states and the worlds that its explanations stand for."""
-    means = found.means_sampled if found.fit is not None else None
-    worlds = fitted_worlds(found.series, found.fit, found.samples, means, parts)
-    table = found.table
-    if found.regimes and found.model is not None and found.samples is not None and means is not None:
-        table = state_table(found.log, found.model, found.samples, means)
-    return dataclasses.replace(found, table=table, worlds=worlds)
+def assemble(diagnosis: Diagnosis, parts: Mapping[str, Any]) -> Diagnosis:
+    """Return a diagnosis with the table of its states and the worlds that its hypotheses stand for."""
+    means = diagnosis.means_sampled if diagnosis.fit is not None else None
+    worlds = fit_worlds(diagnosis.series, diagnosis.fit, diagnosis.samples, means, parts)
+    table = diagnosis.table
+    if diagnosis.regimes and diagnosis.model is not None and diagnosis.samples is not None and means is not None:
+        table = state_table(diagnosis.log, diagnosis.model, diagnosis.samples, means)
+    return dataclasses.replace(diagnosis, table=table, worlds=worlds)
 
 
 def state_table(log: Log, model: Model, samples: Samples, means: np.ndarray) -> pd.DataFrame:
     """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
-    low, high = posterior.interval(means)
-    dwell_low, dwell_high = posterior.interval(samples.dwell)
+    low, high = posterior.credible_interval(means)
+    dwell_low, dwell_high = posterior.credible_interval(samples.dwell)
     rows = []
-    for state in range(model.states):
+    for state in range(model.num_states):
         for arm, name in enumerate(log.arms):
             rows.append(
                 {
@@ -74,10 +74,10 @@ def arm_table(log: Log) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def fitted_worlds(
+def fit_worlds(
     series: Series, fit: Model | None, samples: Samples | None, means: np.ndarray | None, parts: Mapping[str, Any]
 ) -> dict[str, FittedWorld]:
-    """Return the world of every kind of explanation; what does not change which arm is best is one in which nothing changes."""
+    """Return the world of every kind of hypothesis; what does not change which arm is best is one in which nothing changes."""
     rewards = BINARY if series.binary else NORMAL
     centres, tried = series.centres * series.noise, np.maximum(series.tried, 1)
     spreads = series.spreads * series.noise
@@ -87,26 +87,32 @@ def fitted_worlds(
     if series.binary:
         single = np.clip(single, 1e-6, 1 - 1e-6)
     ones = np.ones((200, 1))
-    still = FittedRegimes(spreads, rewards, blank, means=single, leave=1e-9 * ones, enter=ones)
-    found: dict[str, FittedWorld] = {}
+    still = FittedRegimes(spreads, rewards, blank, means=single, exit_prob=1e-9 * ones, entry_prob=ones)
+    worlds: dict[str, FittedWorld] = {}
     if fit is not None and samples is not None and means is not None:
-        shape = fit.shape if fit.family == SHAPED else blank
+        components = fit.components if fit.family == MIXTURE else blank
         noise = np.ones(series.width) if series.binary else series.noise * float((fit.spread * fit.shares).sum())
-        found[REGIMES] = FittedRegimes(
-            noise, rewards, shape, memory=fit.memory, means=means, leave=samples.leave, enter=samples.enter
+        worlds[REGIMES] = FittedRegimes(
+            noise,
+            rewards,
+            components,
+            ar_coef=fit.ar_coef,
+            means=means,
+            exit_prob=samples.exit_prob,
+            entry_prob=samples.entry_prob,
         )
-    drift: Wandering | None = parts.get(DRIFT)
+    drift: LevelFit | None = parts.get(DRIFT)
     if drift is not None:
         # the noise that is left when the level is taken out of the spread
         left = spreads / np.sqrt(1 + drift.size**2)
-        found[DRIFT] = FittedDrift(left, rewards, blank, centres=centres, sizes=left * drift.size, time=drift.time)
-    cut: Stretches | None = parts.get(CHANGES)
+        worlds[DRIFT] = FittedDrift(left, rewards, blank, centres=centres, sizes=left * drift.size, time=drift.time)
+    cut: Segments | None = parts.get(CHANGES)
     if cut is not None and len(cut.ends) > 2:
-        found[CHANGES] = _changes(series, cut, centres, rewards, blank)
-    return found | dict.fromkeys((CALENDAR, AUTOCORRELATION, LOUDNESS, NOTHING), still)
+        worlds[CHANGES] = _changes(series, cut, centres, rewards, blank)
+    return worlds | dict.fromkeys((CALENDAR, AUTOCORRELATION, VOLATILITY, NOTHING), still)
 
 
-def _changes(series: Series, cut: Stretches, centres: np.ndarray, rewards: str, blank: np.ndarray) -> FittedChanges:
+def _changes(series: Series, cut: Segments, centres: np.ndarray, rewards: str, blank: np.ndarray) -> FittedChanges:
     """Return a world that changes as often and as much as the stretches of a log do."""
     noise = np.ones(series.width) if series.binary else series.noise * cut.noise
     time = float(cut.ends[-1]) / max(len(cut.ends) - 2, 1)

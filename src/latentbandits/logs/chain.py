@@ -1,7 +1,7 @@
 """The hidden chain of a fit: exact probabilities of all states at all rows, in time proportional to rows times states.
 
-From state i the chain jumps with probability q_i (`leave`), and a jump goes to state j with probability w_j (`enter`), be it the state that
-it came from: P(i, j) = (1 - q_i) [i = j] + q_i w_j. So all jumps of a step can be summed before they are dealt out.
+From state i the chain jumps with probability q_i (`exit_prob`), and a jump goes to state j with probability w_j (`entry_prob`), be it the
+state that it came from: P(i, j) = (1 - q_i) [i = j] + q_i w_j. So all jumps of a step can be summed before they are dealt out.
 """
 
 from typing import NamedTuple
@@ -11,225 +11,238 @@ import numpy as np
 from latentbandits.compiled import fast
 
 # Priors of the chain: what is added to the jumps from a state, to the rows in it, and to the entries to it
-JUMPS, VISITS, ENTRIES = 0.5, 10.0, 0.3
+PRIOR_JUMPS, PRIOR_VISITS, PRIOR_ENTRIES = 0.5, 10.0, 0.3
 # States that last fewer than five rows are noise
-MOST_LEAVING = 0.2
+MOST_EXIT_PROB = 0.2
 
 
-class Counts(NamedTuple):
+class Expectations(NamedTuple):
     """What a pass over a log expects of the chain.
 
     Attributes
     ----------
-    likelihood : log-likelihood of all rewards
-    states : array (rows, states), the probability of every state given all rewards
+    log_lik : log-likelihood of all rewards
+    state_probs : array (rows, states), the probability of every state given all rewards
     jumps, visits, entries : arrays (states,), expected jumps from a state, steps from it, and jumps that go to it
     """
 
-    likelihood: float
-    states: np.ndarray
+    log_lik: float
+    state_probs: np.ndarray
     jumps: np.ndarray
     visits: np.ndarray
     entries: np.ndarray
 
 
-def smooth(
-    likely: np.ndarray,
+def _forward_backward(
+    log_lik: np.ndarray,
     gaps: np.ndarray,
-    leave: np.ndarray,
-    enter: np.ndarray,
-    states: np.ndarray,
+    exit_prob: np.ndarray,
+    entry_prob: np.ndarray,
+    state_probs: np.ndarray,
     jumps: np.ndarray,
     visits: np.ndarray,
     entries: np.ndarray,
-    back: bool,
+    backwards: bool,
 ) -> float:
     """Write the probability of every state at every row and add up what is expected of the chain; return the log-likelihood.
 
-    `likely` holds log-likelihoods of the rows, and is overwritten. A gap is the number of rounds since the row before: 0 for rows of one
+    `log_lik` holds log-likelihoods of the rows, and is overwritten. A gap is the number of rounds since the row before: 0 for rows of one
     round, which share the state. A gap of several rounds is one step in which the chain jumps with the probability that it has jumped
-    at all; such steps are not counted. Without `back` the probabilities are those given the rows so far, and nothing is counted.
+    at all; such steps are not counted. Without `backwards` the probabilities are those given the rows so far, and nothing is counted.
     """
-    rows, count = likely.shape
+    rows, count = log_lik.shape
     scale = np.empty(rows)
-    before, later, stay = np.empty(count), np.empty(count), np.empty(count)
+    filtered, backward, stay = np.empty(count), np.empty(count), np.empty(count)
     total = 0.0
     for t in range(rows):
-        top = likely[t, 0]
+        top = log_lik[t, 0]
         for i in range(1, count):
-            top = max(top, likely[t, i])
-        moved = 0.0
+            top = max(top, log_lik[t, i])
+        jump_prob = 0.0
         gap = gaps[t]
         if t == 0:
-            moved = 1.0
+            jump_prob = 1.0
         elif gap == 1.0:
             for i in range(count):
-                stay[i] = 1.0 - leave[i]
-                moved += before[i] * leave[i]
+                stay[i] = 1.0 - exit_prob[i]
+                jump_prob += filtered[i] * exit_prob[i]
         else:
             for i in range(count):
-                stay[i] = (1.0 - leave[i]) ** gap
-                moved += before[i] * (1.0 - stay[i])
-        whole = 0.0
+                stay[i] = (1.0 - exit_prob[i]) ** gap
+                jump_prob += filtered[i] * (1.0 - stay[i])
+        norm = 0.0
         for i in range(count):
-            likely[t, i] = np.exp(likely[t, i] - top)
-            found = moved * enter[i]
+            log_lik[t, i] = np.exp(log_lik[t, i] - top)
+            predicted = jump_prob * entry_prob[i]
             if t > 0:
-                found += before[i] * stay[i]
-            before[i] = found * likely[t, i]
-            whole += before[i]
-        scale[t] = whole
-        total += np.log(whole) + top
+                predicted += filtered[i] * stay[i]
+            filtered[i] = predicted * log_lik[t, i]
+            norm += filtered[i]
+        scale[t] = norm
+        total += np.log(norm) + top
         for i in range(count):
-            before[i] /= whole
-            states[t, i] = before[i]
-    if not back:
+            filtered[i] /= norm
+            state_probs[t, i] = filtered[i]
+    if not backwards:
         return total
     for i in range(count):
-        later[i] = 1.0
+        backward[i] = 1.0
         jumps[i] = visits[i] = entries[i] = 0.0
     for t in range(rows - 1, -1, -1):
-        arrive = 0.0
+        arrival = 0.0
         for i in range(count):
-            states[t, i] *= later[i]
-            later[i] *= likely[t, i] / scale[t]
-            arrive += enter[i] * later[i]
+            state_probs[t, i] *= backward[i]
+            backward[i] *= log_lik[t, i] / scale[t]
+            arrival += entry_prob[i] * backward[i]
         if t == 0:
             for i in range(count):
-                entries[i] += states[0, i]
+                entries[i] += state_probs[0, i]
             break
         gap = gaps[t]
-        moved = 0.0
+        jump_prob = 0.0
         for i in range(count):
-            stay[i] = 1.0 - leave[i] if gap == 1.0 else (1.0 - leave[i]) ** gap
-            moved += states[t - 1, i] * (1.0 - stay[i])
+            stay[i] = 1.0 - exit_prob[i] if gap == 1.0 else (1.0 - exit_prob[i]) ** gap
+            jump_prob += state_probs[t - 1, i] * (1.0 - stay[i])
         for i in range(count):
-            entries[i] += moved * enter[i] * later[i]
-            now = states[t - 1, i]
-            later[i] = stay[i] * later[i] + (1.0 - stay[i]) * arrive
+            entries[i] += jump_prob * entry_prob[i] * backward[i]
+            smoothed = state_probs[t - 1, i]
+            backward[i] = stay[i] * backward[i] + (1.0 - stay[i]) * arrival
             if gap == 1.0:
-                jumps[i] += now * leave[i] * arrive
-                visits[i] += now * later[i]
+                jumps[i] += smoothed * exit_prob[i] * arrival
+                visits[i] += smoothed * backward[i]
     return total
 
 
-def smoothed(likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, back: bool = True) -> Counts:
-    """Return what a pass over a log expects; `likely` (rows, states) holds log-likelihoods and is overwritten.
+def forward_backward(
+    log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray, backwards: bool = True
+) -> Expectations:
+    """Return what a pass over a log expects; `log_lik` (rows, states) holds log-likelihoods and is overwritten.
 
-    Without `back` the probabilities are those given the rows so far, and nothing is counted.
+    Without `backwards` the probabilities are those given the rows so far, and nothing is counted.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.chain import smoothed
-    >>> likely = np.log([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]])
-    >>> found = smoothed(likely, np.ones(3), leave=np.array([0.1, 0.1]), enter=np.array([0.5, 0.5]))
-    >>> found.states.round(2).tolist()
+    >>> from latentbandits.logs.chain import forward_backward
+    >>> log_lik = np.log([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]])
+    >>> expected = forward_backward(log_lik, np.ones(3), exit_prob=np.array([0.1, 0.1]), entry_prob=np.array([0.5, 0.5]))
+    >>> expected.state_probs.round(2).tolist()
     [[0.86, 0.14], [0.8, 0.2], [0.54, 0.46]]
     """
-    states = np.empty_like(likely)
-    jumps, visits, entries = (np.zeros(len(leave)) for _ in range(3))
-    total = fast(smooth)(likely, gaps, leave, enter, states, jumps, visits, entries, back)
-    return Counts(float(total), states, jumps, visits, entries)
+    state_probs = np.empty_like(log_lik)
+    jumps, visits, entries = (np.zeros(len(exit_prob)) for _ in range(3))
+    total = fast(_forward_backward)(
+        log_lik, gaps, exit_prob, entry_prob, state_probs, jumps, visits, entries, backwards
+    )
+    return Expectations(float(total), state_probs, jumps, visits, entries)
 
 
-def moved(counts: Counts, alike: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def m_step(counts: Expectations, tied: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Return the probabilities to leave states and to enter them that fit what is expected best, with the priors above.
 
-    Where states are `alike`, one probability to leave fits all of them, and all are entered equally often.
+    Where states are `tied`, one probability to leave fits all of them, and all are entered equally often.
     """
-    if alike:
-        leave = min((counts.jumps.sum() + JUMPS) / (counts.visits.sum() + VISITS), MOST_LEAVING)
+    if tied:
+        exit_prob = min((counts.jumps.sum() + PRIOR_JUMPS) / (counts.visits.sum() + PRIOR_VISITS), MOST_EXIT_PROB)
         count = len(counts.jumps)
-        return np.full(count, leave), np.full(count, 1 / count)
-    leave = np.minimum((counts.jumps + JUMPS) / (counts.visits + VISITS), MOST_LEAVING)
-    enter = counts.entries + ENTRIES
-    return leave, enter / enter.sum()
+        return np.full(count, exit_prob), np.full(count, 1 / count)
+    exit_prob = np.minimum((counts.jumps + PRIOR_JUMPS) / (counts.visits + PRIOR_VISITS), MOST_EXIT_PROB)
+    entry_prob = counts.entries + PRIOR_ENTRIES
+    return exit_prob, entry_prob / entry_prob.sum()
 
 
-def prior(leave: np.ndarray, enter: np.ndarray, alike: bool = False) -> float:
-    """Return the logarithm of the prior of a chain, but for a constant; of one number where states are `alike`."""
-    chain = JUMPS * np.log(leave) + (VISITS - JUMPS) * np.log1p(-leave)
-    return float(chain[0] if alike else chain.sum() + ENTRIES * np.log(enter).sum())
+def log_prior(exit_prob: np.ndarray, entry_prob: np.ndarray, tied: bool = False) -> float:
+    """Return the logarithm of the prior of a chain, but for a constant; of one number where states are `tied`."""
+    chain_terms = PRIOR_JUMPS * np.log(exit_prob) + (PRIOR_VISITS - PRIOR_JUMPS) * np.log1p(-exit_prob)
+    return float(chain_terms[0] if tied else chain_terms.sum() + PRIOR_ENTRIES * np.log(entry_prob).sum())
 
 
-def transition(leave: np.ndarray, enter: np.ndarray) -> np.ndarray:
+def transition_matrix(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
     """Return the whole transition matrix.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.chain import transition
-    >>> transition(np.array([0.1, 0.2]), np.array([0.5, 0.5])).round(2).tolist()
+    >>> from latentbandits.logs.chain import transition_matrix
+    >>> transition_matrix(np.array([0.1, 0.2]), np.array([0.5, 0.5])).round(2).tolist()
     [[0.95, 0.05], [0.1, 0.9]]
     """
-    return np.asarray(np.diag(1 - leave) + leave[:, None] * enter)
+    return np.asarray(np.diag(1 - exit_prob) + exit_prob[:, None] * entry_prob)
 
 
-def dwell(leave: np.ndarray, enter: np.ndarray) -> np.ndarray:
+def mean_dwell(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
     """Return how many rounds states last on average, with jumps that come back at once left out."""
-    return np.asarray(1 / np.maximum(leave * (1 - enter), 1e-12))
+    return np.asarray(1 / np.maximum(exit_prob * (1 - entry_prob), 1e-12))
 
 
-def shares(leave: np.ndarray, enter: np.ndarray) -> np.ndarray:
+def stationary_probs(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
     """Return the share of time of every state in the long run."""
-    found = enter / leave
-    return np.asarray(found / found.sum())
+    weights = entry_prob / exit_prob
+    return np.asarray(weights / weights.sum())
 
 
-def follow(likely: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, path: np.ndarray) -> None:
-    """Write the most probable path of states (Viterbi), in time proportional to rows times states; `likely` holds log-likelihoods."""
-    rows, count = likely.shape
-    back = np.empty((rows, count), np.int32)
-    best, fresh = np.empty(count), np.empty(count)
+def viterbi(
+    log_lik: np.ndarray, gaps: np.ndarray, exit_prob: np.ndarray, entry_prob: np.ndarray, path: np.ndarray
+) -> None:
+    """Write the most probable path of states (Viterbi), in time proportional to rows times states; `log_lik` holds log-likelihoods."""
+    rows, count = log_lik.shape
+    previous = np.empty((rows, count), np.int32)
+    best, updated = np.empty(count), np.empty(count)
     for i in range(count):
-        best[i] = np.log(enter[i]) + likely[0, i]
+        best[i] = np.log(entry_prob[i]) + log_lik[0, i]
     for t in range(1, rows):
         source, top = 0, -np.inf
         for i in range(count):
-            stay = (1.0 - leave[i]) ** gaps[t]
-            going = best[i] + np.log(1.0 - stay) if stay < 1.0 else -np.inf
-            if going > top:
-                source, top = i, going
+            stay = (1.0 - exit_prob[i]) ** gaps[t]
+            jumping = best[i] + np.log(1.0 - stay) if stay < 1.0 else -np.inf
+            if jumping > top:
+                source, top = i, jumping
         for i in range(count):
-            stay = (1.0 - leave[i]) ** gaps[t]
+            stay = (1.0 - exit_prob[i]) ** gaps[t]
             # what stays may also be a jump that comes back
-            staying = best[i] + np.log(stay + (1.0 - stay) * enter[i])
-            coming = top + np.log(enter[i])
-            if staying >= coming:
-                fresh[i], back[t, i] = staying, i
+            staying = best[i] + np.log(stay + (1.0 - stay) * entry_prob[i])
+            entering = top + np.log(entry_prob[i])
+            if staying >= entering:
+                updated[i], previous[t, i] = staying, i
             else:
-                fresh[i], back[t, i] = coming, source
-            fresh[i] += likely[t, i]
+                updated[i], previous[t, i] = entering, source
+            updated[i] += log_lik[t, i]
         for i in range(count):
-            best[i] = fresh[i]
+            best[i] = updated[i]
     state = 0
     for i in range(1, count):
         if best[i] > best[state]:
             state = i
     for t in range(rows - 1, -1, -1):
         path[t] = state
-        state = back[t, state]
+        state = previous[t, state]
 
 
-def sample(
-    states: np.ndarray, gaps: np.ndarray, leave: np.ndarray, enter: np.ndarray, random: np.ndarray, path: np.ndarray
+def sample_path(
+    state_probs: np.ndarray,
+    gaps: np.ndarray,
+    exit_prob: np.ndarray,
+    entry_prob: np.ndarray,
+    random: np.ndarray,
+    path: np.ndarray,
 ) -> None:
-    """Write a path sampled from all paths given all rewards; `states` holds the *filtered* probabilities, `random` uniform numbers."""
-    rows, count = states.shape
-    chance = np.empty(count)
+    """Write a path sampled from all paths given all rewards; `state_probs` holds the *filtered* probabilities, `random` uniform numbers."""
+    rows, count = state_probs.shape
+    weights = np.empty(count)
     for t in range(rows - 1, -1, -1):
-        whole = 0.0
+        norm = 0.0
         for i in range(count):
             if t == rows - 1:
-                chance[i] = states[t, i]
+                weights[i] = state_probs[t, i]
             else:
-                stay = (1.0 - leave[i]) ** gaps[t + 1]
-                chance[i] = states[t, i] * ((1.0 - stay) * enter[path[t + 1]] + (stay if i == path[t + 1] else 0.0))
-            whole += chance[i]
-        left = random[t] * whole
+                stay = (1.0 - exit_prob[i]) ** gaps[t + 1]
+                weights[i] = state_probs[t, i] * (
+                    (1.0 - stay) * entry_prob[path[t + 1]] + (stay if i == path[t + 1] else 0.0)
+                )
+            norm += weights[i]
+        remaining = random[t] * norm
         state = 0
-        while state < count - 1 and left >= chance[state]:
-            left -= chance[state]
+        while state < count - 1 and remaining >= weights[state]:
+            remaining -= weights[state]
             state += 1
         path[t] = state

@@ -16,7 +16,7 @@ UNEVEN = 2.0
 WEEKS = 14
 
 
-def refuse(log: Log) -> None:
+def check_log(log: Log) -> None:
     """Refuse a log that is too short, that pays one number only, or whose arms never overlap in time."""
     if len(log) < FEWEST:
         raise Refusal(OWNER, "rows", len(log), f"at least {FEWEST}")
@@ -35,7 +35,7 @@ def refuse(log: Log) -> None:
     first = np.array([np.flatnonzero(log.played == arm)[0] for arm in range(len(log.arms))])
     last = np.array([np.flatnonzero(log.played == arm)[-1] for arm in range(len(log.arms))])
     order = np.argsort(first)
-    if all(last[one] < first[other] for one, other in pairwise(order)):
+    if all(last[earlier] < first[later] for earlier, later in pairwise(order)):
         rule = "played in turns: here each arm ends before the next begins, so that time and arm cannot be told apart"
         raise Refusal(OWNER, "arms", list(log.arms), rule)
     values, counts = np.unique(log.rewards, return_counts=True)
@@ -53,31 +53,31 @@ def refuse(log: Log) -> None:
         raise Refusal(OWNER, "rewards", values.tolist(), rule)
 
 
-def flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
+def list_flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:
     """Return what a reader should know, as sentences."""
-    found = []
+    sentences = []
     if log.bad:
-        found.append(f"{log.left_out:,} rows could not be used.")
+        sentences.append(f"{log.left_out:,} rows could not be used.")
     if not log.sorted:
-        found.append("The rows were not in order of time; they were sorted.")
+        sentences.append("The rows were not in order of time; they were sorted.")
     tried = np.bincount(log.played, minlength=len(log.arms))
     rare = [str(name) for name, rows in zip(log.arms, tried, strict=True) if rows < RARE]
     if rare:
-        found.append(
+        sentences.append(
             f"Fewer than {RARE} rewards of {', '.join(rare)}: nothing can be said of {'it' if len(rare) == 1 else 'them'}."
         )
     if not binary and noise.max() > UNEVEN * noise.min():
         low, high = str(log.arms[int(noise.argmin())]), str(log.arms[int(noise.argmax())])
-        found.append(f"The arms differ in noise: {high} has {noise.max() / noise.min():.1f} times that of {low}.")
+        sentences.append(f"The arms differ in noise: {high} has {noise.max() / noise.min():.1f} times that of {low}.")
     if not log.dated:
-        found.append("There are no dates, so the calendar could not be ruled out.")
+        sentences.append("There are no dates, so the calendar could not be ruled out.")
     elif log.times is not None and (log.times[-1] - log.times[0]) < np.timedelta64(WEEKS, "D"):
-        found.append(f"The log lasts less than {WEEKS} days, so that weekdays could not be told from regimes.")
+        sentences.append(f"The log lasts less than {WEEKS} days, so that weekdays could not be told from regimes.")
     paused = int((log.gaps > 1).sum())
     if paused:
         many = f"{paused:,} pauses: over each of them" if paused > 1 else "A pause: over it"
-        found.append(f"{many} the state may have changed unseen.")
-    found.append(
+        sentences.append(f"{many} the state may have changed unseen.")
+    sentences.append(
         "Did whoever chose the arms see something that is not in the log? Then the means of its states are off."
     )
-    return found
+    return sentences

@@ -42,42 +42,42 @@ class Bad(NamedTuple):
     lines: tuple[int, ...]
 
 
-def chosen(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str], tuple[str, ...]]:
+def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the column of every role, and the roles whose column was guessed; or refuse.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.columns import chosen
+    >>> from latentbandits.logs.columns import choose_columns
     >>> from latentbandits.logs.formats import Table
     >>> cells = np.zeros(2)
     >>> table = Table({"At": cells, "banner": cells, "click": cells, "page": cells}, np.arange(2), {}, "")
-    >>> chosen(table, {"arm": "banner"})
+    >>> choose_columns(table, {"arm": "banner"})
     ({'arm': 'banner', 'reward': 'click', 'time': 'At'}, ('reward', 'time'))
     """
-    known = list(table.columns)
-    found: dict[str, str] = {}
+    columns = list(table.columns)
+    chosen: dict[str, str] = {}
     guessed = []
     for role in USUAL:
         column = given.get(role)
         if column is not None:
-            if column not in known:
+            if column not in columns:
                 raise Refusal(
-                    OWNER, role, column, f"one of the columns {', '.join(known)}{nearest(str(column), known)}"
+                    OWNER, role, column, f"one of the columns {', '.join(columns)}{nearest(str(column), columns)}"
                 )
-            found[role] = column
-    for role, names in USUAL.items():
-        if role in found:
+            chosen[role] = column
+    for role, parse_arms in USUAL.items():
+        if role in chosen:
             continue
-        lower = {name.lower(): name for name in reversed(known) if name not in found.values()}
-        alike = [column for column in lower.values() if role == _role(column)]
-        match = next((lower[name] for name in names if name in lower), alike[0] if len(alike) == 1 else None)
+        lower = {name.lower(): name for name in reversed(columns) if name not in chosen.values()}
+        similar = [column for column in lower.values() if role == _role(column)]
+        match = next((lower[name] for name in parse_arms if name in lower), similar[0] if len(similar) == 1 else None)
         if match is not None:
-            found[role] = match
+            chosen[role] = match
             guessed.append(role)
         elif role in NEEDED:
-            raise Refusal(OWNER, f"column of the {role}", None, f"named, one of {', '.join(known) or 'none at all'}")
-    return {role: found[role] for role in USUAL if role in found}, tuple(guessed)
+            raise Refusal(OWNER, f"column of the {role}", None, f"named, one of {', '.join(columns) or 'none at all'}")
+    return {role: chosen[role] for role in USUAL if role in chosen}, tuple(guessed)
 
 
 def _role(column: str) -> str | None:
@@ -118,29 +118,29 @@ class Faults:
         return tuple(Bad(reason, self._counts[reason], tuple(self._found[reason][:5])) for reason in order)
 
 
-def numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
+def parse_numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
     """Return cells as numbers; what is empty or no finite number is a fault."""
     if cells.dtype == object or cells.dtype.kind in "USO":
         column = pd.Series(cells)
         text = column.where(~column.isin([True, False]), column.astype(str)).astype(str).str.strip().str.lower()
         empty = column.isna().to_numpy() | text.isin(("", "none", "null", "nan")).to_numpy()
-        found = pd.to_numeric(text.map(TRUE).astype(object).where(text.isin(TRUE), text), errors="coerce").to_numpy(
+        numbers = pd.to_numeric(text.map(TRUE).astype(object).where(text.isin(TRUE), text), errors="coerce").to_numpy(
             dtype=float
         )
     else:
-        found = cells.astype(float)
-        empty = np.isnan(found)
+        numbers = cells.astype(float)
+        empty = np.isnan(numbers)
     late = " yet (late or lost)" if role == "reward" else ""
     faults.add(empty, f"no {role}{late}")
     with np.errstate(invalid="ignore"):
-        faults.add(~(np.abs(found) <= LARGEST_REWARD), f"a {role} that is no finite number")
-    return np.asarray(found)
+        faults.add(~(np.abs(numbers) <= LARGEST_REWARD), f"a {role} that is no finite number")
+    return np.asarray(numbers)
 
 
-def names(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[Any, ...]]:
+def parse_arms(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[Any, ...]]:
     """Return the number of every row's arm, and the names of the arms in order; empty cells are faults."""
-    codes, found = pd.factorize(pd.Series(cells))
-    plain = [_name(cell) for cell in found]
+    codes, cells_found = pd.factorize(pd.Series(cells))
+    plain = [_name(cell) for cell in cells_found]
     arms = sorted({name for name in plain if name is not None}, key=lambda name: (isinstance(name, str), name))
     if len(arms) > MOST_ARMS:
         raise Refusal(OWNER, "number of arms", len(arms), f"at most {MOST_ARMS} (is this the column of the arm?)")
@@ -160,21 +160,21 @@ def _name(cell: Any) -> Any:
     return str(cell).strip() or None
 
 
-def moments(cells: np.ndarray, faults: Faults) -> np.ndarray:
+def parse_times(cells: np.ndarray, faults: Faults) -> np.ndarray:
     """Return cells as moments: dates if they are any, or numbers of seconds since 1970; else plain numbers, such as rounds."""
     if cells.dtype.kind == "M":
         faults.add(np.isnat(cells), "no time")
         return cells.astype("datetime64[us]")
     column = pd.Series(cells)
-    found = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    if np.isfinite(found).mean() > 0.5:
-        faults.add(~np.isfinite(found), "no time")
-        usual = float(np.nanmedian(np.abs(found)))
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    if np.isfinite(numbers).mean() > 0.5:
+        faults.add(~np.isfinite(numbers), "no time")
+        usual = float(np.nanmedian(np.abs(numbers)))
         for power in (0, 3, 6, 9):
             if SECONDS[0] <= usual / 10**power <= SECONDS[1]:
-                seconds = np.where(np.isfinite(found), found, 0.0) / 10**power
+                seconds = np.where(np.isfinite(numbers), numbers, 0.0) / 10**power
                 return np.asarray((seconds * 1e6).astype(np.int64).astype("datetime64[us]"))
-        return np.asarray(np.where(np.isfinite(found), found, 0.0))
+        return np.asarray(np.where(np.isfinite(numbers), numbers, 0.0))
     text = column.astype(str).where(~column.isna(), None)
     dates = pd.to_datetime(text, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().mean() > 0.5:

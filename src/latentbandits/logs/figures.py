@@ -1,4 +1,4 @@
-"""The figures of a diagnosis: the timeline, the explanations, the money."""
+"""The figures of a diagnosis: the timeline, the hypotheses, the money."""
 
 from typing import TYPE_CHECKING
 
@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from latentbandits.logs.explanations import REGIMES
-from latentbandits.logs.text import named
+from latentbandits.logs.hypotheses import REGIMES
+from latentbandits.logs.text import describe
 from latentbandits.presentation.palette import (
     BLACK,
     BLUE,
@@ -51,7 +51,7 @@ def averages(bins: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     return np.where(rows > 0, np.bincount(bins, values, minlength=count) / np.maximum(rows, 1), np.nan)
 
 
-def timeline(d: "Diagnosis") -> Figure:
+def plot_timeline(d: "Diagnosis") -> Figure:
     """Return states in colour, arms played, rewards, changes, and hour and weekday, over the rows of the log."""
     parts = ["rewards", "arms"]
     if d.regimes:
@@ -86,8 +86,8 @@ def _span(d: "Diagnosis") -> str:
 
 
 def _states(d: "Diagnosis", axis: Axes, bins: np.ndarray, middle: np.ndarray) -> None:
-    count, states = len(middle), d.states.shape[1]
-    shares = [averages(bins, d.states[:, state], count) for state in range(states)]
+    count, states = len(middle), d.state_probs.shape[1]
+    shares = [averages(bins, d.state_probs[:, state], count) for state in range(states)]
     names = [f"state {state}" for state in range(states)]
     axis.stackplot(middle, *shares, colors=colours(states), labels=names, linewidth=0)
     axis.set_ylim(0, 1)
@@ -98,15 +98,15 @@ def _states(d: "Diagnosis", axis: Axes, bins: np.ndarray, middle: np.ndarray) ->
 
 
 def _changes(d: "Diagnosis", axis: Axes, bins: np.ndarray, middle: np.ndarray) -> None:  # noqa: ARG001
-    found = d.changes
-    if len(found) <= BINS:
-        axis.vlines(found["row"], 0, found["probable"], color=BLACK, linewidth=0.8)
+    changes = d.changes
+    if len(changes) <= BINS:
+        axis.vlines(changes["row"], 0, changes["probable"], color=BLACK, linewidth=0.8)
         axis.set_ylabel("probability\nof a change")
         axis.set_ylim(0, 1.05)
     else:
         width = (middle[1] - middle[0]) / 2
         edges = np.append(middle - width, len(d.log))
-        counts, _ = np.histogram(found["row"], edges)
+        counts, _ = np.histogram(changes["row"], edges)
         axis.bar(middle, counts, width=2 * width, color=BLACK)
         axis.set_ylabel("changes\nper bin")
 
@@ -160,27 +160,31 @@ def _calendar(d: "Diagnosis", axis: Axes, bins: np.ndarray, middle: np.ndarray) 
 PLOTS = {"states": _states, "changes": _changes, "rewards": _rewards, "arms": _arms, "calendar": _calendar}
 
 
-def explanations(d: "Diagnosis") -> Figure:
-    """Return the explanations as bars: how far behind the best each is."""
-    found = list(reversed(d.explanations))
-    best = d.explanations[0].score
-    behind = [best - one.score for one in found]
+def plot_hypotheses(d: "Diagnosis") -> Figure:
+    """Return the hypotheses as bars: how far behind the best each is."""
+    hypotheses = list(reversed(d.hypotheses))
+    best = d.hypotheses[0].score
+    behind = [best - hypothesis.score for hypothesis in hypotheses]
     with plotting():
-        figure = Figure(figsize=(7.5, 0.9 + 0.3 * len(found)))
+        figure = Figure(figsize=(7.5, 0.9 + 0.3 * len(hypotheses)))
         axis = figure.subplots()
-        colors = [BLUE if one.kind == REGIMES else GREY for one in found]
-        axis.barh([named(one.name) for one in found], [max(value, 0.05) for value in behind], color=colors)
+        colors = [BLUE if hypothesis.kind == REGIMES else GREY for hypothesis in hypotheses]
+        axis.barh(
+            [describe(hypothesis.name) for hypothesis in hypotheses],
+            [max(value, 0.05) for value in behind],
+            color=colors,
+        )
         for place, value in enumerate(behind):
             axis.annotate(f" {value:,.0f}", (max(value, 0.05), place), va="center", fontsize=8)
-        axis.axvline(d.verdict.needed, color=RED, linewidth=1, linestyle="--")
+        axis.axvline(d.conclusion.needed, color=RED, linewidth=1, linestyle="--")
         axis.set_xscale("symlog", linthresh=10)
         axis.set_xlim(0, max(max(behind) * 3, 30))
-        axis.set_xlabel("nats behind the best explanation (dashed: the margin that regimes must have)")
+        axis.set_xlabel("nats behind the best hypothesis (dashed: the margin that regimes must have)")
         axis.grid(axis="y", visible=False)
     return figure
 
 
-def money(d: "Diagnosis") -> Figure:
+def plot_money(d: "Diagnosis") -> Figure:
     """Return what policies lose per 1,000 rounds on worlds that are as the log was, with the range over what the log leaves open."""
     assert d.comparison is not None
     regret, horizon = d.comparison.regret, d.comparison.results.horizon

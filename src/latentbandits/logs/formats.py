@@ -128,11 +128,11 @@ def _lines(path: Path) -> Table:
             elif row.get("event") not in (None, "ask"):
                 continue  # what an agent's journal says of arms that come and go
             else:
-                found = _decision(row)
-                if isinstance(found, str):
-                    refused[number] = found
+                decision = _decision(row)
+                if isinstance(decision, str):
+                    refused[number] = decision
                 else:
-                    rows.append(found)
+                    rows.append(decision)
                     lines.append(number)
     if told:
         for row in rows:

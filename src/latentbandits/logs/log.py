@@ -12,7 +12,7 @@ import pandas as pd
 
 from latentbandits import dsjson
 from latentbandits.files import whole
-from latentbandits.logs.columns import Bad, Faults, chosen, moments, names, numbers
+from latentbandits.logs.columns import Bad, Faults, choose_columns, parse_arms, parse_numbers, parse_times
 from latentbandits.logs.formats import OWNER, table
 from latentbandits.presentation.numbers import counted
 from latentbandits.settings import Refusal
@@ -96,35 +96,35 @@ class Log:
         >>> log.guessed, log.bad
         (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
         """
-        found = table(source)
-        if not len(found.lines) and not found.refused:
+        table_read = table(source)
+        if not len(table_read.lines) and not table_read.refused:
             raise Refusal(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
         if isinstance(context, str):
             raise Refusal(OWNER, "context", context, "a list of columns")
         given = {"arm": arm, "reward": reward, "time": time, "unit": unit, "propensity": propensity}
-        columns, guessed = chosen(found, given)
+        columns, guessed = choose_columns(table_read, given)
         for name in context:
-            if name not in found.columns or name in columns.values():
+            if name not in table_read.columns or name in columns.values():
                 raise Refusal(
-                    OWNER, "context", name, f"one of the columns {', '.join(found.columns)} that nothing else uses"
+                    OWNER, "context", name, f"one of the columns {', '.join(table_read.columns)} that nothing else uses"
                 )
         if "unit" in columns and "time" not in columns:
             raise Refusal(OWNER, "unit", columns["unit"], "given with a time: rows of one time are one round")
-        faults = Faults(found)
-        cells = {role: found.columns[column] for role, column in columns.items()}
-        played, called = names(cells["arm"], faults)
-        rewards = numbers(cells["reward"], "reward", faults)
-        times = moments(cells["time"], faults) if "time" in cells else None
-        chances = numbers(cells["propensity"], "propensity", faults) if "propensity" in cells else None
+        faults = Faults(table_read)
+        cells = {role: table_read.columns[column] for role, column in columns.items()}
+        played, called = parse_arms(cells["arm"], faults)
+        rewards = parse_numbers(cells["reward"], "reward", faults)
+        times = parse_times(cells["time"], faults) if "time" in cells else None
+        chances = parse_numbers(cells["propensity"], "propensity", faults) if "propensity" in cells else None
         if chances is not None:
             with np.errstate(invalid="ignore"):
                 faults.add(~((chances > 0) & (chances <= 1)), "a propensity that is not above 0 and at most 1")
-        seen = {name: numbers(found.columns[name], name, faults) for name in context}
+        seen = {name: parse_numbers(table_read.columns[name], name, faults) for name in context}
         units = pd.factorize(pd.Series(cells["unit"]))[0] if "unit" in cells else None
         rows = np.flatnonzero(~faults.bad)
-        refused = len(found.refused)
+        refused = len(table_read.refused)
         if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + refused):
-            reasons = "; ".join(shown(bad) for bad in faults.summary()) or "it has no rows"
+            reasons = "; ".join(describe_bad(bad) for bad in faults.summary()) or "it has no rows"
             raise Refusal(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
         ordered = True
         if times is not None:
@@ -148,12 +148,12 @@ class Log:
             rewards[rows],
             **kept,
             context={name: cells[rows] for name, cells in seen.items()},
-            gaps=gaps_of(kept["times"], kept["units"], len(rows)),
+            gaps=count_gaps(kept["times"], kept["units"], len(rows)),
             columns=columns,
             guessed=guessed,
             bad=faults.summary(),
             sorted=ordered,
-            source=found.source,
+            source=table_read.source,
         )
 
     def __len__(self) -> int:
@@ -214,10 +214,10 @@ class Log:
         rows = zip(self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, units, strict=True)
         with whole(path) as file:
             for row, (played, reward, propensity, time, unit) in enumerate(rows):
-                known = {name: column[row] for name, column in context.items()}
+                features = {name: column[row] for name, column in context.items()}
                 file.write(
                     dsjson.line(
-                        self.arms, played, reward, propensity, event=str(row), time=time, unit=unit, context=known
+                        self.arms, played, reward, propensity, event=str(row), time=time, unit=unit, context=features
                     )
                 )
 
@@ -255,20 +255,20 @@ class Log:
         named = f"; columns: {', '.join(roles)}" if roles else ""
         lines = [f"{counted(len(self), 'row')} of {counted(len(self.arms), 'arm')}{named}."]
         if self.bad:
-            lines.append(f"{counted(self.left_out, 'row')} left out: {'; '.join(map(shown, self.bad))}.")
+            lines.append(f"{counted(self.left_out, 'row')} left out: {'; '.join(map(describe_bad, self.bad))}.")
         if not self.sorted:
             lines.append("The rows were not in order of time; they are now.")
         return "\n".join(lines)
 
 
-def shown(bad: Bad) -> str:
+def describe_bad(bad: Bad) -> str:
     """Return rows that were left out for one reason, in words."""
     lines = ", ".join(f"{line:,}" for line in bad.lines)
     more = ", ..." if bad.rows > len(bad.lines) else ""
     return f"{bad.reason} ({bad.rows:,}; line{'s' if bad.rows > 1 else ''} {lines}{more})"
 
 
-def gaps_of(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:
+def count_gaps(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:
     """Return the rounds since the row before: 0 for rows of one round, several after a pause.
 
     Rows are rounds, unless times are whole numbers (of rounds) or there are units. After a pause of more than 50 usual steps the rounds
@@ -277,8 +277,8 @@ def gaps_of(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.log import gaps_of
-    >>> gaps_of(np.array([0.0, 1.0, 1.0, 2.0, 9.0]), None, 5).tolist()
+    >>> from latentbandits.logs.log import count_gaps
+    >>> count_gaps(np.array([0.0, 1.0, 1.0, 2.0, 9.0]), None, 5).tolist()
     [1.0, 1.0, 0.0, 1.0, 7.0]
     """
     gaps = np.ones(rows)

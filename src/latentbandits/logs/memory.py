@@ -1,9 +1,9 @@
 """Rewards with a memory: noise of which a share is left in the next round, whatever arm is played there (an AR(1) process).
 
-In the round after a row with the value v of arm b, a row of arm a in state s is normal around mean(s, a) + memory (v - mean(s, b)). What
+In the round after a row with the value v of arm b, a row of arm a in state s is normal around mean(s, a) + ar_coef (v - mean(s, b)). What
 the noise was is judged by the present state, so that a row depends on no state but its own; in the one row after a change that is the
-wrong one, so now and then (FORGET) a row remembers nothing and is LOOSE times as noisy. After a pause, at the beginning, and within a
-round nothing is remembered either.
+wrong one, so now and then (RESET_PROB) a row remembers nothing and is RESET_SCALE times as noisy. After a pause, at the beginning, and
+within a round nothing is remembered either.
 """
 
 from typing import NamedTuple
@@ -14,70 +14,80 @@ from latentbandits.compiled import fast
 from latentbandits.logs.model import Model
 from latentbandits.logs.series import Series
 
-MOST = 0.98
-FORGET, LOOSE = 0.005, 2.0
-MANY = 20  # arms: with more, sums over pairs of them would take longer than all the rest
+MOST_AR_COEF = 0.98
+RESET_PROB, RESET_SCALE = 0.005, 2.0
+MOST_ARMS = 20  # arms: with more, sums over pairs of them would take longer than all the rest
 
 
-def remembering(
+def _autoregressive(
     arms: np.ndarray,
     values: np.ndarray,
     gaps: np.ndarray,
     means: np.ndarray,
     noise: np.ndarray,
-    memory: float,
-    likely: np.ndarray,
+    ar_coef: float,
+    log_lik: np.ndarray,
 ) -> None:
     """Write the log-likelihood of every row in every state."""
     for i in range(len(noise)):
         precision, constant = 0.5 / (noise[i] * noise[i]), -np.log(noise[i]) - 0.9189385332046727  # log(2 pi) / 2
         for t in range(len(values)):
-            off = values[t] - means[i, arms[t]]
+            residual = values[t] - means[i, arms[t]]
             if t > 0 and gaps[t] == 1.0:
-                loose = precision * off * off / LOOSE**2
-                off -= memory * (values[t - 1] - means[i, arms[t - 1]])
-                odds = FORGET / (1.0 - FORGET) / LOOSE * np.exp(min(precision * off * off - loose, 700.0))
-                likely[t, i] = constant - precision * off * off + np.log((1.0 - FORGET) * (1.0 + odds))
+                reset_energy = precision * residual * residual / RESET_SCALE**2
+                residual -= ar_coef * (values[t - 1] - means[i, arms[t - 1]])
+                odds = (
+                    RESET_PROB
+                    / (1.0 - RESET_PROB)
+                    / RESET_SCALE
+                    * np.exp(min(precision * residual * residual - reset_energy, 700.0))
+                )
+                log_lik[t, i] = constant - precision * residual * residual + np.log((1.0 - RESET_PROB) * (1.0 + odds))
             else:
-                likely[t, i] = constant - precision * off * off
+                log_lik[t, i] = constant - precision * residual * residual
 
 
-def add_up_pairs(
+def _sum_pair_moments(
     arms: np.ndarray,
     values: np.ndarray,
     gaps: np.ndarray,
-    states: np.ndarray,
+    state_probs: np.ndarray,
     means: np.ndarray,
     noise: np.ndarray,
-    memory: float,
+    ar_coef: float,
     moments: np.ndarray,
 ) -> None:
     """Add up per state, arm and arm before: rows, values, values before, and products of both; after the last arm, rows without memory.
 
     What a row that forgot adds is scaled down as its noise is up, so that all that is added up has the same noise.
     """
-    none = moments.shape[3] - 1
+    no_previous = moments.shape[3] - 1
     for t in range(len(values)):
         arm, value = arms[t], values[t]
-        for i in range(states.shape[1]):
-            alone = states[t, i]
+        for i in range(state_probs.shape[1]):
+            reset_weight = state_probs[t, i]
             if t > 0 and gaps[t] == 1.0:
-                before, old = arms[t - 1], values[t - 1]
-                precision, off = 0.5 / (noise[i] * noise[i]), value - means[i, arm]
-                loose = precision * off * off / LOOSE**2
-                off -= memory * (old - means[i, before])
-                odds = FORGET / (1.0 - FORGET) / LOOSE * np.exp(min(precision * off * off - loose, 700.0))
-                weight = alone / (1.0 + odds)
-                alone = (alone - weight) / LOOSE**2
-                moments[0, i, arm, before] += weight
-                moments[1, i, arm, before] += weight * value
-                moments[2, i, arm, before] += weight * old
-                moments[3, i, arm, before] += weight * value * value
-                moments[4, i, arm, before] += weight * value * old
-                moments[5, i, arm, before] += weight * old * old
-            moments[0, i, arm, none] += alone
-            moments[1, i, arm, none] += alone * value
-            moments[3, i, arm, none] += alone * value * value
+                previous_arm, previous_value = arms[t - 1], values[t - 1]
+                precision, residual = 0.5 / (noise[i] * noise[i]), value - means[i, arm]
+                reset_energy = precision * residual * residual / RESET_SCALE**2
+                residual -= ar_coef * (previous_value - means[i, previous_arm])
+                odds = (
+                    RESET_PROB
+                    / (1.0 - RESET_PROB)
+                    / RESET_SCALE
+                    * np.exp(min(precision * residual * residual - reset_energy, 700.0))
+                )
+                weight = reset_weight / (1.0 + odds)
+                reset_weight = (reset_weight - weight) / RESET_SCALE**2
+                moments[0, i, arm, previous_arm] += weight
+                moments[1, i, arm, previous_arm] += weight * value
+                moments[2, i, arm, previous_arm] += weight * previous_value
+                moments[3, i, arm, previous_arm] += weight * value * value
+                moments[4, i, arm, previous_arm] += weight * value * previous_value
+                moments[5, i, arm, previous_arm] += weight * previous_value * previous_value
+            moments[0, i, arm, no_previous] += reset_weight
+            moments[1, i, arm, no_previous] += reset_weight * value
+            moments[3, i, arm, no_previous] += reset_weight * value * value
 
 
 class Pairs(NamedTuple):
@@ -91,11 +101,11 @@ class Pairs(NamedTuple):
     old_old: np.ndarray
 
     @classmethod
-    def of(cls, series: Series, model: Model, states: np.ndarray) -> "Pairs":
+    def of(cls, series: Series, model: Model, state_probs: np.ndarray) -> "Pairs":
         """Return the sums for probabilities of states."""
-        moments = np.zeros((6, states.shape[1], series.width, series.width + 1))
-        fast(add_up_pairs)(
-            series.arms, series.values, series.gaps, states, model.means, model.noise, model.memory, moments
+        moments = np.zeros((6, state_probs.shape[1], series.width, series.width + 1))
+        fast(_sum_pair_moments)(
+            series.arms, series.values, series.gaps, state_probs, model.means, model.noise, model.ar_coef, moments
         )
         return cls(*moments)
 
@@ -104,51 +114,53 @@ class Pairs(NamedTuple):
         """Expected rows per state and arm."""
         return np.asarray(self.rows.sum(axis=2))
 
-    def equations(self, memory: float) -> tuple[np.ndarray, np.ndarray]:
+    def equations(self, ar_coef: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what the means solve if noise is 1 and there is no prior: arrays (states, arms, arms) and (states, arms)."""
-        pairs, fresh = self.rows[:, :, :-1], self.now - memory * self.old
-        left = -memory * (pairs + pairs.transpose(0, 2, 1))
+        pairs, fresh = self.rows[:, :, :-1], self.now - ar_coef * self.old
+        left = -ar_coef * (pairs + pairs.transpose(0, 2, 1))
         place = np.arange(pairs.shape[1])
-        left[:, place, place] += self.tried + memory**2 * pairs.sum(axis=1)
-        return left, fresh.sum(axis=2) - memory * fresh[:, :, :-1].sum(axis=1)
+        left[:, place, place] += self.tried + ar_coef**2 * pairs.sum(axis=1)
+        return left, fresh.sum(axis=2) - ar_coef * fresh[:, :, :-1].sum(axis=1)
 
     def squares(self, means: np.ndarray) -> tuple[float, float, float]:
         """Return the squares of the noise, its products with that of the row before, and the squares of the latter."""
         here = means[:, :, None]
         before = np.concatenate([means, np.zeros((len(means), 1))], axis=1)[:, None, :]
-        known = np.ones(self.rows.shape[2])
-        known[-1] = 0.0
+        has_previous = np.ones(self.rows.shape[2])
+        has_previous[-1] = 0.0
         now = self.now_now - 2 * here * self.now + here**2 * self.rows
         cross = self.now_old - before * self.now - here * self.old + here * before * self.rows
         old = self.old_old - 2 * before * self.old + before**2 * self.rows
-        return float(now.sum()), float((cross * known).sum()), float((old * known).sum())
+        return float(now.sum()), float((cross * has_previous).sum()), float((old * has_previous).sum())
 
 
-def refitted(series: Series, model: Model, states: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> Model:
+def m_step(series: Series, model: Model, state_probs: np.ndarray, centres: np.ndarray, widths: np.ndarray) -> Model:
     """Return the model with the best means for its memory, then the best memory for these means, then the best noise."""
-    pairs = Pairs.of(series, model, states)
+    pairs = Pairs.of(series, model, state_probs)
     precision = 1 / model.noise[0] ** 2
-    left, right = pairs.equations(model.memory)
+    left, right = pairs.equations(model.ar_coef)
     prior = np.diag(1 / widths**2)
     means = np.linalg.solve(precision * left + prior, (precision * right + centres / widths**2)[:, :, None])[:, :, 0]
     now, cross, old = pairs.squares(means)
-    memory = float(np.clip(cross / max(old, 1e-300), -MOST, MOST))
-    around = max(now - 2 * memory * cross + memory**2 * old, 0.0) / series.rows
-    return model._replace(means=means, memory=memory, noise=np.full(model.states, np.sqrt(around)), tried=pairs.tried)
+    ar_coef = float(np.clip(cross / max(old, 1e-300), -MOST_AR_COEF, MOST_AR_COEF))
+    variance = max(now - 2 * ar_coef * cross + ar_coef**2 * old, 0.0) / series.rows
+    return model._replace(
+        means=means, ar_coef=ar_coef, noise=np.full(model.num_states, np.sqrt(variance)), tried=pairs.tried
+    )
 
 
-def slope(series: Series, model: Model, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def gradient(series: Series, model: Model, state_probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the derivative of the likelihood by means, an array (states, arms), and by the logarithm of the noise, an array (1,)."""
-    pairs = Pairs.of(series, model, states)
+    pairs = Pairs.of(series, model, state_probs)
     precision = 1 / model.noise[0] ** 2
-    left, right = pairs.equations(model.memory)
+    left, right = pairs.equations(model.ar_coef)
     now, cross, old = pairs.squares(model.means)
-    around = now - 2 * model.memory * cross + model.memory**2 * old
+    squares = now - 2 * model.ar_coef * cross + model.ar_coef**2 * old
     means = precision * (right - (left @ model.means[:, :, None])[:, :, 0])
-    return means, np.array([around * precision - series.rows])
+    return means, np.array([squares * precision - series.rows])
 
 
-def of_rest(series: Series, means: np.ndarray) -> float:
+def residual_autocorrelation(series: Series, means: np.ndarray) -> float:
     """Return the correlation of what is left of successive rows when their means are taken out."""
     rest = series.values - means
     pairs = np.flatnonzero(series.gaps[1:] == 1.0)

@@ -6,9 +6,16 @@ import numpy as np
 
 from latentbandits.logs import chain
 
-# How rewards are spread around the means: normal with one noise; of 0 and 1; a mixture of bells; normal with noise of every state;
-# the same with means that are the same in all states, so that only the loudness changes; normal with noise that has a memory
-NORMAL, BINARY, SHAPED, LOUD, LEVEL, MEMORY = "normal", "binary", "shaped", "loud", "level", "memory"
+# How rewards are spread around the means: normal with one noise; of 0 and 1; a mixture of normal components; normal with noise of every
+# state; the same with the same means in all states, so that only the volatility changes; normal with autoregressive noise
+NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC, NOISE_ONLY, AUTOREGRESSIVE = (
+    "normal",
+    "binary",
+    "mixture",
+    "heteroscedastic",
+    "noise-only",
+    "autoregressive",
+)
 
 
 class Model(NamedTuple):
@@ -18,70 +25,70 @@ class Model(NamedTuple):
     ----------
     family : how rewards are spread
     means : array (states, arms)
-    leave, enter : arrays (states,), see `latentbandits.logs.chain`
+    exit_prob, entry_prob : arrays (states,), see `latentbandits.logs.chain`
     noise : array (states,)
-    shape : array (bells, 3) of weights, centres and widths; empty for other families
+    components : array (components, 3) of weights, centres and widths; empty for other families
     tried : array (states, arms), expected rows
-    likelihood : log-likelihood of all rows
+    log_lik : log-likelihood of all rows
     objective : the same with the logarithm of all priors
-    alike : whether all states last equally long and are entered equally often, so that the chain is one number
-    memory : share of the noise that is left in the next round; `noise` is then what is new in a round
+    tied : whether all states last equally long and are entered equally often, so that the chain is one number
+    ar_coef : share of the noise that is left in the next round; `noise` is then what is new in a round
     """
 
     family: str
     means: np.ndarray
-    leave: np.ndarray
-    enter: np.ndarray
+    exit_prob: np.ndarray
+    entry_prob: np.ndarray
     noise: np.ndarray
-    shape: np.ndarray
+    components: np.ndarray
     tried: np.ndarray
-    likelihood: float = -np.inf
+    log_lik: float = -np.inf
     objective: float = -np.inf
-    alike: bool = False
-    memory: float = 0.0
+    tied: bool = False
+    ar_coef: float = 0.0
 
     @property
-    def states(self) -> int:
+    def num_states(self) -> int:
         """Number of states."""
-        return len(self.leave)
+        return len(self.exit_prob)
 
     @property
     def dwell(self) -> np.ndarray:
         """Rounds that every state lasts, on average."""
-        return chain.dwell(self.leave, self.enter)
+        return chain.mean_dwell(self.exit_prob, self.entry_prob)
 
     @property
     def shares(self) -> np.ndarray:
         """Share of time of every state."""
-        return chain.shares(self.leave, self.enter)
+        return chain.stationary_probs(self.exit_prob, self.entry_prob)
 
     @property
     def spread(self) -> np.ndarray:
         """Standard deviation of a reward around its mean in every state, be the noise new or remembered."""
-        return np.asarray(self.noise / np.sqrt(1 - self.memory**2))
+        return np.asarray(self.noise / np.sqrt(1 - self.ar_coef**2))
 
     @property
-    def parameters(self) -> int:
+    def num_params(self) -> int:
         """Number of numbers that were fitted to rows: cells that the log never tried are not counted."""
-        cells = self.means.shape[1] if self.family == LEVEL else int((self.tried >= 1).sum())
-        noises = {
+        cells = self.means.shape[1] if self.family == NOISE_ONLY else int((self.tried >= 1).sum())
+        noise_params = {
             NORMAL: 1,
             BINARY: 0,
-            SHAPED: 3 * len(self.shape) - 2,
-            LOUD: self.states,
-            LEVEL: self.states,
-            MEMORY: 2,
+            MIXTURE: 3 * len(self.components) - 2,
+            HETEROSCEDASTIC: self.num_states,
+            NOISE_ONLY: self.num_states,
+            AUTOREGRESSIVE: 2,
         }
-        chain_numbers = 0 if self.states == 1 else 1 if self.alike else 2 * self.states - 1
-        return cells + chain_numbers + noises[self.family]
+        chain_params = 0 if self.num_states == 1 else 1 if self.tied else 2 * self.num_states - 1
+        return cells + chain_params + noise_params[self.family]
 
-    def ordered(self) -> "Model":
+    def sort_states(self) -> "Model":
         """Return the same model with the most usual state first."""
         order = np.argsort(-self.shares, kind="stable")
         return self._replace(
             means=self.means[order],
-            leave=self.leave[order],
-            enter=self.enter[order],
+            exit_prob=self.exit_prob[order],
+            entry_prob=self.entry_prob[order],
             noise=self.noise[order],
             tried=self.tried[order],
         )

@@ -1,11 +1,19 @@
-"""A diagnosis as one HTML page: the verdict first, then the timeline, the states, the explanations, the money and the flags."""
+"""A diagnosis as one HTML page: the conclusion first, then the timeline, the states, the hypotheses, the money and the flags."""
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.logs import figures
-from latentbandits.logs.text import covariate_lines, first_sentence, how_sure, money_lines, remarks, settle, state_rows
+from latentbandits.logs.text import (
+    covariate_lines,
+    first_sentence,
+    how_sure,
+    list_next_steps,
+    list_remarks,
+    money_lines,
+    state_rows,
+)
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Row, tag
 from latentbandits.presentation.numbers import figure, percent, span
@@ -17,8 +25,8 @@ TIMELINE = (
     "From top to bottom: the probability of every state given all rewards, the changes of the most probable path and how probable each is, "
     "the mean reward, the arms that were played, and hour and weekday, as far as they are known."
 )
-EXPLANATIONS = (
-    "Every explanation is fitted as well as it can be and pays for each number that it needs (BIC). A nat is a factor of 2.7 in "
+HYPOTHESES = (
+    "Every hypothesis is fitted as well as it can be and pays for each number that it needs (BIC). A nat is a factor of 2.7 in "
     "probability. Regimes must be ahead of all others by a margin that was calibrated on logs without regimes."
 )
 MONEY = (
@@ -35,7 +43,7 @@ def page(d: "Diagnosis") -> str:
         tag("p", how_sure(d)),
         *(tag("p", line, classes="note") for line in d.log.text().splitlines()),
         tag("h2", "Timeline"),
-        html.figure(figures.timeline(d), TIMELINE),
+        html.figure(figures.plot_timeline(d), TIMELINE),
         tag("h2", "What the arms pay in every state" if d.regimes else "What the arms pay"),
         html.table(head, [Row(row) for row in rows]),
         tag(
@@ -45,16 +53,19 @@ def page(d: "Diagnosis") -> str:
     lines = [*money_lines(d), *covariate_lines(d)]
     if lines:
         parts.append(html.listed(lines))
-    parts += [tag("h2", "Explanations"), html.figure(figures.explanations(d), EXPLANATIONS)]
+    parts += [tag("h2", "Hypotheses"), html.figure(figures.plot_hypotheses(d), HYPOTHESES)]
     if d.comparison is not None:
         parts += [
             tag("h2", "What policies would earn"),
-            html.figure(figures.money(d), MONEY),
+            html.figure(figures.plot_money(d), MONEY),
             html.table(["policy", "lost in all", "90 % of worlds", "share of what can be won"], money_rows(d)),
         ]
-    for name, found in (("What would settle it", settle(d)), ("What to keep in mind", remarks(d))):
-        if found:
-            parts += [tag("h2", name), html.listed(found)]
+    for name, lines_of_part in (
+        ("What would settle it", list_next_steps(d)),
+        ("What to keep in mind", list_remarks(d)),
+    ):
+        if lines_of_part:
+            parts += [tag("h2", name), html.listed(lines_of_part)]
     parts += [tag("h2", "How to go on"), tag("pre", python(d))]
     return html.page(title, *parts)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentbandits.advice.result import records
-from latentbandits.logs.text import settle
+from latentbandits.logs.text import list_next_steps
 
 if TYPE_CHECKING:
     from latentbandits.logs.diagnosis import Diagnosis
@@ -17,13 +17,13 @@ def values(d: "Diagnosis") -> dict[str, Any]:
     """Return everything but single rows as plain values."""
     loss = dict(zip(("point", "low", "high"), d.regret, strict=True))
     return {
-        "verdict": d.verdict.kind,
+        "conclusion": d.conclusion.kind,
         "headline": d.headline,
-        "sure": d.verdict.sure,
-        "margin": _finite(d.verdict.margin),
-        "needed": d.verdict.needed,
-        "settle": settle(d),
-        "states": d.fit.states if d.regimes and d.fit is not None else None,
+        "sure": d.conclusion.sure,
+        "margin": _finite(d.conclusion.margin),
+        "needed": d.conclusion.needed,
+        "settle": list_next_steps(d),
+        "states": d.fit.num_states if d.regimes and d.fit is not None else None,
         "fewest_states": d.fewest if d.regimes else None,
         "at_least": d.at_least if d.regimes else None,
         "gain": dict(zip(("point", "low", "high"), d.gain, strict=True)) if d.regimes else None,
@@ -32,12 +32,18 @@ def values(d: "Diagnosis") -> dict[str, Any]:
         "table": records(d.table),
         "rewards": "binary" if d.series.binary else "normal",
         "noise": d.noise.tolist(),
-        "explanations": [
-            {"name": one.name, "score": one.score, "gain": one.gain, "numbers": one.numbers, "shape": one.shape}
-            for one in d.explanations
+        "hypotheses": [
+            {
+                "name": each.name,
+                "score": each.score,
+                "gain": each.gain,
+                "num_params": each.num_params,
+                "shape_gain": each.shape_gain,
+            }
+            for each in d.hypotheses
         ],
         "calendar": None if d.calendar is None else {"words": d.calendar[0], "share": d.calendar[1]},
-        "covariates": [one._asdict() for one in d.covariates],
+        "covariates": [each._asdict() for each in d.covariates],
         "changes": [
             {**row, "time": str(row["time"])} if "time" in row else row
             for row in d.changes.to_dict("records")[:MOST_CHANGES]

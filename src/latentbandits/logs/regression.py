@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-STEPS, LONGEST, SETTLED = 25, 3.0, 1e-8
+STEPS, LONGEST, TOLERANCE = 25, 3.0, 1e-8
 PRIOR = 0.01  # keeps weights finite where all rewards are alike
 
 
-def share(odds: np.ndarray) -> np.ndarray:
+def expit(logits: np.ndarray) -> np.ndarray:
     """Return the probability of log-odds."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(odds, -30, 30))))
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))))
 
 
 def least_squares(columns: np.ndarray, tried: np.ndarray, means: np.ndarray) -> np.ndarray:
@@ -40,19 +40,19 @@ def logistic(
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.regression import logistic, share
+    >>> from latentbandits.logs.regression import logistic, expit
     >>> tried, sums = np.array([100.0, 100.0]), np.array([50.0, 80.0])
-    >>> weights = logistic(np.eye(2), sums, lambda odds: (tried * share(odds), tried * share(odds) * (1 - share(odds))))
-    >>> share(weights).round(2).tolist()
+    >>> weights = logistic(np.eye(2), sums, lambda logits: (tried * expit(logits), tried * expit(logits) * (1 - expit(logits))))
+    >>> expit(weights).round(2).tolist()
     [0.5, 0.8]
     """
     weights = np.zeros(columns.shape[1]) if begin is None else begin.copy()
     for _ in range(STEPS):
-        found, spread = expected(columns @ weights)
-        slope = columns.T @ (sums - found) - PRIOR * weights
-        curve = (columns * spread[:, None]).T @ columns + PRIOR * np.eye(len(weights))
-        step = np.linalg.solve(curve, slope)
+        means, variances = expected(columns @ weights)
+        gradient = columns.T @ (sums - means) - PRIOR * weights
+        information = (columns * variances[:, None]).T @ columns + PRIOR * np.eye(len(weights))
+        step = np.linalg.solve(information, gradient)
         weights = weights + np.clip(step, -LONGEST, LONGEST)
-        if np.abs(step).max() < SETTLED:
+        if np.abs(step).max() < TOLERANCE:
             break
     return weights

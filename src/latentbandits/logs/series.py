@@ -24,7 +24,7 @@ class Series(NamedTuple):
     gaps : array (rows,), rounds since the row before: 0 for rows of one round, 1 for the next one
     noise : array (arms,), what the rewards of every arm were divided by
     binary : whether rewards are 0 and 1
-    odds : array (rows,), what is added to the log-odds of rewards of 0 and 1; empty for nothing
+    logit_offset : array (rows,), what is added to the log-odds of rewards of 0 and 1; empty for nothing
     """
 
     arms: np.ndarray
@@ -32,7 +32,7 @@ class Series(NamedTuple):
     gaps: np.ndarray
     noise: np.ndarray
     binary: bool
-    odds: np.ndarray = np.zeros(0)
+    logit_offset: np.ndarray = np.zeros(0)
 
     @classmethod
     def of(cls, arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> Self:
@@ -70,30 +70,30 @@ class Series(NamedTuple):
     @property
     def centres(self) -> np.ndarray:
         """Mean of every arm, without what is added to its log-odds; that of all rows for an arm without any."""
-        if len(self.odds):
-            return self._centred()
+        if len(self.logit_offset):
+            return self._logit_centres()
         tried = self.tried
         sums = np.bincount(self.arms, self.values, minlength=self.width)
         return np.asarray(np.where(tried > 0, sums / np.maximum(tried, 1), self.values.mean()))
 
-    def _centred(self) -> np.ndarray:
+    def _logit_centres(self) -> np.ndarray:
         """Return the mean of every arm where nothing is added to its log-odds, by Newton's method."""
-        plain = np.clip(self._replace(odds=np.zeros(0)).centres, 1e-4, 1 - 1e-4)
-        found = np.log(plain / (1 - plain))
+        plain = np.clip(self._replace(logit_offset=np.zeros(0)).centres, 1e-4, 1 - 1e-4)
+        logits = np.log(plain / (1 - plain))
         for _ in range(8):
-            share = 1 / (1 + np.exp(-(found[self.arms] + self.odds)))
+            share = 1 / (1 + np.exp(-(logits[self.arms] + self.logit_offset)))
             slope = np.bincount(self.arms, self.values - share, minlength=self.width)
             curve = np.bincount(self.arms, share * (1 - share), minlength=self.width)
-            found = found + np.clip(slope / np.maximum(curve, 1e-9), -1, 1)
-        return np.asarray(1 / (1 + np.exp(-found)))
+            logits = logits + np.clip(slope / np.maximum(curve, 1e-9), -1, 1)
+        return np.asarray(1 / (1 + np.exp(-logits)))
 
     @property
     def shares(self) -> np.ndarray:
         """The mean of every row if nothing changes but what is added to its log-odds; of rewards of 0 and 1."""
         share: np.ndarray = np.clip(self.centres, 1e-12, 1 - 1e-12)[self.arms]
-        if not len(self.odds):
+        if not len(self.logit_offset):
             return share
-        return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share)) + self.odds))))
+        return np.asarray(1 / (1 + np.exp(-(np.log(share / (1 - share)) + self.logit_offset))))
 
     @property
     def spreads(self) -> np.ndarray:
@@ -103,7 +103,7 @@ class Series(NamedTuple):
         own = np.bincount(self.arms, around, minlength=self.width) / np.maximum(tried, 1)
         return np.asarray(np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12))
 
-    def standard(self) -> Self:
+    def standardise(self) -> Self:
         """Return the same rows for models of normal rewards: those of 0 and 1 around their mean, in units of the deviation of their arm.
 
         Not in units of their own: a click where hardly any is expected would be an outlier, and sums of plain distances show best
@@ -115,9 +115,9 @@ class Series(NamedTuple):
         variances = np.bincount(self.arms, shares * (1 - shares), minlength=self.width) / np.maximum(self.tried, 1)
         deviations = np.sqrt(np.maximum(variances, 1e-6))
         values = (self.values - shares) / deviations[self.arms]
-        return self._replace(values=values, noise=deviations, binary=False, odds=np.zeros(0))
+        return self._replace(values=values, noise=deviations, binary=False, logit_offset=np.zeros(0))
 
-    def clipped(self) -> Self:
+    def clip_outliers(self) -> Self:
         """Return the same rows without outliers: each is moved to some noise from the median of the rewards of its arm around it."""
         values = self.values.copy()
         for arm in range(self.width):
@@ -129,7 +129,7 @@ class Series(NamedTuple):
                 values[rows] = np.clip(own, middle - CLIPPED * noise, middle + CLIPPED * noise)
         return self._replace(values=values)
 
-    def scored(self) -> Self:
+    def rank_normalise(self) -> Self:
         """Return the same rows with rewards that are normal by their order within their arm: time is left, shape and noise are not."""
         values = np.empty(self.rows)
         for arm in range(self.width):
@@ -137,16 +137,16 @@ class Series(NamedTuple):
             values[rows] = ndtri((rankdata(self.values[rows]) - 0.5) / max(len(rows), 1))
         return self._replace(values=values)
 
-    def part(self, rows: slice) -> Self:
+    def select(self, rows: slice) -> Self:
         """Return some rows."""
         return self._replace(
             arms=self.arms[rows],
             values=self.values[rows],
             gaps=self.gaps[rows],
-            odds=self.odds[rows] if len(self.odds) else self.odds,
+            logit_offset=self.logit_offset[rows] if len(self.logit_offset) else self.logit_offset,
         )
 
-    def without(self, offsets: np.ndarray) -> Self:
+    def subtract(self, offsets: np.ndarray) -> Self:
         """Return the same rows with something taken out of the values."""
         return self._replace(values=self.values - offsets)
 
@@ -163,7 +163,7 @@ def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: in
         steps = np.diff(rewards[rows])
         next_row = (np.diff(rows) == 1) & (gaps[rows[1:]] <= 1) if len(rows) > 1 else np.zeros(0, bool)
         pairs = steps[next_row] if next_row.sum() >= FEWEST_PAIRS else steps
-        found = float(np.median(np.abs(pairs))) / MEDIAN_DIFFERENCE if len(pairs) else 0.0
-        noise[arm] = found if found > 0 else float(np.std(rewards[rows])) if len(rows) else 0.0
+        estimate = float(np.median(np.abs(pairs))) / MEDIAN_DIFFERENCE if len(pairs) else 0.0
+        noise[arm] = estimate if estimate > 0 else float(np.std(rewards[rows])) if len(rows) else 0.0
     usual = float(np.median(noise[noise > 0])) if (noise > 0).any() else 1.0
     return np.where(noise > 1e-9 * usual, noise, usual)

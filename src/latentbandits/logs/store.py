@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from latentbandits.logs.columns import Bad
+from latentbandits.logs.conclusion import conclude
 from latentbandits.logs.covariates import Covariate
-from latentbandits.logs.explanations import Explanation
+from latentbandits.logs.hypotheses import Hypothesis
 from latentbandits.logs.log import Log
 from latentbandits.logs.model import Model
 from latentbandits.logs.posterior import Samples
 from latentbandits.logs.series import Series
-from latentbandits.logs.verdict import judged
 from latentbandits.logs.worlds import FittedChanges, FittedDrift, FittedRegimes, FittedWorld
 from latentbandits.settings import Refusal
 
@@ -25,18 +25,20 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "latentbandits diagnosis", 1
 WORLDS = {kind.__name__: kind for kind in (FittedRegimes, FittedDrift, FittedChanges)}
 LOG_ARRAYS = ("played", "rewards", "times", "units", "propensities", "gaps")
-SAID = Explanation._fields.index("detail")  # what comes before it is what an explanation says
-FIT = ("means", "leave", "enter", "noise", "shape", "tried")
+SAID = Hypothesis._fields.index("detail")  # what comes before it is what a hypothesis says
+FIT = ("means", "exit_prob", "entry_prob", "noise", "components", "tried")
 
 
-def packed(d: "Diagnosis") -> bytes:
+def to_npz(d: "Diagnosis") -> bytes:
     """Return the content of a file."""
     arrays: dict[str, np.ndarray] = {"offsets": d.offsets}
     for name in LOG_ARRAYS:
         if getattr(d.log, name) is not None:
             arrays[f"log/{name}"] = getattr(d.log, name)
     arrays |= {f"context/{name}": column for name, column in d.log.context.items()}
-    arrays |= {f"series/{name}": getattr(d.series, name) for name in ("arms", "values", "gaps", "noise", "odds")}
+    arrays |= {
+        f"series/{name}": getattr(d.series, name) for name in ("arms", "values", "gaps", "noise", "logit_offset")
+    }
     if d.fit is not None and d.samples is not None:
         arrays |= {f"fit/{name}": getattr(d.fit, name) for name in FIT}
         arrays |= {f"samples/{name}": part for name, part in d.samples._asdict().items()}
@@ -58,12 +60,12 @@ def packed(d: "Diagnosis") -> bytes:
         "source": d.log.source,
         "binary": d.series.binary,
         "family": None if d.fit is None else d.fit.family,
-        "memory": 0.0 if d.fit is None else d.fit.memory,
-        "likelihood": None if d.fit is None else [d.fit.likelihood, d.fit.objective],
-        "explanations": [list(one[:SAID]) for one in d.explanations],
+        "ar_coef": 0.0 if d.fit is None else d.fit.ar_coef,
+        "likelihood": None if d.fit is None else [d.fit.log_lik, d.fit.objective],
+        "hypotheses": [list(each[:SAID]) for each in d.hypotheses],
         "scores": {str(states): score for states, score in d.scores.items()},
         "calendar": d.calendar,
-        "covariates": [list(one) for one in d.covariates],
+        "covariates": [list(each) for each in d.covariates],
         "worlds": worlds,
         "flags": list(d.flags),
         "seed": d.seed,
@@ -75,7 +77,7 @@ def packed(d: "Diagnosis") -> bytes:
     return content.getvalue()
 
 
-def loaded(cls: Any, path: Path) -> Any:
+def from_npz(cls: Any, path: Path) -> Any:
     """Return the diagnosis in a file, or refuse it."""
     rule = "a diagnosis, as `latentbandits diagnose` writes it"
     try:
@@ -100,33 +102,33 @@ def loaded(cls: Any, path: Path) -> Any:
         sorted=about["sorted"],
         source=about["source"],
     )
-    parts = {name: arrays[f"series/{name}"] for name in ("arms", "values", "gaps", "noise", "odds")}
+    parts = {name: arrays[f"series/{name}"] for name in ("arms", "values", "gaps", "noise", "logit_offset")}
     series = Series(**parts, binary=about["binary"])
     fit, samples = None, None
     if about["family"] is not None:
-        likelihood, objective = about["likelihood"]
+        log_lik, objective = about["likelihood"]
         named = {name: arrays[f"fit/{name}"] for name in FIT}
-        memory = about.get("memory", 0.0)
-        fit = Model(about["family"], **named, likelihood=likelihood, objective=objective, memory=memory)
+        ar_coef = about["ar_coef"]
+        fit = Model(about["family"], **named, log_lik=log_lik, objective=objective, ar_coef=ar_coef)
         samples = Samples(*(arrays[f"samples/{name}"] for name in Samples._fields))
-    found = tuple(Explanation(*one) for one in about["explanations"])
-    made: Diagnosis = cls(
-        arm_table(log), log, found, judged(found), fit, samples, series, arrays["offsets"],
+    hypotheses = tuple(Hypothesis(*each) for each in about["hypotheses"])
+    diagnosis: Diagnosis = cls(
+        arm_table(log), log, hypotheses, conclude(hypotheses), fit, samples, series, arrays["offsets"],
         {int(states): score for states, score in about["scores"].items()},
         None if about["calendar"] is None else tuple(about["calendar"]),
-        tuple(Covariate(*one) for one in about["covariates"]),
+        tuple(Covariate(*each) for each in about["covariates"]),
         {kind: _world(kind, dict(plain), arrays) for kind, plain in about["worlds"].items()},
         tuple(about["flags"]), about["seed"],
     )  # fmt: skip
-    if made.regimes and made.model is not None and made.samples is not None:
-        table = state_table(log, made.model, made.samples, made.means_sampled)
-        made = dataclasses.replace(made, table=table)
-    return made
+    if diagnosis.regimes and diagnosis.model is not None and diagnosis.samples is not None:
+        table = state_table(log, diagnosis.model, diagnosis.samples, diagnosis.means_sampled)
+        diagnosis = dataclasses.replace(diagnosis, table=table)
+    return diagnosis
 
 
 def _world(kind: str, plain: dict[str, Any], arrays: dict[str, np.ndarray]) -> FittedWorld:
-    made: Any = WORLDS[plain.pop("class")]
+    world_class: Any = WORLDS[plain.pop("class")]
     begin = f"worlds/{kind}/"
     own = {name.removeprefix(begin): value for name, value in arrays.items() if name.startswith(begin)}
-    world: FittedWorld = made(**plain, **own)
+    world: FittedWorld = world_class(**plain, **own)
     return world

@@ -71,7 +71,7 @@ def value(log: Log, rule: Any) -> Value:
     """
     if log.propensities is None:
         raise Refusal(OWNER, "propensity", None, "a column of the log: the probability with which each arm was played")
-    chances = _chances(log, rule)
+    chances = _rule_probs(log, rule)
     rows = np.arange(len(log))
     weights = chances[rows, log.played] / log.propensities
     whole = float(weights.sum())
@@ -90,7 +90,7 @@ def value(log: Log, rule: Any) -> Value:
     )  # fmt: skip
 
 
-def _chances(log: Log, rule: Any) -> np.ndarray:
+def _rule_probs(log: Log, rule: Any) -> np.ndarray:
     """Return the probability of every arm in every row under a rule, or refuse it."""
     rows, arms = len(log), len(log.arms)
     if isinstance(rule, Policy | Oracle) or (isinstance(rule, str) and rule not in log.arms):
@@ -107,11 +107,11 @@ def _chances(log: Log, rule: Any) -> np.ndarray:
             )
         return np.tile([float(rule.get(name, 0.0)) for name in log.arms], (rows, 1))
     if isinstance(rule, Callable):  # type: ignore[arg-type]
-        made = np.asarray(rule(log), dtype=float)
+        probs = np.asarray(rule(log), dtype=float)
     elif isinstance(rule, str | int | np.integer):
         if rule not in log.arms:
             raise Refusal(OWNER, "rule", rule, f"one of {', '.join(map(str, log.arms))}")
-        made = np.tile(np.eye(arms)[log.arms.index(rule)], (rows, 1))
+        probs = np.tile(np.eye(arms)[log.arms.index(rule)], (rows, 1))
     else:
         positions = np.asarray(rule)
         if (
@@ -119,16 +119,16 @@ def _chances(log: Log, rule: Any) -> np.ndarray:
             and positions.dtype.kind in "iu"
             and ((positions >= 0) & (positions < arms)).all()
         ):
-            made = np.eye(arms)[positions]
+            probs = np.eye(arms)[positions]
         else:
-            made = positions
+            probs = positions
     if (
-        made.shape != (rows, arms)
-        or made.dtype.kind != "f"
-        or (made < 0).any()
-        or np.abs(made.sum(axis=1) - 1).max() > 1e-6
+        probs.shape != (rows, arms)
+        or probs.dtype.kind != "f"
+        or (probs < 0).any()
+        or np.abs(probs.sum(axis=1) - 1).max() > 1e-6
     ):
         raise Refusal(
-            OWNER, "rule", np.shape(made), f"({rows}, {arms}), probabilities that sum to one in every row", ".shape"
+            OWNER, "rule", np.shape(probs), f"({rows}, {arms}), probabilities that sum to one in every row", ".shape"
         )
-    return made
+    return probs

@@ -1,4 +1,4 @@
-"""Worlds that are as a log was, by each explanation: regimes, drift, changes, or nothing that changes.
+"""Worlds that are as a log was, by each hypothesis: regimes, drift, changes, or nothing that changes.
 
 Every draw is another model that the log leaves open, so what varies from draw to draw is what is not known. Dwell, noise and the gaps
 between the arms can be scaled, to see what would follow if they were otherwise.
@@ -28,15 +28,15 @@ class FittedWorld:
     ----------
     noise : array (arms,), standard deviation of a reward of every arm
     rewards : "gaussian" or "bernoulli"
-    shape : array (bells, 3), see `latentbandits.logs.model.Model`; empty for normal noise
-    memory : share of the noise that is left in the next round
+    components : array (components, 3), see `latentbandits.logs.model.Model`; empty for normal noise
+    ar_coef : share of the noise that is left in the next round
     scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
     """
 
     noise: np.ndarray
     rewards: str
-    shape: np.ndarray
-    memory: float = 0.0
+    components: np.ndarray
+    ar_coef: float = 0.0
     scale_dwell: float = 1.0
     scale_noise: float = 1.0
     scale_gaps: float = 1.0
@@ -56,7 +56,7 @@ class FittedWorld:
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        states, means, known = self.path(horizon, seed, draw, repeat)
+        states, means, truth_of_chain = self.path(horizon, seed, draw, repeat)
         random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
         if self.rewards == BINARY:
             chance = random.random((horizon, units))[:, :, None]
@@ -65,27 +65,27 @@ class FittedWorld:
             noise = self.scale_noise * self.noise
             rewards = means[:, None, :] + noise * self.errors(random, (seed, draw, repeat), horizon, units)[:, :, None]
         truth = None
-        plain = len(self.shape) == 0 and self.memory == 0.0
-        if known is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
+        plain = len(self.components) == 0 and self.ar_coef == 0.0
+        if truth_of_chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
-            transition, matrix, start = known
+            transition, matrix, start = truth_of_chain
             truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
     def errors(self, random: np.random.Generator, names: tuple[int, int, int], horizon: int, units: int) -> np.ndarray:
         """Return noise with mean 0 and variance 1, an array (rounds, units), the same for all arms of a round."""
         plain = random.standard_normal((horizon, units))
-        if self.memory:
-            fast(wander)(plain, self.memory)
-        if len(self.shape) == 0:
+        if self.ar_coef:
+            fast(wander)(plain, self.ar_coef)
+        if len(self.components) == 0:
             return np.asarray(plain)
-        weight, middle, width = self.shape.T
+        weight, centre, width = self.components.T
         seed, draw, repeat = names
         shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random((horizon, units))
-        bell = np.searchsorted(np.cumsum(weight)[:-1], shares)
-        mean = (weight * middle).sum()
-        spread = np.sqrt((weight * (width**2 + middle**2)).sum() - mean**2)
-        return np.asarray((middle[bell] + width[bell] * plain - mean) / spread)
+        component = np.searchsorted(np.cumsum(weight)[:-1], shares)
+        mean = (weight * centre).sum()
+        spread = np.sqrt((weight * (width**2 + centre**2)).sum() - mean**2)
+        return np.asarray((centre[component] + width[component] * plain - mean) / spread)
 
 
 def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
@@ -93,8 +93,8 @@ def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
     if factor == 1.0:
         return means
     centre = means.mean(axis=-1, keepdims=True)
-    made = centre + factor * (means - centre)
-    return np.asarray(np.clip(made, 1e-6, 1 - 1e-6) if rewards == BINARY else made)
+    wide = centre + factor * (means - centre)
+    return np.asarray(np.clip(wide, 1e-6, 1 - 1e-6) if rewards == BINARY else wide)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,12 +104,12 @@ class FittedRegimes(FittedWorld):
     Attributes
     ----------
     means : array (samples, states, arms)
-    leave, enter : arrays (samples, states)
+    exit_prob, entry_prob : arrays (samples, states)
     """
 
     means: np.ndarray = dataclasses.field(kw_only=True)
-    leave: np.ndarray = dataclasses.field(kw_only=True)
-    enter: np.ndarray = dataclasses.field(kw_only=True)
+    exit_prob: np.ndarray = dataclasses.field(kw_only=True)
+    entry_prob: np.ndarray = dataclasses.field(kw_only=True)
 
     def __repr__(self) -> str:
         samples, states, arms = self.means.shape
@@ -123,9 +123,9 @@ class FittedRegimes(FittedWorld):
         """Return states, means and the chain."""
         sample = self.chosen(seed, draw)
         matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
-        leave = np.minimum(self.leave[sample] / self.scale_dwell, 0.9)
-        transition = chain.transition(leave, self.enter[sample])
-        start = chain.shares(leave, self.enter[sample])
+        exit_prob = np.minimum(self.exit_prob[sample] / self.scale_dwell, 0.9)
+        transition = chain.transition_matrix(exit_prob, self.entry_prob[sample])
+        start = chain.stationary_probs(exit_prob, self.entry_prob[sample])
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         fast(walk)(transition, start, matrix, 0.0, stream(seed, Purpose.PATH, draw, repeat), states, means)
         return states, means, (transition, matrix, start)
@@ -234,8 +234,8 @@ class SamePeriod:
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         path = np.empty(self.rounds, np.int64)
         chances = random.random(self.rounds)
-        leave, enter = world.leave[sample], world.enter[sample]
-        fast(chain.sample)(self.filtered[sample], self.gaps, leave, enter, chances, path)
+        exit_prob, entry_prob = world.exit_prob[sample], world.entry_prob[sample]
+        fast(chain.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
         means = world.means[sample][path]
         noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
         if world.rewards == BINARY:
