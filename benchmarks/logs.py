@@ -8,7 +8,7 @@ from hmmlearn.hmm import GaussianHMM
 
 import latentbandits as lb
 from benchmarks.figures import Figure, say, seconds
-from latentbandits.logs import chain, em
+from latentbandits.logs import em, hmm
 from latentbandits.logs.series import Series
 
 SHORT, LONG, STATES, ARMS = 10_000, 1_000_000, 4, 3
@@ -63,7 +63,7 @@ def passes() -> tuple[float, float]:
     series = Series(np.zeros(SHORT, np.int64), values, np.ones(SHORT), np.ones(1), False)
     model = em.init_model(series, means[:, None], dwell=100)
     other = GaussianHMM(STATES, init_params="", params="")
-    other.startprob_, other.transmat_ = model.entry_prob, chain.transition_matrix(model.exit_prob, model.entry_prob)
+    other.startprob_, other.transmat_ = model.entry_prob, hmm.transition_matrix(model.exit_prob, model.entry_prob)
     other.means_, other.covars_ = means[:, None], np.ones((STATES, 1))
     column = values[:, None]
     return (

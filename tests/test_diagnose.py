@@ -374,6 +374,6 @@ def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("latentbandits.logs.hypotheses.fit_volatility", interrupted)
+    monkeypatch.setattr("latentbandits.logs.hypotheses._fit_volatility", interrupted)
     assert cli.main(["diagnose", str(path), "--out", str(page)]) == 130
     assert sorted(one.name for one in tmp_path.iterdir()) == ["log.csv"]

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.logs import chain, em, emissions, growth, posterior
+from latentbandits.logs import em, emissions, hmm, posterior
+from latentbandits.logs.hmm import BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
 from latentbandits.logs.hypotheses import shuffled_gain
-from latentbandits.logs.model import BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
 from latentbandits.logs.series import Series
 from tests.naive_chain import stepped
 
@@ -60,7 +60,7 @@ def test_a_chain_of_one_number_never_falls_and_is_worth_it_where_states_are_alik
     even = em.fit_em(series, em.tie_states(free), 40, -1.0, history=history)
     assert (np.diff(history) > -1e-7).all()
     assert np.ptp(even.exit_prob) == np.ptp(even.entry_prob) == 0
-    assert growth.bic_score(series, even) > growth.bic_score(series, em.fit_em(series, free, 40))
+    assert em.bic_score(series, even) > em.bic_score(series, em.fit_em(series, free, 40))
 
 
 def test_the_objective_hardly_falls_with_a_calendar_of_odds() -> None:
@@ -88,7 +88,7 @@ def test_the_slope_is_the_derivative_of_the_objective(family: str) -> None:
 
     def objective(numbers: np.ndarray) -> float:
         at = posterior.from_vector(model, numbers)
-        prior = emissions.log_prior(series, at) + chain.log_prior(at.exit_prob, at.entry_prob)
+        prior = emissions.log_prior(series, at) + hmm.log_prior(at.exit_prob, at.entry_prob)
         return em.e_step(series, at).log_lik + prior
 
     steps = 1e-4 * np.eye(len(point))
@@ -99,8 +99,8 @@ def test_the_slope_is_the_derivative_of_the_objective(family: str) -> None:
 
 def test_states_means_and_dwell_are_found_within_their_intervals() -> None:
     series, states = normal_series(6000, noise=0.5, seed=4)
-    models = growth.select_num_states(series)
-    best = max(models, key=lambda model: growth.bic_score(series, model))
+    models = em.select_num_states(series)
+    best = max(models, key=lambda model: em.bic_score(series, model))
     assert best.num_states == 2
     best = em.fit_em(series, best, 300, 1e-4).sort_states()
     samples = posterior.sample_models(series, best, 400)
@@ -145,5 +145,5 @@ def test_a_fit_does_not_depend_on_the_unit_or_the_order_of_arms() -> None:
         em.fit_em(each, em.init_model(each, each.centres + np.array([[-0.5], [0.5]]), dwell=50), 30)
         for each in (series, other)
     )
-    assert growth.bic_score(series, one) == pytest.approx(growth.bic_score(other, two), abs=1e-3)
+    assert em.bic_score(series, one) == pytest.approx(em.bic_score(other, two), abs=1e-3)
     np.testing.assert_allclose(1000 * one.means * series.noise - 500, (two.means * other.noise)[:, ::-1], rtol=1e-4)

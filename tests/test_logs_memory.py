@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.logs import em, emissions, memory, posterior
-from latentbandits.logs.model import AUTOREGRESSIVE, Model
+from latentbandits.logs import em, emissions, posterior
+from latentbandits.logs.hmm import AUTOREGRESSIVE, Model
 from latentbandits.logs.series import Series
 from latentbandits.worlds.noise import standardised
 from tests.logged import as_log
@@ -50,8 +50,8 @@ def test_likelihood_of_a_row_is_that_of_the_formula() -> None:
 
             density = bell(off, sigma)
             if t > 0 and rows_of_log.gaps[t] == 1:
-                loose = memory.RESET_PROB * bell(off, memory.RESET_SCALE * sigma)
-                density = (1 - memory.RESET_PROB) * bell(off - model.ar_coef * before, sigma) + loose
+                loose = emissions.RESET_PROB * bell(off, emissions.RESET_SCALE * sigma)
+                density = (1 - emissions.RESET_PROB) * bell(off - model.ar_coef * before, sigma) + loose
             assert got[t, state] == pytest.approx(np.log(density))
 
 

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 SUMMARY = "say what a log of decisions shows: regimes, drift, the calendar or noise"
 EXAMPLES = (
@@ -25,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "log",
         metavar="LOG",
-        help="a log: .csv, .tsv, .parquet, .jsonl, or .dsjson of Vowpal Wabbit; or the .npz of an earlier run, to go on from there",
+        help="a log: .csv, .parquet, .jsonl, or .dsjson of Vowpal Wabbit; or the .npz of an earlier run, to go on from there",
     )
     for role, text in ROLES.items():
         parser.add_argument(f"--{role}", metavar="COLUMN", help=f"{text} (default: guessed by its name)")
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.log.endswith(".npz"):
         diagnosis = Diagnosis.load(options.log)
     else:
-        columns: dict[str, Any] = {role: getattr(options, role) for role in ROLES}
+        columns = {role: vars(options)[role] for role in ROLES}
         log = Log.read(options.log, **columns, context=options.context)
         if options.above is not None:
             log = log.above(options.above)

@@ -1,5 +1,6 @@
 """From a log to what it says: the hypotheses compete, the best one is fitted to the end."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,18 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.logs import em, growth
-from latentbandits.logs.assembly import arm_table, assemble
-from latentbandits.logs.checks import OWNER, check_log, list_flags
+from latentbandits.logs import em
+from latentbandits.logs.calendar import Calendar
+from latentbandits.logs.changes import Segments
 from latentbandits.logs.conclusion import conclude
-from latentbandits.logs.covariates import fit_covariates
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.em import Tick
+from latentbandits.logs.hmm import MIXTURE, Model
 from latentbandits.logs.hypotheses import (
+    AUTOCORRELATION,
     CALENDAR,
     CHANGES,
     DRIFT,
+    NOTHING,
     REGIMES,
+    VOLATILITY,
     Hypothesis,
     Regimes,
     fit_hypotheses,
@@ -28,10 +32,12 @@ from latentbandits.logs.hypotheses import (
     refit_autoregressive,
     take_out,
 )
+from latentbandits.logs.levels import LevelFit
 from latentbandits.logs.log import Log
-from latentbandits.logs.model import Model
-from latentbandits.logs.posterior import sample_models
-from latentbandits.logs.series import Series
+from latentbandits.logs.posterior import arm_table, sample_models, state_table
+from latentbandits.logs.regression import fit_covariates
+from latentbandits.logs.series import OWNER, Series, check_log, list_flags
+from latentbandits.logs.worlds import BINARY, NORMAL, FittedChanges, FittedDrift, FittedRegimes, FittedWorld
 from latentbandits.settings import whole
 
 LONG, STRETCH = 60_000, 20_000  # rows beyond which hypotheses compete on three stretches
@@ -92,27 +98,25 @@ def diagnose(
 
     series = Series.of(read.played, read.rewards, read.gaps, len(read.arms))
     noise, binary = series.noise, series.binary
-    of_context, covariates = fit_covariates(series, read.context) if read.context else (np.zeros(len(read)), [])
-    if of_context.any():
-        series = take_out(series, of_context)
+    offsets, covariates = fit_covariates(series, read.context) if read.context else (np.zeros(len(read)), [])
+    if offsets.any():
+        series = take_out(series, offsets)
     times = read.times if read.dated else None
     hypotheses = _fit_all(series, times, seed, workers, work)
     if series.rows > LONG:
         hypotheses = [_recount_states(series, h, seed, tick) if h.kind == REGIMES else h for h in hypotheses]
     hypotheses, residuals, regimes = _fit_to_the_end(series, hypotheses, seed, tick)
     fit = None if regimes is None else regimes.model
-    samples = None if fit is None else sample_models(residuals, fit, SAMPLES, seed, tick)
-    parts = {h.kind: h.detail for h in reversed(hypotheses) if h.kind in (DRIFT, CHANGES, CALENDAR)}
-    calendar = parts.get(CALENDAR)
+    calendar = next((h.detail for h in hypotheses if isinstance(h.detail, Calendar)), None)
     diagnosis = Diagnosis(
         arm_table(read),
         read,
         tuple(h._replace(detail=None) for h in hypotheses),
         conclude(hypotheses),
         fit,
-        samples,
+        None if fit is None else sample_models(residuals, fit, SAMPLES, seed, tick),
         residuals,
-        (of_context if regimes is None else of_context + regimes.offsets) * (1.0 if binary else noise[read.played]),
+        (offsets if regimes is None else offsets + regimes.offsets) * (1.0 if binary else noise[read.played]),
         {} if regimes is None else regimes.scores,
         None if calendar is None else (calendar.words, calendar.share),
         tuple(covariates),
@@ -120,7 +124,15 @@ def diagnose(
         tuple(list_flags(read, noise, binary)),
         seed,
     )
-    return assemble(diagnosis, parts)
+    return dataclasses.replace(fill_table(diagnosis), worlds=fit_worlds(diagnosis, hypotheses))
+
+
+def fill_table(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis with a table of states and arms, if there are regimes; it has one of arms."""
+    if not diagnosis.regimes or diagnosis.model is None or diagnosis.samples is None:
+        return diagnosis
+    table = state_table(diagnosis.log, diagnosis.model, diagnosis.samples, diagnosis.means_sampled)
+    return dataclasses.replace(diagnosis, table=table)
 
 
 def _fit_to_the_end(
@@ -132,7 +144,7 @@ def _fit_to_the_end(
     """
     steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
     for best in [h for h in hypotheses if h.kind == REGIMES]:
-        detail: Regimes = best.detail
+        detail = best.regimes
         if len(detail.offsets) != series.rows:  # fitted to a stretch
             detail = detail._replace(offsets=np.zeros(series.rows))
         residuals = take_out(series, detail.offsets) if detail.offsets.any() else series
@@ -219,16 +231,16 @@ def _recount_states(series: Series, hypothesis: Hypothesis, seed: int, tick: Tic
     """Return regimes whose states were counted again on more rows: a state more as long as that scores better."""
     begin = (series.rows - RECOUNT) // 2
     part = series.select(slice(begin, begin + RECOUNT))
-    part = part if part.binary == (hypothesis.detail.model.family == "binary") else part.standardise()
+    part = part if part.binary == (hypothesis.regimes.model.family == "binary") else part.standardise()
     random = np.random.default_rng([seed, 3])
-    best: Model = em.fit_em(part, hypothesis.detail.model, 40, 0.5, tick=tick)
-    scores = {best.num_states: growth.bic_score(part, best)}
+    best = em.fit_em(part, hypothesis.regimes.model, 40, 0.5, tick=tick)
+    scores = {best.num_states: em.bic_score(part, best)}
     for _ in range(3):
         starts = [_split(part, best, random) for _ in range(2)]
         larger = max(
             (em.fit_em(part, model, 40, 0.5, tick=tick) for model in starts), key=lambda model: model.objective
         )
-        scores[larger.num_states] = growth.bic_score(part, larger)
+        scores[larger.num_states] = em.bic_score(part, larger)
         if scores[larger.num_states] <= scores[best.num_states]:
             break
         best = larger
@@ -237,4 +249,42 @@ def _recount_states(series: Series, hypothesis: Hypothesis, seed: int, tick: Tic
 
 def _split(series: Series, model: Model, random: np.random.Generator) -> Model:
     """Return a model of the same family with one state more."""
-    return growth.init_split(series, model, random)._replace(family=model.family, components=model.components)
+    return em.init_split(series, model, random)._replace(family=model.family, components=model.components)
+
+
+def fit_worlds(diagnosis: Diagnosis, hypotheses: list[Hypothesis]) -> dict[str, FittedWorld]:
+    """Return the world of every kind of hypothesis; what does not change which arm is best is one in which nothing changes."""
+    series, fit = diagnosis.series, diagnosis.fit
+    rewards = BINARY if series.binary else NORMAL
+    centres, tried = series.centres * series.noise, np.maximum(series.tried, 1)
+    spreads = series.spreads * series.noise
+    normal = np.zeros((0, 3))  # no components
+    random = np.random.default_rng(0)
+    single = centres + random.standard_normal((SAMPLES, 1, series.width)) * (spreads / np.sqrt(tried))
+    if series.binary:
+        single = np.clip(single, 1e-6, 1 - 1e-6)
+    ones = np.ones((SAMPLES, 1))
+    still = FittedRegimes(spreads, rewards, normal, means=single, exit_prob=1e-9 * ones, entry_prob=ones)
+    worlds: dict[str, FittedWorld] = {}
+    if fit is not None and diagnosis.samples is not None:
+        worlds[REGIMES] = FittedRegimes(
+            np.ones(series.width) if series.binary else series.noise * float((fit.spread * fit.shares).sum()),
+            rewards,
+            fit.components if fit.family == MIXTURE else normal,
+            ar_coef=fit.ar_coef,
+            means=diagnosis.means_sampled,
+            exit_prob=diagnosis.samples.exit_prob,
+            entry_prob=diagnosis.samples.entry_prob,
+        )
+    drift = next((h.detail for h in hypotheses if h.kind == DRIFT and isinstance(h.detail, LevelFit)), None)
+    if drift is not None:
+        # the noise that is left when the level is taken out of the spread
+        noise = spreads / np.sqrt(1 + drift.size**2)
+        worlds[DRIFT] = FittedDrift(noise, rewards, normal, centres=centres, sizes=noise * drift.size, time=drift.time)
+    segments = next((h.detail for h in hypotheses if isinstance(h.detail, Segments)), None)
+    if segments is not None and len(segments.ends) > 2:
+        noise = np.ones(series.width) if series.binary else series.noise * segments.noise
+        time = float(segments.ends[-1]) / (len(segments.ends) - 2)
+        sizes = segments.sizes * series.noise
+        worlds[CHANGES] = FittedChanges(noise, rewards, normal, centres=centres, sizes=sizes, time=time)
+    return worlds | dict.fromkeys((CALENDAR, AUTOCORRELATION, VOLATILITY, NOTHING), still)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,13 +13,13 @@ from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.problem import WorldProblem
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
-from latentbandits.logs import chain, em, emissions
+from latentbandits.logs import em, emissions, hmm
 from latentbandits.logs.conclusion import Conclusion, list_contenders
-from latentbandits.logs.covariates import Covariate
+from latentbandits.logs.hmm import BINARY, MIXTURE, Model
 from latentbandits.logs.hypotheses import REGIMES, Hypothesis
 from latentbandits.logs.log import Log
-from latentbandits.logs.model import BINARY, MIXTURE, Model
 from latentbandits.logs.posterior import Samples, credible_interval, gain
+from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
 from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
 from latentbandits.settings import Refusal
@@ -186,7 +186,7 @@ class Diagnosis(Result):
         path = np.zeros(len(self.log), np.int64)
         if self.fit is not None:
             log_lik = emissions.log_likelihoods(self.series, self.fit)
-            fast(chain.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob, path)
+            fast(hmm.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob, path)
         return path
 
     @cached_property
@@ -357,7 +357,7 @@ class Diagnosis(Result):
 
     def figure(self) -> "Figure":
         """Return the timeline as a figure."""
-        from latentbandits.logs.figures import plot_timeline
+        from latentbandits.logs.page import plot_timeline
 
         return plot_timeline(self)
 
@@ -376,21 +376,20 @@ class Diagnosis(Result):
     def content(self, suffix: str) -> bytes:
         """Return the content of a file with one of the suffixes."""
         if suffix == ".npz":
-            from latentbandits.logs.store import to_npz
+            from latentbandits.logs.serialise import to_npz
 
             return to_npz(self)
         return self.page().encode() if suffix == ".html" else super().content(suffix)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
+    @staticmethod
+    def load(path: str | Path) -> "Diagnosis":
         """Return the diagnosis that was saved as an .npz file."""
-        from latentbandits.logs.store import from_npz
+        from latentbandits.logs.serialise import from_npz
 
-        diagnosis: Self = from_npz(cls, Path(path))
-        return diagnosis
+        return from_npz(Path(path))
 
     def values(self) -> dict[str, Any]:
         """Return everything but single rows as plain values."""
-        from latentbandits.logs.plain import values
+        from latentbandits.logs.serialise import to_values
 
-        return values(self)
+        return to_values(self)

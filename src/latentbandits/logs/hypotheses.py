@@ -1,16 +1,16 @@
 """The hypotheses that compete for a log: regimes, and all that could be mistaken for them. The best penalised likelihood wins."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.logs import em, growth, levels, memory
+from latentbandits.logs import em, emissions, levels
 from latentbandits.logs.calendar import Calendar, fit_calendar, fit_calendars
-from latentbandits.logs.changes import fit_segments
+from latentbandits.logs.changes import Segments, fit_segments
 from latentbandits.logs.em import Tick, constant_log_lik, no_tick, profile_log_lik
+from latentbandits.logs.hmm import HETEROSCEDASTIC, NOISE_ONLY, NORMAL, Model
 from latentbandits.logs.levels import LevelFit
-from latentbandits.logs.model import BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
 from latentbandits.logs.series import Series
 
 NOTHING, AUTOCORRELATION, DRIFT, CHANGES, VOLATILITY, CALENDAR, REGIMES = (
@@ -19,14 +19,28 @@ NOTHING, AUTOCORRELATION, DRIFT, CHANGES, VOLATILITY, CALENDAR, REGIMES = (
 OF_SHAPE = 0.1  # of what the shape gains: subtracted once more, since it is not known exactly
 # A fit with more than half its time in states that last fewer rounds than this is noise: no policy could follow them
 BRIEF, MOST_BRIEF = 10.0, 0.5
-FAMILIES = (NORMAL, MIXTURE, HETEROSCEDASTIC)  # of rewards that are not 0 and 1
 AUTOCORRELATED = 0.05  # correlation of what a fit leaves of successive rows, from which on its noise may have a memory
 HOPELESS = 100.0  # nats behind, and by half: no shape makes up for that
 HELD_STEPS, SHAPE_STEPS, BACKFITS = 40, 80, 4
 
 
+class Regimes(NamedTuple):
+    """The best chain of states, and those with other numbers of states.
+
+    Attributes
+    ----------
+    model : the best one
+    offsets : array (rows,), what the calendar adds, zeros without one
+    scores : number of states -> score, for the family of the best one
+    """
+
+    model: Model
+    offsets: np.ndarray
+    scores: dict[int, float]
+
+
 class Hypothesis(NamedTuple):
-    """One hypothesis of a log.
+    """One hypothesis about a log.
 
     Attributes
     ----------
@@ -47,7 +61,7 @@ class Hypothesis(NamedTuple):
     num_params: int
     score: float
     shape_gain: float = 0.0
-    detail: Any = None
+    detail: LevelFit | Segments | Calendar | Model | Regimes | None = None
     rank_score: float = -np.inf
     clipped_score: float = -np.inf
 
@@ -56,26 +70,23 @@ class Hypothesis(NamedTuple):
         """Its name in tables."""
         return f"calendar and {self.kind}" if self.calendar and self.kind != CALENDAR else self.kind
 
+    @property
+    def level(self) -> LevelFit:
+        """The level that was fitted; of autocorrelation and drift."""
+        assert isinstance(self.detail, LevelFit)
+        return self.detail
 
-class Regimes(NamedTuple):
-    """The best chain of states, and those with other numbers of states.
-
-    Attributes
-    ----------
-    model : the best one
-    offsets : array (rows,), what the calendar adds, zeros without one
-    scores : number of states -> score, for the family of the best one
-    """
-
-    model: Model
-    offsets: np.ndarray
-    scores: dict[int, float]
+    @property
+    def regimes(self) -> Regimes:
+        """The states that were fitted; of regimes."""
+        assert isinstance(self.detail, Regimes)
+        return self.detail
 
 
 def fit_hypotheses(
     series: Series, times: np.ndarray | None = None, seed: int = 0, tick: Tick = no_tick
 ) -> list[Hypothesis]:
-    """Return all hypotheses of a log, the best first.
+    """Return all hypotheses about a log, the best first.
 
     Parameters
     ----------
@@ -87,36 +98,24 @@ def fit_hypotheses(
         Names the randomness of where fits begin.
     tick : callable
         Called with the work of every pass.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.hypotheses import fit_hypotheses
-    >>> from latentbandits.logs.series import Series
-    >>> random = np.random.default_rng(1)
-    >>> arms, means = random.integers(2, size=3000), np.array([[0.0, 2.0], [2.0, 0.0]])
-    >>> states = np.arange(3000) // 50 % 2
-    >>> series = Series.of(arms, means[states, arms] + random.normal(size=3000), np.ones(3000), 2)
-    >>> [hypothesis.kind for hypothesis in fit_hypotheses(series)][:2]
-    ['regimes', 'drift']
     """
     hypotheses = [Hypothesis(NOTHING, False, 0.0, 0, 0.0), *_without_calendar(series, seed, tick)]
-    fitted_calendars = fit_calendars(series, times) if times is not None else []
-    if fitted_calendars and times is not None:
-        best = max(fitted_calendars, key=lambda h: _penalised(series, h.gain, h.num_params))
-        score = _penalised(series, best.gain, best.num_params)
+    calendars = fit_calendars(series, times) if times is not None else []
+    if calendars and times is not None:
+        best = max(calendars, key=lambda calendar: _penalise(series, calendar.gain, calendar.num_params))
+        score = _penalise(series, best.gain, best.num_params)
         hypotheses.append(Hypothesis(CALENDAR, True, best.gain, best.num_params, score, detail=best))
         if score > 0:
             hypotheses += _with_calendar(series, times, best, seed, tick)
     hypotheses = equalise_scores(hypotheses)
     first = max(hypotheses, key=lambda h: h.score)
     if first.kind == REGIMES and not series.binary:
-        hypotheses += with_volatility(series.subtract(first.detail.offsets), hypotheses, first, seed, tick)
+        hypotheses += add_volatility(series.subtract(first.regimes.offsets), hypotheses, first, seed, tick)
     best_first = sorted(hypotheses, key=lambda h: -h.score)
     return list({h.name: h for h in reversed(best_first)}.values())[::-1]  # the best of each name
 
 
-def _penalised(series: Series, gain: float, num_params: int) -> float:
+def _penalise(series: Series, gain: float, num_params: int) -> float:
     return float(gain - 0.5 * num_params * np.log(series.rows))
 
 
@@ -127,59 +126,43 @@ def equalise_scores(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
     out of regimes too; and a score as far from that of regimes as both are apart on rewards without outliers. Where regimes are
     no better than nothing, it has its score without outliers instead of the last two.
     """
-    best = max(
-        (h for h in hypotheses if h.kind == REGIMES),
-        key=lambda h: h.score,
-        default=None,
-    )
+    best = max((h for h in hypotheses if h.kind == REGIMES), key=lambda h: h.score, default=None)
     if best is not None and best.score <= OF_SHAPE * best.shape_gain:  # no better than nothing, and no yardstick
         best = None
-    comparable = []
-    for hypothesis in hypotheses:
-        scores = (
-            [hypothesis.clipped_score]
-            if best is None
-            else [hypothesis.score - best.shape_gain, best.score - best.clipped_score + hypothesis.clipped_score]
-        )
-        comparable.append(
-            hypothesis._replace(score=max(hypothesis.rank_score, *scores))
-            if np.isfinite(hypothesis.rank_score)
-            else hypothesis
-        )
-    return comparable
+
+    def comparable(h: Hypothesis) -> float:
+        if best is None:
+            return max(h.rank_score, h.clipped_score)
+        return max(h.rank_score, h.score - best.shape_gain, best.score - best.clipped_score + h.clipped_score)
+
+    return [h._replace(score=comparable(h)) if np.isfinite(h.rank_score) else h for h in hypotheses]
 
 
-def with_volatility(
+def add_volatility(
     series: Series, hypotheses: Sequence[Hypothesis], first: Hypothesis, seed: int, tick: Tick
 ) -> list[Hypothesis]:
     """Return levels whose noise is volatile and calm in turn, which regimes could be mistaken for where they are ahead of both alone."""
     volatile = []
-    for hypothesis in hypotheses:
-        if hypothesis.kind in (AUTOCORRELATION, DRIFT) and hypothesis.calendar == first.calendar:
-            residuals = levels.innovations(series, hypothesis.detail, hypothesis.kind == DRIFT)
-            model, shape_gain = fit_volatility(residuals, seed, tick)
-            gain, num_params = model.log_lik - constant_log_lik(residuals), model.num_params - series.width - 1
-            added = _penalised(series, gain, num_params) - shape_gain
-            if added > 0:
-                num_params += hypothesis.num_params
+    for level in hypotheses:
+        if level.kind in (AUTOCORRELATION, DRIFT) and level.calendar == first.calendar:
+            added = _fit_volatility(levels.innovations(series, level.level, level.kind == DRIFT), seed, tick)
+            if added.score > 0:
                 volatile.append(
-                    hypothesis._replace(
-                        gain=hypothesis.gain + gain,
-                        num_params=num_params,
-                        score=hypothesis.score + added,
-                        shape_gain=shape_gain,
+                    level._replace(
+                        gain=level.gain + added.gain,
+                        num_params=level.num_params + added.num_params,
+                        score=level.score + added.score,
+                        shape_gain=added.shape_gain,
                     )
                 )
     return volatile
 
 
 def _without_calendar(series: Series, seed: int, tick: Tick) -> list[Hypothesis]:
+    """Return rivals and regimes, fitted to the rewards as they are."""
     hypotheses = fit_rivals(series)
     if not series.binary:
-        model, shape_gain = fit_volatility(series, seed, tick)
-        gain, num_params = model.log_lik - constant_log_lik(series), model.num_params - series.width - 1
-        score = _penalised(series, gain, num_params) - shape_gain
-        hypotheses.append(Hypothesis(VOLATILITY, False, gain, num_params, score, shape_gain, model))
+        hypotheses.append(_fit_volatility(series, seed, tick))
     return [*hypotheses, *fit_regimes(series, seed, tick, rival=max(rival.score for rival in hypotheses))]
 
 
@@ -187,82 +170,72 @@ def fit_rivals(series: Series) -> list[Hypothesis]:
     """Return levels, drift and changes, each fitted to the rewards as they are, without outliers, and to their order alone."""
     standard = series.standardise()
     both, ranked = (standard, standard.clip_outliers()), standard.rank_normalise()
-    cut = (series,) if series.binary and not len(series.logit_offset) else both
-    fits: tuple[tuple[str, Callable[[Series], Any], tuple[Series, ...]], ...] = (
+    of_segments = (series,) if series.binary and not len(series.logit_offset) else both
+    fits: tuple[tuple[str, Callable[[Series], LevelFit | Segments], tuple[Series, ...]], ...] = (
         (AUTOCORRELATION, levels.fit_common_level, both),
         (DRIFT, fit_drift, both),
-        (CHANGES, fit_segments, cut),
+        (CHANGES, fit_segments, of_segments),
     )
     hypotheses = []
-    for kind, fit, rows in fits:
-        ends = [fit(fitted) for fitted in rows]
-        scores = [_penalised(series, fitted.gain, fitted.num_params) for fitted in ends]
-        score, best = max(zip(scores, ends, strict=True), key=lambda pair: pair[0])
-        last = scores[-1]
-        rank_score = last if series.binary else _penalised(series, *fit(ranked)[:2])
-        hypotheses.append(
-            Hypothesis(
-                kind, False, best.gain, best.num_params, score, detail=best, rank_score=rank_score, clipped_score=last
-            )
-        )
+    for kind, fit, versions in fits:
+        fitted = [fit(version) for version in versions]
+        scores = [_penalise(series, each.gain, each.num_params) for each in fitted]
+        score, best = max(zip(scores, fitted, strict=True), key=lambda pair: pair[0])
+        clipped = rank = scores[-1]
+        if not series.binary:
+            by_rank = fit(ranked)
+            rank = _penalise(series, by_rank.gain, by_rank.num_params)
+        hypotheses.append(Hypothesis(kind, False, best.gain, best.num_params, score, 0.0, best, rank, clipped))
     return hypotheses
 
 
 def fit_drift(series: Series) -> LevelFit:
     """Return the better of levels of all arms and of a trend, straight or bent, of every arm its own."""
     own, (bent, num_params) = levels.fit_arm_levels(series), fit_trend(series)
-    better = _penalised(series, bent, num_params) > _penalised(series, own.gain, own.num_params)
+    better = _penalise(series, bent, num_params) > _penalise(series, own.gain, own.num_params)
     return own._replace(gain=bent, num_params=num_params) if better else own
 
 
 def _with_calendar(series: Series, times: np.ndarray, calendar: Calendar, seed: int, tick: Tick) -> list[Hypothesis]:
     """Return the calendar together with each of the others, fitted to what it leaves."""
-    rest, of_calendar = take_out(series, calendar.offsets), _penalised(series, calendar.gain, calendar.num_params)
+    residuals = take_out(series, calendar.offsets)
+    of_calendar = _penalise(series, calendar.gain, calendar.num_params)
     columns = np.zeros((0, 0)) if series.binary else calendar.design(series, times)
+
+    def joined(h: Hypothesis) -> Hypothesis:
+        return h._replace(
+            calendar=True,
+            gain=h.gain + calendar.gain,
+            num_params=h.num_params + calendar.num_params,
+            score=h.score + of_calendar,
+            rank_score=h.rank_score + of_calendar,
+            clipped_score=h.clipped_score + of_calendar,
+        )
+
     hypotheses = []
-    for hypothesis in fit_rivals(rest):
-        if hypothesis.kind == CHANGES and len(hypothesis.detail.ends) == 2:
+    for rival in fit_rivals(residuals):
+        if isinstance(rival.detail, Segments) and len(rival.detail.ends) == 2:
             continue
-        gain, num_params, rank_score = (
-            hypothesis.gain + calendar.gain,
-            hypothesis.num_params + calendar.num_params,
-            hypothesis.rank_score + of_calendar,
-        )
-        if hypothesis.kind != CHANGES and not series.binary:  # both at once: what either could explain is not lost
-            joint = [
-                levels.refit_with_columns(rows, hypothesis.detail, columns, hypothesis.kind == DRIFT)
+        both = joined(rival)
+        if rival.kind != CHANGES and not series.binary:  # both at once: what either could explain is not lost
+            own = rival.kind == DRIFT
+            joint, by_rank = (
+                levels.refit_with_columns(rows, rival.level, columns, own).gain
                 for rows in (series, series.rank_normalise())
-            ]
-            gain = max(gain, joint[0].gain)
-            rank_score = max(rank_score, _penalised(series, joint[1].gain, num_params))
-        score = _penalised(series, gain, num_params)
-        clipped_score = hypothesis.clipped_score + of_calendar
-        hypotheses.append(
-            hypothesis._replace(
-                calendar=True,
-                gain=gain,
-                num_params=num_params,
-                score=score,
-                rank_score=rank_score,
-                clipped_score=clipped_score,
             )
-        )
-    rival = max(h.score for h in hypotheses) - of_calendar
-    for hypothesis in fit_regimes(rest, seed, tick, rival):
-        detail = hypothesis.detail._replace(offsets=calendar.offsets)
-        hypotheses.append(
-            hypothesis._replace(
-                calendar=True,
-                gain=hypothesis.gain + calendar.gain,
-                num_params=hypothesis.num_params + calendar.num_params,
-                score=hypothesis.score + of_calendar,
-                clipped_score=hypothesis.clipped_score + of_calendar,
-                detail=detail,
-            )
-        )
-        if not series.binary:
-            both = _backfit(series, times, calendar, hypotheses[-1], tick)
-            hypotheses = hypotheses[:-1] if is_brief(both.detail.model) else [*hypotheses, both]
+            rank_score = max(both.rank_score, _penalise(series, by_rank, both.num_params))
+            both = both._replace(gain=max(both.gain, joint), rank_score=rank_score)
+        hypotheses.append(both._replace(score=_penalise(series, both.gain, both.num_params)))
+    best = max(h.score for h in hypotheses) - of_calendar
+    for hypothesis in fit_regimes(residuals, seed, tick, best):
+        both = joined(hypothesis)
+        both = both._replace(detail=hypothesis.regimes._replace(offsets=calendar.offsets))
+        if series.binary:
+            hypotheses.append(both)
+            continue
+        backfitted = _backfit(series, times, calendar, both, tick)
+        if not is_brief(backfitted.regimes.model):
+            hypotheses += [both, backfitted]
     return hypotheses
 
 
@@ -275,8 +248,7 @@ def take_out(series: Series, offsets: np.ndarray) -> Series:
 
 def _backfit(series: Series, times: np.ndarray, calendar: Calendar, hypothesis: Hypothesis, tick: Tick) -> Hypothesis:
     """Return calendar and regimes fitted in turn, each to what the other leaves, so that neither takes what is the other's."""
-    model: Model = hypothesis.detail.model
-    offsets = hypothesis.detail.offsets
+    model, offsets = hypothesis.regimes.model, hypothesis.regimes.offsets
     for _ in range(BACKFITS):
         expected = em.e_step(series.subtract(offsets), model)
         means = (expected.state_probs * model.means[:, series.arms].T).sum(axis=1)
@@ -288,8 +260,8 @@ def _backfit(series: Series, times: np.ndarray, calendar: Calendar, hypothesis: 
     return hypothesis._replace(
         gain=gain,
         num_params=num_params,
-        score=_penalised(series, gain, num_params) - hypothesis.shape_gain,
-        detail=hypothesis.detail._replace(model=model.sort_states(), offsets=offsets),
+        score=_penalise(series, gain, num_params) - hypothesis.shape_gain,
+        detail=hypothesis.regimes._replace(model=model.sort_states(), offsets=offsets),
     )
 
 
@@ -298,32 +270,38 @@ def fit_trend(series: Series) -> tuple[float, int]:
     time = np.linspace(-1, 1, series.rows)
     candidates = []
     for degree in (1, 2):
-        left = 0.0
+        squares = 0.0
         for arm in range(series.width):
             own = series.arms == arm
             if own.sum() > degree + 1:
                 powers = np.vander(time[own], degree + 1)
-                rest = series.values[own] - powers @ np.linalg.lstsq(powers, series.values[own], rcond=None)[0]
-                left += float((rest**2).sum())
-        gain = profile_log_lik(series.rows, left) - levels.normal_constant_log_lik(series)
+                residuals = series.values[own] - powers @ np.linalg.lstsq(powers, series.values[own], rcond=None)[0]
+                squares += float((residuals**2).sum())
+        gain = profile_log_lik(series.rows, squares) - levels.normal_constant_log_lik(series)
         candidates.append((gain, degree * series.width))
-    return max(candidates, key=lambda candidate: _penalised(series, *candidate))
+    return max(candidates, key=lambda candidate: _penalise(series, *candidate))
 
 
-def fit_volatility(series: Series, seed: int = 0, tick: Tick = no_tick) -> tuple[Model, float]:
-    """Return the best chain whose states differ in noise alone, and what it gains by a better shape."""
+def _fit_volatility(series: Series, seed: int = 0, tick: Tick = no_tick) -> Hypothesis:
+    """Return the best chain whose states differ in noise alone."""
     models = []
     for factors in ((0.6, 1.6), (0.4, 1.0, 2.5)):
         means = np.repeat(series.centres[None, :], len(factors), axis=0)
         init = em.init_model(series, means, dwell=50.0)
         init = init._replace(family=NOISE_ONLY, noise=init.noise / 0.7 * np.array(factors))
         models.append(em.fit_em(series, init, 150, tick=tick))
-    shape_gains = [shuffled_gain(series, model, seed, tick) for model in models]
-    best = max(
-        range(len(models)),
-        key=lambda index: growth.bic_score(series, models[index]) - (1 + OF_SHAPE) * shape_gains[index],
+    pairs = [(model, shuffled_gain(series, model, seed, tick)) for model in models]
+    model, shape_gain = max(pairs, key=lambda pair: em.bic_score(series, pair[0]) - (1 + OF_SHAPE) * pair[1])
+    return _from_model(VOLATILITY, series, model, shape_gain, model)
+
+
+def _from_model(kind: str, series: Series, model: Model, shape_gain: float, detail: Model | Regimes) -> Hypothesis:
+    """Return a fitted chain as a hypothesis."""
+    gain = model.log_lik - constant_log_lik(series)
+    num_params = model.num_params - series.width - (not series.binary)
+    return Hypothesis(
+        kind, False, gain, num_params, _penalise(series, gain, num_params) - shape_gain, shape_gain, detail
     )
-    return models[best], shape_gains[best]
 
 
 def fit_regimes(series: Series, seed: int = 0, tick: Tick = no_tick, rival: float = -np.inf) -> list[Hypothesis]:
@@ -331,64 +309,49 @@ def fit_regimes(series: Series, seed: int = 0, tick: Tick = no_tick, rival: floa
 
     What cannot reach the score of a rival any more is not tried.
     """
-    models_by_states = growth.select_num_states(series, seed, tick, rival=rival)
-    fits: dict[str, list[Model]] = {BINARY if series.binary else NORMAL: models_by_states}
+    models = em.select_num_states(series, seed, tick, rival=rival)
+    families = [models]
     if not series.binary:
-        score, top = max((growth.bic_score(series, model), model.num_states) for model in models_by_states)
-        kept = [model for model in models_by_states if model.num_states in {2, 3, 4, *range(top - 1, top + 1)}]
-        if rival - score > max(HOPELESS, 0.5 * rival):
-            kept = []
-        for family in FAMILIES[1:]:
-            starts = [
-                em.to_mixture(model) if family == MIXTURE else model._replace(family=HETEROSCEDASTIC) for model in kept
-            ]
-            refitted = [em.fit_em(series, model, SHAPE_STEPS, 0.3, tick=tick) for model in starts]
-            fits[family] = refitted
+        score, top = max((em.bic_score(series, model), model.num_states) for model in models)
+        kept = [model for model in models if model.num_states in {2, 3, 4, *range(top - 1, top + 1)}]
+        if rival - score <= max(HOPELESS, 0.5 * rival):
+            mixtures = [em.to_mixture(model) for model in kept]
+            heteroscedastic = [model._replace(family=HETEROSCEDASTIC) for model in kept]
+            for starts in (mixtures, heteroscedastic):
+                families += [[em.fit_em(series, model, SHAPE_STEPS, 0.3, tick=tick) for model in starts]]
     hypotheses = []
-    for models in fits.values():
-        if not models:
-            continue
-        scores = {model.num_states: growth.bic_score(series, model) for model in models}
-        model = max(models, key=lambda model: scores[model.num_states])
+    for family in families:
+        scores = {model.num_states: em.bic_score(series, model) for model in family}
+        model = max(family, key=lambda model: scores[model.num_states])
         shape_gain = shuffled_gain(series, model, seed, tick)
-        gain, num_params = (
-            model.log_lik - constant_log_lik(series),
-            model.num_params - series.width - (not series.binary),
-        )
-        detail = Regimes(model.sort_states(), np.zeros(series.rows), scores)
-        hypotheses.append(
-            Hypothesis(
-                REGIMES, False, gain, num_params, _penalised(series, gain, num_params) - shape_gain, shape_gain, detail
-            )
-        )
+        regimes = Regimes(model.sort_states(), np.zeros(series.rows), scores)
+        hypotheses.append(_from_model(REGIMES, series, model, shape_gain, regimes))
     best = max(hypotheses, key=lambda h: h.score - OF_SHAPE * h.shape_gain)
-    if is_brief(best.detail.model):
+    if is_brief(best.regimes.model):
         return []
     if series.binary:
         return [best._replace(clipped_score=best.score + best.shape_gain)]
     clipped = series.clip_outliers()
-    plain = em.fit_em(clipped, best.detail.model._replace(family=NORMAL), SHAPE_STEPS, 0.3, tick=tick)
-    return [best._replace(clipped_score=growth.bic_score(clipped, plain))]
+    plain = em.fit_em(clipped, best.regimes.model._replace(family=NORMAL), SHAPE_STEPS, 0.3, tick=tick)
+    return [best._replace(clipped_score=em.bic_score(clipped, plain))]
 
 
 def refit_autoregressive(series: Series, regimes: Regimes, seed: int = 0, tick: Tick = no_tick) -> Regimes:
-    """Return regimes whose noise has a memory, if that is worth its number; the same ones if not.
+    """Return regimes with autoregressive noise, if that is worth its number; the same ones if not.
 
     For a log that has regimes whatever the noise remembers: heavy tails with a memory look like regimes with a memory.
     """
     model = regimes.model
     means = (em.e_step(series, model).state_probs * model.means[:, series.arms].T).sum(axis=1)
-    correlation = memory.residual_autocorrelation(series, means)
-    if series.binary or correlation < AUTOCORRELATED or series.width > memory.MOST_ARMS:
+    correlation = emissions.residual_autocorrelation(series, means)
+    if series.binary or correlation < AUTOCORRELATED or series.width > emissions.MOST_ARMS:
         return regimes
-    scores = {
-        candidate.num_states: (growth.bic_score(series, candidate), candidate)
-        for candidate in growth.select_num_states(series, seed, tick, ar_coef=correlation)
-    }
-    score, best = max(scores.values(), key=lambda pair: pair[0])
-    if score <= growth.bic_score(series, model) or is_brief(best):
+    models = em.select_num_states(series, seed, tick, ar_coef=correlation)
+    scores = {model.num_states: em.bic_score(series, model) for model in models}
+    best = max(models, key=lambda model: scores[model.num_states])
+    if scores[best.num_states] <= em.bic_score(series, model) or is_brief(best):
         return regimes
-    return Regimes(best, regimes.offsets, {states: candidate for states, (candidate, _) in scores.items()})
+    return Regimes(best, regimes.offsets, scores)
 
 
 def is_brief(model: Model) -> bool:

@@ -1,20 +1,22 @@
 """How sure the numbers of a fit are: the curvature of the likelihood at its top, and models sampled from what it leaves open.
 
-The slope of the log-likelihood is the expected slope of that of the rewards together with the states (Fisher's identity), so one pass over
-the log gives it exactly; central differences of it give the curvature (the observed information).
+The gradient of the log-likelihood is the expected gradient of that of the rewards together with the states (Fisher's identity), so one pass
+over the log gives it exactly; central differences of it give the curvature (the observed information).
 """
 
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from latentbandits.logs import chain, emissions, memory
+from latentbandits.logs import emissions, hmm
 from latentbandits.logs.em import Tick, e_step, no_tick
-from latentbandits.logs.model import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, Model
+from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, Model
+from latentbandits.logs.log import Log
 from latentbandits.logs.series import Series
 
 STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
-COVERAGE = 0.95
+COVERAGE, Z = 0.95, 1.959964
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
 WIDER, FROM, UNSURE = 0.025, 3, 8.0
 
@@ -37,14 +39,12 @@ class Samples(NamedTuple):
     @property
     def dwell(self) -> np.ndarray:
         """Array (samples, states)."""
-        return np.stack([chain.mean_dwell(*chain_of) for chain_of in zip(self.exit_prob, self.entry_prob, strict=True)])
+        return hmm.mean_dwell(self.exit_prob, self.entry_prob)
 
     @property
     def shares(self) -> np.ndarray:
         """Array (samples, states)."""
-        return np.stack(
-            [chain.stationary_probs(*chain_of) for chain_of in zip(self.exit_prob, self.entry_prob, strict=True)]
-        )
+        return hmm.stationary_probs(self.exit_prob, self.entry_prob)
 
 
 def to_vector(model: Model) -> np.ndarray:
@@ -82,8 +82,8 @@ def gradient(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
     expected = e_step(series, model)
     tick(series.rows * model.num_states)
     centres, widths = series.centres, emissions.PRIOR_SPREADS * series.spreads
-    exit_prob = expected.jumps + chain.PRIOR_JUMPS - (expected.visits + chain.PRIOR_VISITS) * model.exit_prob
-    entries = expected.entries + chain.PRIOR_ENTRIES
+    exit_prob = expected.jumps + hmm.PRIOR_JUMPS - (expected.visits + hmm.PRIOR_VISITS) * model.exit_prob
+    entries = expected.entries + hmm.PRIOR_ENTRIES
     entry_prob = entries - model.entry_prob * entries.sum()
     if model.family == MIXTURE:
         rows, values, _ = emissions.component_moments(series, model, expected.state_probs)
@@ -97,7 +97,7 @@ def gradient(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
         )
         return np.concatenate([means.ravel(), exit_prob, entry_prob])
     if model.family == AUTOREGRESSIVE:
-        means, noise = memory.gradient(series, model, expected.state_probs)
+        means, noise = emissions.autoregressive_gradient(series, model, expected.state_probs)
         means = means - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
     tried, sums, squares = emissions.cell_moments(series, expected.state_probs)
@@ -145,8 +145,8 @@ def diagonal_information(series: Series, model: Model) -> np.ndarray:
             + 1 / (emissions.PRIOR_SPREADS * series.spreads) ** 2
         )
     rows = tried.sum(axis=1)
-    exit_prob = (rows + chain.PRIOR_VISITS) * model.exit_prob * (1 - model.exit_prob)
-    entries = (rows * model.exit_prob).sum() + chain.PRIOR_ENTRIES * model.num_states
+    exit_prob = (rows + hmm.PRIOR_VISITS) * model.exit_prob * (1 - model.exit_prob)
+    entries = (rows * model.exit_prob).sum() + hmm.PRIOR_ENTRIES * model.num_states
     entry_prob = entries * model.entry_prob * (1 - model.entry_prob) + 0.1
     noise = (
         []
@@ -194,3 +194,38 @@ def credible_interval(samples: np.ndarray, coverage: float = COVERAGE) -> tuple[
     """Return the ends of the interval that contains a share of the samples, along the first axis."""
     low, high = np.quantile(samples, ((1 - coverage) / 2, (1 + coverage) / 2), axis=0)
     return np.asarray(low), np.asarray(high)
+
+
+def state_table(log: Log, model: Model, samples: Samples, means: np.ndarray) -> pd.DataFrame:
+    """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
+    low, high = credible_interval(means)
+    dwell_low, dwell_high = credible_interval(samples.dwell)
+    rows = []
+    for state in range(model.num_states):
+        for arm, name in enumerate(log.arms):
+            rows.append(
+                {
+                    "state": state,
+                    "share": float(model.shares[state]),
+                    "dwell": float(model.dwell[state]),
+                    "dwell_low": float(dwell_low[state]),
+                    "dwell_high": float(dwell_high[state]),
+                    "arm": name,
+                    "mean": float(model.means[state, arm]),
+                    "low": float(low[state, arm]),
+                    "high": float(high[state, arm]),
+                    "tried": float(model.tried[state, arm]),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def arm_table(log: Log) -> pd.DataFrame:
+    """Return a row per arm, of a log without regimes."""
+    rows = []
+    for arm, name in enumerate(log.arms):
+        own = log.rewards[log.played == arm]
+        half = Z * float(own.std(ddof=1)) / np.sqrt(len(own)) if len(own) > 1 else np.inf
+        mean = float(own.mean())
+        rows.append({"arm": name, "mean": mean, "low": mean - half, "high": mean + half, "tried": float(len(own))})
+    return pd.DataFrame(rows)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.logs import chain
+from latentbandits.logs import hmm
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, stream
 from latentbandits.worlds.hidden_markov import walk
@@ -28,7 +28,7 @@ class FittedWorld:
     ----------
     noise : array (arms,), standard deviation of a reward of every arm
     rewards : "gaussian" or "bernoulli"
-    components : array (components, 3), see `latentbandits.logs.model.Model`; empty for normal noise
+    components : array (components, 3), see `latentbandits.logs.hmm.Model`; empty for normal noise
     ar_coef : share of the noise that is left in the next round
     scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
     """
@@ -124,8 +124,8 @@ class FittedRegimes(FittedWorld):
         sample = self.chosen(seed, draw)
         matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
         exit_prob = np.minimum(self.exit_prob[sample] / self.scale_dwell, 0.9)
-        transition = chain.transition_matrix(exit_prob, self.entry_prob[sample])
-        start = chain.stationary_probs(exit_prob, self.entry_prob[sample])
+        transition = hmm.transition_matrix(exit_prob, self.entry_prob[sample])
+        start = hmm.stationary_probs(exit_prob, self.entry_prob[sample])
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         fast(walk)(transition, start, matrix, 0.0, stream(seed, Purpose.PATH, draw, repeat), states, means)
         return states, means, (transition, matrix, start)
@@ -235,7 +235,7 @@ class SamePeriod:
         path = np.empty(self.rounds, np.int64)
         chances = random.random(self.rounds)
         exit_prob, entry_prob = world.exit_prob[sample], world.entry_prob[sample]
-        fast(chain.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
+        fast(hmm.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
         means = world.means[sample][path]
         noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
         if world.rewards == BINARY:

@@ -1,7 +1,11 @@
-"""The hidden chain of a fit: exact probabilities of all states at all rows, in time proportional to rows times states.
+"""A hidden Markov model of a log: its numbers, and exact probabilities of all states in time proportional to rows times states.
 
 From state i the chain jumps with probability q_i (`exit_prob`), and a jump goes to state j with probability w_j (`entry_prob`), be it the
 state that it came from: P(i, j) = (1 - q_i) [i = j] + q_i w_j. So all jumps of a step can be summed before they are dealt out.
+
+Nothing is shared with `latentbandits.policies.bayes_filter`: a policy filters round by round, with any transition matrix, which takes the
+square of the number of states, knows no gaps between rows, and normalises in another order, so that results would change in their last
+digits.
 """
 
 from typing import NamedTuple
@@ -10,10 +14,97 @@ import numpy as np
 
 from latentbandits.compiled import fast
 
+# How rewards are spread around the means: normal with one noise; of 0 and 1; a mixture of normal components; normal with noise of every
+# state; the same with the same means in all states, so that only the volatility changes; normal with autoregressive noise
+NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC, NOISE_ONLY, AUTOREGRESSIVE = (
+    "normal",
+    "binary",
+    "mixture",
+    "heteroscedastic",
+    "noise-only",
+    "autoregressive",
+)
+
 # Priors of the chain: what is added to the jumps from a state, to the rows in it, and to the entries to it
 PRIOR_JUMPS, PRIOR_VISITS, PRIOR_ENTRIES = 0.5, 10.0, 0.3
 # States that last fewer than five rows are noise
 MOST_EXIT_PROB = 0.2
+
+
+class Model(NamedTuple):
+    """A chain of hidden states and what they pay, in the units of a series.
+
+    Attributes
+    ----------
+    family : how rewards are spread
+    means : array (states, arms)
+    exit_prob, entry_prob : arrays (states,), see above
+    noise : array (states,)
+    components : array (components, 3) of weights, centres and widths; empty for other families
+    tried : array (states, arms), expected rows
+    log_lik : log-likelihood of all rows
+    objective : the same with the logarithm of all priors
+    tied : whether all states last equally long and are entered equally often, so that the chain is one number
+    ar_coef : share of the noise that is left in the next round; `noise` is then what is new in a round
+    """
+
+    family: str
+    means: np.ndarray
+    exit_prob: np.ndarray
+    entry_prob: np.ndarray
+    noise: np.ndarray
+    components: np.ndarray
+    tried: np.ndarray
+    log_lik: float = -np.inf
+    objective: float = -np.inf
+    tied: bool = False
+    ar_coef: float = 0.0
+
+    @property
+    def num_states(self) -> int:
+        """Number of states."""
+        return len(self.exit_prob)
+
+    @property
+    def dwell(self) -> np.ndarray:
+        """Rounds that every state lasts, on average."""
+        return mean_dwell(self.exit_prob, self.entry_prob)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of time of every state."""
+        return stationary_probs(self.exit_prob, self.entry_prob)
+
+    @property
+    def spread(self) -> np.ndarray:
+        """Standard deviation of a reward around its mean in every state, be the noise new or remembered."""
+        return np.asarray(self.noise / np.sqrt(1 - self.ar_coef**2))
+
+    @property
+    def num_params(self) -> int:
+        """Number of numbers that were fitted to rows: cells that the log never tried are not counted."""
+        cells = self.means.shape[1] if self.family == NOISE_ONLY else int((self.tried >= 1).sum())
+        noise_params = {
+            NORMAL: 1,
+            BINARY: 0,
+            MIXTURE: 3 * len(self.components) - 2,
+            HETEROSCEDASTIC: self.num_states,
+            NOISE_ONLY: self.num_states,
+            AUTOREGRESSIVE: 2,
+        }
+        chain_params = 0 if self.num_states == 1 else 1 if self.tied else 2 * self.num_states - 1
+        return cells + chain_params + noise_params[self.family]
+
+    def sort_states(self) -> "Model":
+        """Return the same model with the most usual state first."""
+        order = np.argsort(-self.shares, kind="stable")
+        return self._replace(
+            means=self.means[order],
+            exit_prob=self.exit_prob[order],
+            entry_prob=self.entry_prob[order],
+            noise=self.noise[order],
+            tried=self.tried[order],
+        )
 
 
 class Expectations(NamedTuple):
@@ -123,7 +214,7 @@ def forward_backward(
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.chain import forward_backward
+    >>> from latentbandits.logs.hmm import forward_backward
     >>> log_lik = np.log([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9]])
     >>> expected = forward_backward(log_lik, np.ones(3), exit_prob=np.array([0.1, 0.1]), entry_prob=np.array([0.5, 0.5]))
     >>> expected.state_probs.round(2).tolist()
@@ -163,7 +254,7 @@ def transition_matrix(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarr
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.chain import transition_matrix
+    >>> from latentbandits.logs.hmm import transition_matrix
     >>> transition_matrix(np.array([0.1, 0.2]), np.array([0.5, 0.5])).round(2).tolist()
     [[0.95, 0.05], [0.1, 0.9]]
     """
@@ -178,7 +269,7 @@ def mean_dwell(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
 def stationary_probs(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
     """Return the share of time of every state in the long run."""
     weights = entry_prob / exit_prob
-    return np.asarray(weights / weights.sum())
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
 
 
 def viterbi(
