@@ -71,14 +71,14 @@ def _played(d: lb.Diagnosis) -> np.ndarray:
 
 def test_other_causes_are_named() -> None:
     random = np.random.default_rng(3)
-    time = np.arange(3000)
-    level = np.full((3000, 3), (0.3, 0.5, 0.4))
-    noise = np.zeros(3000)
-    for t in range(1, 3000):
+    time = np.arange(1500)
+    level = np.full((1500, 3), (0.3, 0.5, 0.4))
+    noise = np.zeros(1500)
+    for t in range(1, 1500):
         noise[t] = 0.9 * noise[t - 1] + 0.3 * random.normal()
     hours = 0.5 * np.sin(2 * np.pi * time / 144)[:, None]
-    drifting = level + np.cumsum(0.03 * random.normal(size=(3000, 3)), axis=0)
-    once = level + np.where(time[:, None] < 1300, 0.0, (0.5, -0.3, 0.1))
+    drifting = level + np.cumsum(0.03 * random.normal(size=(1500, 3)), axis=0)
+    once = level + np.where(time[:, None] < 650, 0.0, (0.5, -0.3, 0.1))
     found = {
         "nothing": data(level),
         "autocorrelation": data(level + noise[:, None]),
@@ -94,7 +94,7 @@ def test_other_causes_are_named() -> None:
 
 
 def test_context_is_taken_out_and_said() -> None:
-    log = regimes()
+    log = regimes(1000)
     age = np.random.default_rng(9).normal(size=len(log))
     log["revenue"] += 0.8 * age
     d = lb.diagnose(log.assign(age=age, shoe=age[::-1]), context=["age", "shoe"])
@@ -106,7 +106,7 @@ def test_context_is_taken_out_and_said() -> None:
 
 def test_context_of_clicks_is_taken_out_of_their_log_odds() -> None:
     random = np.random.default_rng(5)
-    rows = 4000
+    rows = 2500
     world = lb.HiddenMarkov(means=[[0.1, 0.6], [0.7, 0.2]], dwell=80, noise=0.0).realise(rows, 1, 3, 0, 0)
     arms, age = random.integers(2, size=rows), random.normal(size=rows)
     share = world.means[np.arange(rows), arms]
@@ -137,7 +137,7 @@ def test_clicks_have_regimes_too() -> None:
 
 def test_it_is_deterministic_and_saved_exactly(tmp_path: Path) -> None:
     d = diagnosed()
-    assert lb.diagnose(regimes()).json() == d.json()
+    assert lb.diagnose(regimes(600)).json() == lb.diagnose(regimes(600)).json()
     d.save(tmp_path / "d.npz")
     again = lb.Diagnosis.load(tmp_path / "d.npz")
     assert again.json() == d.json()
@@ -301,7 +301,7 @@ def test_logs_that_say_nothing_are_refused() -> None:
 
 def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, page = tmp_path / "log.csv", tmp_path / "d.html"
-    regimes().replace({"banner": {"blue": "青"}}).to_csv(path, index=False)
+    regimes(1000).replace({"banner": {"blue": "青"}}).to_csv(path, index=False)
     assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("There are regimes: ")
@@ -311,7 +311,7 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert content.count("data:image/svg+xml;base64") == 2
     assert "http://" not in content.replace("http://www.w3.org", "")
     assert lb.Diagnosis.load(tmp_path / "d.npz").regimes
-    assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare", "--json"]) == 0
+    assert cli.main(["diagnose", str(tmp_path / "d.npz"), "--out", str(page), "--no-compare", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values["conclusion"] == "regimes"
     assert len(values["table"]) == 6
@@ -322,12 +322,21 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert "did you mean banner?" in capsys.readouterr().err
 
 
+def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a log of 1,000 rows a long one."""
+    monkeypatch.setattr(diagnose_module, "LONG", 900)
+    monkeypatch.setattr(diagnose_module, "STRETCH", 500)
+    monkeypatch.setattr(diagnose_module, "RECOUNT", 900)
+
+
+def test_a_long_log_is_diagnosed_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    _shorten(monkeypatch)
+    assert lb.diagnose(regimes(1000)).regimes
+
+
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_an_interrupt_in_any_thread_ends_the_others(wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnose_module, "LONG", 1000)
-    monkeypatch.setattr(diagnose_module, "STRETCH", 600)
-    monkeypatch.setattr(diagnose_module, "RECOUNT", 1200)
-    assert lb.diagnose(regimes()).regimes
+    _shorten(monkeypatch)
     calls: dict[int, int] = {}  # by thread, in the order of their first calls
     after: list[int] = []
 
@@ -342,7 +351,7 @@ def test_an_interrupt_in_any_thread_ends_the_others(wanted: int, monkeypatch: py
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lb.diagnose(regimes(), progress=interrupt)
+        lb.diagnose(regimes(1000), progress=interrupt)
     assert len(after) < 60
 
 
@@ -356,6 +365,7 @@ def test_an_interrupted_comparison_goes_on(
         raise KeyboardInterrupt
 
     args = ["diagnose", str(fit), "--out", str(page), "--policies", "ucb1"]
+    monkeypatch.setattr("latentbandits.logs.diagnosis.LONGEST", 200)
     with monkeypatch.context() as patched:
         patched.setattr(lb.Diagnosis, "compare", interrupted)
         assert cli.main(args) == 130

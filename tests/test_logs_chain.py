@@ -6,14 +6,14 @@ from latentbandits.logs import hmm
 from tests.naive_chain import enumerated
 
 
-def example(seed: int, rows: int = 6, states: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def example(seed: int, rows: int = 5, states: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     entry_prob = random.dirichlet(np.ones(states))
     return random.normal(0, 2, (rows, states)), random.uniform(0.02, 0.5, states), entry_prob
 
 
-@pytest.mark.parametrize("gaps", [(1, 1, 1, 1, 1, 1), (1, 0, 1, 3, 0, 1)])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("gaps", [(1, 1, 1, 1, 1), (1, 0, 1, 3, 1)])
+@pytest.mark.parametrize("seed", range(2))
 def test_a_pass_agrees_with_the_enumeration_of_all_paths(seed: int, gaps: tuple[int, ...]) -> None:
     log_lik, exit_prob, entry_prob = example(seed)
     steps = np.array(gaps, dtype=float)

@@ -72,7 +72,7 @@ def test_slope_is_the_derivative_of_the_objective() -> None:
 
 def test_regimes_are_told_from_the_memory_of_the_noise() -> None:
     random = np.random.default_rng(3)
-    rows = 3000
+    rows = 2000
     truth = lb.HiddenMarkov(means=MEANS, dwell=80, noise=0.0).realise(rows, 1, 4, 0, 0)
     noise = standardised(random, "normal", 0.4, rows, 1)[:, 0]
     log = as_log(truth.rewards[:, 0] + 0.2 * noise[:, None], random.integers(3, size=rows))

@@ -1,16 +1,13 @@
-import zlib
 from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-import latentbandits as lb
 from latentbandits.compiled import fast
 from latentbandits.logs import calendar, changes, levels
 from latentbandits.logs.em import constant_log_lik, profile_log_lik
 from latentbandits.logs.series import Series
-from tests import logged
 
 
 def series_of(values: np.ndarray, arms: np.ndarray, gaps: np.ndarray | None = None, binary: bool = False) -> Series:
@@ -172,17 +169,3 @@ def test_scores_keep_the_order_of_every_arm_and_nothing_else() -> None:
         own = plain.values[arms == arm]
         np.testing.assert_array_equal(np.argsort(own), np.argsort(values[arms == arm]))
         assert own.std() == pytest.approx(1, abs=0.02)
-
-
-@pytest.mark.parametrize(("kind", "draw"), [("drift300-t3", 505), ("three-changes", 503)])
-def test_what_was_once_mistaken_for_regimes_no_longer_is(kind: str, draw: int) -> None:
-    random = np.random.default_rng([zlib.crc32(kind.encode()), 2000, draw])
-    rewards = logged.rewards_of(kind, 2000, logged.ARMS[draw % 3], random, draw)
-    arms = logged.played(rewards, logged.RULES[draw % 6], random, draw)
-    assert not lb.diagnose(logged.as_log(rewards, arms)).regimes
-
-
-def test_regimes_that_only_a_rare_arm_shows_are_found() -> None:
-    log, _, _ = logged.regime_log(10_000, 20.0, 0.1, 104)
-    assert np.bincount(log.played).max() > 9000
-    assert lb.diagnose(log).regimes

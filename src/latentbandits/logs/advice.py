@@ -1,8 +1,10 @@
 """Advice on a log: by the conclusion, or by each hypothesis that is still in the race."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latentbandits.advice.advise import Advice, advise
@@ -60,7 +62,7 @@ class LogAdvice(Advice):
         notes = "\n".join(tag("p", line, classes="quick") for line in self.remarks())
         return super().page().replace("</h1>", f"</h1>\n{html.Html(notes)}", 1)
 
-    def python(self, path: Any = "advice.html") -> str:
+    def python(self, path: str | Path = "advice.html") -> str:
         """Return the Python that gives this advice and saves its page."""
         return (
             "import latentbandits as lb\n\n"
@@ -68,27 +70,38 @@ class LogAdvice(Advice):
             f"print(advice.text())\nadvice.save({str(path)!r})\nagent = d.agent(advice.policy)"
         )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return everything but single runs as plain values."""
         others = {kind: {"policy": other.winner, "sure": other.sure} for kind, other in self.others.items()}
         return {**super().values(), "hypothesis": self.hypothesis, "others": others, "agreed": self.agreed}
 
 
-def log_advice(d: "Diagnosis", policies: Any, sizes: Mapping[str, Any], **options: Any) -> LogAdvice:
+def log_advice(
+    d: "Diagnosis",
+    policies: Iterable[object] | Mapping[str, object] | str | None,
+    sizes: Mapping[str, int | None],
+    sweep: bool,
+    seconds: float | None,
+    workers: int | None,
+    executor: Executor | None,
+    progress: Callable[[int, int], None] | None,
+) -> LogAdvice:
     """Return the advice on a log: with flips for the best hypothesis, without them for the others."""
     kinds = [h.kind for h in d.contenders if h.kind in d.worlds]
     if not kinds:
         raise Refusal("advise", "hypothesis", d.conclusion.kind, f"one of {', '.join(d.worlds)}")
     first, *rest = kinds
-    worlds = {id(d.worlds[kind]) for kind in kinds}
-    if options["seconds"] is not None:
-        options["seconds"] /= len(worlds)
-    best = advise(d.problem(first, **sizes), policies, **options)
-    later = {**options, "sweep": False}
-    seen, others = {id(d.worlds[first])}, {}
-    for kind in rest:  # several hypotheses may stand for one world: that in which nothing changes
-        if id(d.worlds[kind]) not in seen:
-            seen.add(id(d.worlds[kind]))
-            others[kind] = advise(d.problem(kind, **sizes), policies, **later)
+    # several hypotheses may stand for one world: that in which nothing changes
+    distinct = {id(d.worlds[kind]): kind for kind in reversed(kinds)}
+    part = None if seconds is None else seconds / len(distinct)
+
+    def by(kind: str, sweep: bool) -> Advice:
+        problem: Any = d.problem(kind, **sizes)
+        return advise(
+            problem, policies, sweep=sweep, seconds=part, workers=workers, executor=executor, progress=progress
+        )
+
+    best = by(first, sweep)
+    others = {kind: by(kind, False) for kind in rest if distinct[id(d.worlds[kind])] == kind}
     parts = {field.name: getattr(best, field.name) for field in dataclasses.fields(best)}
     return LogAdvice(**parts, hypothesis=first, others=others)

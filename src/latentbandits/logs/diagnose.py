@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -33,7 +32,7 @@ from latentbandits.logs.hypotheses import (
     take_out,
 )
 from latentbandits.logs.levels import LevelFit
-from latentbandits.logs.log import Log
+from latentbandits.logs.log import Columns, Log
 from latentbandits.logs.posterior import arm_table, sample_models, state_table
 from latentbandits.logs.regression import fit_covariates
 from latentbandits.logs.series import OWNER, Series, check_log, list_flags
@@ -47,12 +46,12 @@ LAST_STEPS, LAST_TOLERANCE, LONG_STEPS = 400, 1e-3, 30
 
 
 def diagnose(
-    log: Log | str | Path | Any,
+    log: object,
     *,
     seed: int = 0,
     workers: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
-    **columns: Any,
+    **columns: Unpack[Columns],
 ) -> Diagnosis:
     """Return what a log says about hidden regimes: whether there are any, how many, what they pay, and how sure that is.
 

@@ -1,6 +1,7 @@
 """What a log says: the conclusion, the states, the timeline, and what follows from them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from latentbandits.logs.posterior import Samples, credible_interval, gain
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
 from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
+from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from latentbandits.agent import Agent
     from latentbandits.logs.advice import LogAdvice
-    from latentbandits.logs.value import Value
+    from latentbandits.logs.problem import FittedProblem
+    from latentbandits.logs.value import Rule, Value
 
 OWNER = "diagnose"
 NEVER = 1.0  # expected rows below which a cell was never tried
@@ -223,7 +226,7 @@ class Diagnosis(Result):
         """The hypotheses that are not out yet, the best first."""
         return list_contenders(self.hypotheses, self.conclusion)
 
-    def problem(self, kind: str | None = None, **sizes: Any) -> Any:
+    def problem(self, kind: str | None = None, **sizes: int | None) -> "FittedProblem":
         """Return the log as a problem for `compare` and `advise`.
 
         Parameters
@@ -244,7 +247,7 @@ class Diagnosis(Result):
 
     def compare(
         self,
-        policies: Iterable[Any] | Mapping[str, Any] | None = None,
+        policies: Iterable[object] | Mapping[str, object] | None = None,
         *,
         period: bool = False,
         kind: str | None = None,
@@ -252,8 +255,8 @@ class Diagnosis(Result):
         runs: int = RUNS,
         seed: int = 0,
         workers: int | None = None,
-        executor: Any = None,
-        progress: Any = None,
+        executor: Executor | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Comparison:
         """Return what policies would earn on worlds that are as the log was: each run is another model that the log leaves open.
 
@@ -277,7 +280,7 @@ class Diagnosis(Result):
 
     def advise(
         self,
-        policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
+        policies: Iterable[object] | Mapping[str, object] | str | None = None,
         *,
         horizon: int | None = None,
         runs: int | None = None,
@@ -285,8 +288,8 @@ class Diagnosis(Result):
         sweep: bool = True,
         seconds: float | None = None,
         workers: int | None = None,
-        executor: Any = None,
-        progress: Any = None,
+        executor: Executor | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> "LogAdvice":
         """Return which policy to go on with: by the conclusion, or by each hypothesis that is still in the race.
 
@@ -301,8 +304,7 @@ class Diagnosis(Result):
         from latentbandits.logs.advice import log_advice
 
         sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
-        options = {"sweep": sweep, "seconds": seconds, "workers": workers, "executor": executor, "progress": progress}
-        return log_advice(self, policies, sizes, **options)
+        return log_advice(self, policies, sizes, sweep, seconds, workers, executor, progress)
 
     def same_period(self) -> SamePeriod:
         """Return the world of this very period."""
@@ -324,13 +326,13 @@ class Diagnosis(Result):
         kept = (self.log.rewards - self.offsets) if not self.series.binary else self.log.rewards
         return SamePeriod(world, np.stack(filtered), self.series.gaps, self.log.played, kept)
 
-    def value(self, rule: Any) -> "Value":
+    def value(self, rule: "Rule") -> "Value":
         """Return what a fixed rule would have earned per round, by importance weighting; see `latentbandits.logs.value`."""
         from latentbandits.logs.value import value
 
         return value(self.log, rule)
 
-    def agent(self, policy: Any, arms: Sequence[Any] | None = None, **options: Any) -> "Agent":
+    def agent(self, policy: Policy | str, arms: Sequence[int | str] | None = None, **options: Any) -> "Agent":
         """Return an agent that has been fed the log; see `Agent.feed`.
 
         Parameters
@@ -388,7 +390,7 @@ class Diagnosis(Result):
 
         return from_npz(Path(path))
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return everything but single rows as plain values."""
         from latentbandits.logs.serialise import to_values
 

@@ -6,7 +6,7 @@ innovations of a Kalman filter), so that the likelihood is the best one for the 
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -247,9 +247,15 @@ def _best(
     else:
         grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
         starts = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
-    options = {"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01}
-    search: Any = minimize
-    ends = [search(loss, np.array(point), method="Nelder-Mead", options=options) for point in starts]
+    ends = [
+        minimize(
+            loss,
+            np.array(point),
+            method="Nelder-Mead",
+            options={"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01},
+        )
+        for point in starts
+    ]
     best = min(ends, key=lambda end: float(end.fun))
     time, size = np.exp(np.clip(best.x, (-2.0, -12.0), (16.0, 14.0)))
     constant = normal_constant_log_lik(series)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,17 @@ from latentbandits.settings import Refusal
 # A pause this many times as long as usual is a gap: as many rounds have gone by as fit into it
 PAUSE = 50.0
 MOST_BAD = 0.5
+
+
+class Columns(TypedDict, total=False):
+    """Which column is what, as `Log.read` takes them."""
+
+    arm: str | None
+    reward: str | None
+    time: str | None
+    unit: str | None
+    propensity: str | None
+    context: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

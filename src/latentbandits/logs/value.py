@@ -5,8 +5,8 @@ on the rewards of its own earlier ones, which the log does not have, so that wei
 rank correlation of about 0.5 with the truth under hidden regimes); `Diagnosis.compare` simulates it.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal
 
 OWNER = "value"
+Rule = str | int | Mapping[int | str, float] | Sequence[int] | np.ndarray | Callable[[Log], np.ndarray]
 Z = 1.959964
 FEW = 100.0  # rows that count, below which nothing should be decided
 
@@ -49,7 +50,7 @@ class Value(NamedTuple):
         )
 
 
-def value(log: Log, rule: Any) -> Value:
+def value(log: Log, rule: Rule) -> Value:
     """Return what a fixed rule would have earned per round.
 
     Parameters
@@ -90,7 +91,7 @@ def value(log: Log, rule: Any) -> Value:
     )  # fmt: skip
 
 
-def _rule_probs(log: Log, rule: Any) -> np.ndarray:
+def _rule_probs(log: Log, rule: Rule) -> np.ndarray:
     """Return the probability of every arm in every row under a rule, or refuse it."""
     rows, arms = len(log), len(log.arms)
     if isinstance(rule, Policy | Oracle) or (isinstance(rule, str) and rule not in log.arms):
@@ -106,12 +107,12 @@ def _rule_probs(log: Log, rule: Any) -> np.ndarray:
                 OWNER, "rule", dict(rule), f"probabilities that sum to one, for arms of {', '.join(map(str, log.arms))}"
             )
         return np.tile([float(rule.get(name, 0.0)) for name in log.arms], (rows, 1))
-    if isinstance(rule, Callable):  # type: ignore[arg-type]
-        probs = np.asarray(rule(log), dtype=float)
-    elif isinstance(rule, str | int | np.integer):
+    if isinstance(rule, str | int | np.integer):
         if rule not in log.arms:
             raise Refusal(OWNER, "rule", rule, f"one of {', '.join(map(str, log.arms))}")
         probs = np.tile(np.eye(arms)[log.arms.index(rule)], (rows, 1))
+    elif callable(rule):
+        probs = np.asarray(rule(log), dtype=float)
     else:
         positions = np.asarray(rule)
         if (
