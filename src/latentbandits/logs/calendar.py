@@ -8,11 +8,8 @@ from latentbandits.logs.em import constant_log_lik, profile_log_lik
 from latentbandits.logs.regression import expit, least_squares, logistic
 from latentbandits.logs.series import Series
 
-DAYS, WEEKEND, WEEKS = (
-    2.0,
-    9.0,
-    14.0,
-)  # days that a log must last before hours, weekends, or days of the week can be told from chance
+# Days that a log must last before hours, weekends, or days of the week can be told from chance
+DAYS, WEEKEND, WEEKS = 2.0, 9.0, 14.0
 PARTS = 48  # of a day
 HOURS, WEEK = ("", "waves", "block", "hours"), ("", "weekend", "weekdays")
 SHORTEST = 4  # parts of a day that a block lasts, at least
@@ -64,16 +61,7 @@ class Calendar(NamedTuple):
 
 
 def designs(times: np.ndarray) -> list[tuple[str, str, bool]]:
-    """Return the calendars that a log is long enough for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.calendar import designs
-    >>> times = np.datetime64("2026-01-01T00:00") + np.arange(400) * np.timedelta64(30, "m")
-    >>> designs(times)
-    [('waves', '', False), ('waves', '', True), ('block', '', False), ('block', '', True), ('hours', '', False), ('hours', '', True)]
-    """
+    """Return the calendars that a log is long enough for."""
     days = (times[-1] - times[0]) / np.timedelta64(1, "D") if len(times) else 0.0
     hours = HOURS if days >= DAYS and len(np.unique(_part_of_day(times) // 2)) > 2 else HOURS[:1]
     week = WEEK if days >= WEEKS else WEEK[:2] if days >= WEEKEND else WEEK[:1]

@@ -89,18 +89,7 @@ class Segments(NamedTuple):
 
 
 def fit_segments(series: Series) -> Segments:
-    """Return the best stretches of a log.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.changes import fit_segments
-    >>> from latentbandits.logs.series import Series
-    >>> random = np.random.default_rng(0)
-    >>> values = random.normal(size=3000) + 2.0 * (np.arange(3000) >= 1234)
-    >>> fit_segments(Series(random.integers(2, size=3000), values, np.ones(3000), np.ones(2), False)).ends.tolist()
-    [0, 1234, 3000]
-    """
+    """Return the best stretches of a log."""
     rows = series.rows
     values = series.values - (0.0 if series.binary else series.centres[series.arms])
     per_arm = np.zeros((rows + 1, series.width))
@@ -126,7 +115,7 @@ def fit_segments(series: Series) -> Segments:
     seen = int((np.diff(tried[ends], axis=0) > 0).sum())
     num_params = seen - int((series.tried > 0).sum()) + len(ends) - 2
     if series.binary:
-        gain = sum(_binary(sums, tried, a, b) for a, b in pairwise(ends)) - constant_log_lik(series)
+        gain = sum(_binary_log_lik(sums, tried, a, b) for a, b in pairwise(ends)) - constant_log_lik(series)
     else:
         gain = profile_log_lik(rows, noise * rows) - constant_log_lik(series)
     parts = np.diff(sums[ends], axis=0), np.diff(tried[ends], axis=0)
@@ -143,10 +132,8 @@ def _squares(values: np.ndarray, arms: np.ndarray, ends: np.ndarray, count: int)
     return float((values**2).sum() - (sums**2 / np.maximum(tried, 1)).sum())
 
 
-def _binary(sums: np.ndarray, tried: np.ndarray, begin: int, end: int) -> float:
-    return float(np.sum(_entropy(sums[end] - sums[begin], tried[end] - tried[begin])))
-
-
-def _entropy(yes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    share = np.clip(yes / np.maximum(rows, 1), 1e-12, 1 - 1e-12)
-    return np.asarray(rows * (share * np.log(share) + (1 - share) * np.log(1 - share)))
+def _binary_log_lik(sums: np.ndarray, tried: np.ndarray, begin: int, end: int) -> float:
+    """Return the log-likelihood of a segment of rewards of 0 and 1 around its means."""
+    rows = tried[end] - tried[begin]
+    share = np.clip((sums[end] - sums[begin]) / np.maximum(rows, 1), 1e-12, 1 - 1e-12)
+    return float((rows * (share * np.log(share) + (1 - share) * np.log(1 - share))).sum())

@@ -58,15 +58,8 @@ class Conclusion(NamedTuple):
         if self.kind == UNDECIDED:
             return "not sure"
         lead = self.margin / self.needed * MARGIN if self.kind == REGIMES else self.lead
-        return (
-            "very sure"
-            if lead > 5 * MARGIN
-            else "sure"
-            if lead > MARGIN
-            else "fairly sure"
-            if lead > 3
-            else "hardly sure"
-        )
+        levels = {"very sure": 5 * MARGIN, "sure": MARGIN, "fairly sure": 3.0}
+        return next((words for words, least in levels.items() if lead > least), "hardly sure")
 
     @property
     def words(self) -> str:

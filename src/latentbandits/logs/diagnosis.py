@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import pdist
 
 from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.problem import WorldProblem
@@ -145,12 +146,7 @@ class Diagnosis(Result):
         spread = (
             self.series.spreads if self.fit.family == BINARY else self.fit.spread.mean() * np.ones(self.series.width)
         )
-        apart = [
-            float(np.sqrt((((self.fit.means[i] - self.fit.means[j]) / spread) ** 2).sum()))
-            for i in range(states)
-            for j in range(i)
-        ]
-        return min(apart) < NEAR
+        return float(pdist(self.fit.means / spread).min()) < NEAR
 
     @property
     def fewest(self) -> int:

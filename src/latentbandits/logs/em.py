@@ -32,24 +32,10 @@ def fit_em(
     tick: Tick = no_tick,
     history: list[float] | None = None,
 ) -> Model:
-    """Return a model after a number of steps, fewer if the objective rises by less than `tolerance`; it holds the likelihood that it has.
+    """Return a model after a number of steps, fewer if the objective rises by less than `tolerance` nats; it holds its likelihood.
 
-    Parameters
-    ----------
-    series : Series
-        The rows.
-    model : Model
-        Where to begin.
-    steps : int
-        Most steps.
-    tolerance : float
-        Nats.
-    fixed_chain : bool
-        Whether the chain stays as it is.
-    tick : callable
-        Called with the work of every pass.
-    history : list, optional
-        The objective before every step is appended.
+    With `fixed_chain` the chain stays as it is. `tick` is called with the work of every pass; the objective before every step is appended
+    to a `history`.
     """
     previous = -np.inf
     for step in range(steps + 1):

@@ -16,15 +16,8 @@ from latentbandits.compiled import fast
 
 # How rewards are spread around the means: normal with one noise; of 0 and 1; a mixture of normal components; normal with noise of every
 # state; the same with the same means in all states, so that only the volatility changes; normal with autoregressive noise
-NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC, NOISE_ONLY, AUTOREGRESSIVE = (
-    "normal",
-    "binary",
-    "mixture",
-    "heteroscedastic",
-    "noise-only",
-    "autoregressive",
-)
-
+NORMAL, BINARY, MIXTURE = "normal", "binary", "mixture"
+HETEROSCEDASTIC, NOISE_ONLY, AUTOREGRESSIVE = "heteroscedastic", "noise-only", "autoregressive"
 # Priors of the chain: what is added to the jumps from a state, to the rows in it, and to the entries to it
 PRIOR_JUMPS, PRIOR_VISITS, PRIOR_ENTRIES = 0.5, 10.0, 0.3
 # States that last fewer than five rows are noise
@@ -249,15 +242,7 @@ def log_prior(exit_prob: np.ndarray, entry_prob: np.ndarray, tied: bool = False)
 
 
 def transition_matrix(exit_prob: np.ndarray, entry_prob: np.ndarray) -> np.ndarray:
-    """Return the whole transition matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.hmm import transition_matrix
-    >>> transition_matrix(np.array([0.1, 0.2]), np.array([0.5, 0.5])).round(2).tolist()
-    [[0.95, 0.05], [0.1, 0.9]]
-    """
+    """Return the whole transition matrix."""
     return np.asarray(np.diag(1 - exit_prob) + exit_prob[:, None] * entry_prob)
 
 

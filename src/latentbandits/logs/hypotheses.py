@@ -86,19 +86,7 @@ class Hypothesis(NamedTuple):
 def fit_hypotheses(
     series: Series, times: np.ndarray | None = None, seed: int = 0, tick: Tick = no_tick
 ) -> list[Hypothesis]:
-    """Return all hypotheses about a log, the best first.
-
-    Parameters
-    ----------
-    series : Series
-        The rows.
-    times : array of datetime64, optional
-        When they were made; without them the calendar is not among the hypotheses.
-    seed : int
-        Names the randomness of where fits begin.
-    tick : callable
-        Called with the work of every pass.
-    """
+    """Return all hypotheses about a log, the best first; without times the calendar is not among them."""
     hypotheses = [Hypothesis(NOTHING, False, 0.0, 0, 0.0), *_without_calendar(series, seed, tick)]
     calendars = fit_calendars(series, times) if times is not None else []
     if calendars and times is not None:

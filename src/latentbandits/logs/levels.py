@@ -16,10 +16,8 @@ from latentbandits.logs.em import constant_log_lik, profile_log_lik
 from latentbandits.logs.series import Series
 
 # Where the search begins: rounds after which a level has changed, and its variance in units of the noise's
-TIMES, SIZES = (
-    (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5),
-    (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5),
-)
+TIMES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 1e5)
+SIZES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5)
 BEGINNINGS, EVALUATIONS = 3, 80
 POLISH, MANY = 30, 20  # evaluations at the end, for logs with no more arms than this
 PURE = 1e3  # times the noise: a level that leaves none, which need not be counted as fitted
@@ -120,45 +118,25 @@ def one_hot(series: Series) -> np.ndarray:
 
 
 def fit_common_level(series: Series) -> LevelFit:
-    """Return the best level that all arms share.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.levels import fit_common_level
-    >>> from latentbandits.logs.series import Series
-    >>> random = np.random.default_rng(0)
-    >>> noise = np.zeros(2000)
-    >>> for t in range(1, 2000):
-    ...     noise[t] = 0.9 * noise[t - 1] + random.normal()
-    >>> series = Series(random.integers(2, size=2000), noise, np.ones(2000), np.ones(2), False)
-    >>> found = fit_common_level(series)
-    >>> round(float(np.exp(-1 / found.time)), 1), bool(found.gain > 1000)
-    (0.9, True)
-    """
+    """Return the best level that all arms share."""
     design, which = one_hot(series), np.zeros(series.rows, np.int64)
     around, bare = series.subtract(series.centres[series.arms]), np.zeros((series.rows, 0))
 
     def roughly(time: float, size: float) -> float:  # with the arms' means as they are
-        return joint_log_lik(around, bare, which, time, size)
+        return fit_weights(around, bare, which, time, size)[0]
 
     def log_lik(time: float, size: float) -> float:
-        return joint_log_lik(series, design, which, time, size)
+        return fit_weights(series, design, which, time, size)[0]
 
     near = _best(series, roughly)
     # from there a few steps are enough: each takes time proportional to the square of the number of arms
     return _best(series, log_lik, near, POLISH if series.width <= MANY else 1)
 
 
-def joint_log_lik(series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float) -> float:
-    """Return the log-likelihood of a level, or of one for every arm (`which`), with all columns of a design fitted along."""
-    return _fit_weights(series, design, which, time, size)[0]
-
-
-def _fit_weights(
+def fit_weights(
     series: Series, design: np.ndarray, which: np.ndarray, time: float, size: float
 ) -> tuple[float, np.ndarray]:
-    """Return the log-likelihood, and the weights of the columns."""
+    """Return the log-likelihood of a level, or of one for every arm (`which`), and the weights of all columns, which are fitted along."""
     wide = design.shape[1]
     levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
     args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
@@ -199,7 +177,7 @@ def _kalman_innovations(
 def innovations(series: Series, level: LevelFit, own: bool) -> Series:
     """Return what is new in every row, given a level that was fitted: independent normal numbers if the level is all there is."""
     which = series.arms if own else np.zeros(series.rows, np.int64)
-    weights = _fit_weights(series, one_hot(series), which, level.time, level.size**2)[1]
+    weights = fit_weights(series, one_hot(series), which, level.time, level.size**2)[1]
     values = np.empty(series.rows)
     keep, room = float(np.exp(-1 / level.time)), np.zeros(series.width)
     fast(_kalman_innovations)(
@@ -212,7 +190,7 @@ def refit_with_columns(series: Series, level: LevelFit, columns: np.ndarray, own
     """Return a level with columns that are fitted jointly with it, at its speed and size: what both could explain is not lost."""
     design = np.hstack([one_hot(series), columns])
     which = series.arms if own else np.zeros(series.rows, np.int64)
-    gain = joint_log_lik(series, design, which, level.time, level.size**2) - normal_constant_log_lik(series)
+    gain = fit_weights(series, design, which, level.time, level.size**2)[0] - normal_constant_log_lik(series)
     return level._replace(gain=gain, num_params=level.num_params + columns.shape[1])
 
 

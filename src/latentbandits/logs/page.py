@@ -20,7 +20,6 @@ from latentbandits.logs.text import (
 )
 from latentbandits.presentation import html
 from latentbandits.presentation.html import Row, tag
-from latentbandits.presentation.numbers import figure, percent, span
 from latentbandits.presentation.palette import (
     BLACK,
     BLUE,
@@ -33,7 +32,6 @@ from latentbandits.presentation.palette import (
     SKY,
     YELLOW,
     Figure,
-    label,
     plotting,
 )
 
@@ -43,6 +41,14 @@ if TYPE_CHECKING:
 STATES = (BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW, BROWN, BLACK, GREY)
 BINS = 400
 MOST_ARMS = 12
+TIMELINE = (
+    "From top to bottom: the probability of every state given all rewards, the changes of the most probable path and how probable each is, "
+    "the mean reward, the arms that were played, and hour and weekday, as far as they are known."
+)
+HYPOTHESES = (
+    "Every hypothesis is fitted as well as it can be and pays for each number that it needs (BIC). A nat is a factor of 2.7 in "
+    "probability. Regimes must be ahead of all others by a margin that was calibrated on logs without regimes."
+)
 
 
 def colours(states: int) -> list[str]:
@@ -176,16 +182,12 @@ def plot_hypotheses(d: "Diagnosis") -> Figure:
     """Return the hypotheses as bars: how far behind the best each is."""
     hypotheses = list(reversed(d.hypotheses))
     best = d.hypotheses[0].score
-    behind = [best - hypothesis.score for hypothesis in hypotheses]
+    behind = [best - h.score for h in hypotheses]
     with plotting():
         figure = Figure(figsize=(7.5, 0.9 + 0.3 * len(hypotheses)))
         axis = figure.subplots()
-        colors = [BLUE if hypothesis.kind == REGIMES else GREY for hypothesis in hypotheses]
-        axis.barh(
-            [describe(hypothesis.name) for hypothesis in hypotheses],
-            [max(value, 0.05) for value in behind],
-            color=colors,
-        )
+        colors = [BLUE if h.kind == REGIMES else GREY for h in hypotheses]
+        axis.barh([describe(h.name) for h in hypotheses], [max(value, 0.05) for value in behind], color=colors)
         for place, value in enumerate(behind):
             axis.annotate(f" {value:,.0f}", (max(value, 0.05), place), va="center", fontsize=8)
         axis.axvline(d.conclusion.needed, color=RED, linewidth=1, linestyle="--")
@@ -194,42 +196,6 @@ def plot_hypotheses(d: "Diagnosis") -> Figure:
         axis.set_xlabel("nats behind the best hypothesis (dashed: the margin that regimes must have)")
         axis.grid(axis="y", visible=False)
     return figure
-
-
-def plot_money(d: "Diagnosis") -> Figure:
-    """Return what policies lose per 1,000 rounds on worlds that are as the log was, with the range over what the log leaves open."""
-    assert d.comparison is not None
-    regret, horizon = d.comparison.regret, d.comparison.results.horizon
-    rows = [(label(name), values * 1000 / horizon) for name, values in regret.items()]
-    lost = np.array(d.regret) * 1000 / len(d.log)
-    rows.append(("the old rule, in this log", lost))
-    rows.sort(key=lambda row: -float(np.mean(row[1])) if len(row[1]) != 3 else -float(row[1][0]))
-    with plotting():
-        figure = Figure(figsize=(7.5, 0.9 + 0.3 * len(rows)))
-        axis = figure.subplots()
-        for place, (name, values) in enumerate(rows):
-            old = name.startswith("the old rule")
-            middle, low, high = values if old else (values.mean(), *np.quantile(values, (0.05, 0.95)))
-            axis.plot([low, high], [place, place], color=ORANGE if old else BLUE, linewidth=3, alpha=0.5)
-            axis.plot([middle], [place], "o", color=ORANGE if old else BLUE, markersize=5)
-        axis.set_yticks(range(len(rows)), [name for name, _ in rows])
-        axis.set_xlim(left=0)
-        axis.set_xlabel("reward lost per 1,000 rounds against the best arm of every round")
-        axis.grid(axis="y", visible=False)
-    return figure
-
-
-TIMELINE = (
-    "From top to bottom: the probability of every state given all rewards, the changes of the most probable path and how probable each is, "
-    "the mean reward, the arms that were played, and hour and weekday, as far as they are known."
-)
-HYPOTHESES = (
-    "Every hypothesis is fitted as well as it can be and pays for each number that it needs (BIC). A nat is a factor of 2.7 in "
-    "probability. Regimes must be ahead of all others by a margin that was calibrated on logs without regimes."
-)
-MONEY = (
-    "Dots are averages; bars contain 90 % of the worlds that the log leaves open (for the old rule, a 95 % interval)."
-)
 
 
 def page(d: "Diagnosis") -> str:
@@ -255,37 +221,20 @@ def page(d: "Diagnosis") -> str:
     if d.comparison is not None:
         parts += [
             tag("h2", "What policies would earn"),
-            html.figure(plot_money(d), MONEY),
-            html.table(["policy", "lost in all", "90 % of worlds", "share of what can be won"], money_rows(d)),
+            html.figure(
+                d.comparison.figure(),
+                "On worlds that are as the log was: every run is a model that the log leaves open.",
+            ),
+            html.frame(d.comparison.table, d.comparison.best),
         ]
-    for name, lines_of_part in (
+    for title_of_part, sentences in (
         ("What would settle it", list_next_steps(d)),
         ("What to keep in mind", list_remarks(d)),
     ):
-        if lines_of_part:
-            parts += [tag("h2", name), html.listed(lines_of_part)]
+        if sentences:
+            parts += [tag("h2", title_of_part), html.listed(sentences)]
     parts += [tag("h2", "How to go on"), tag("pre", python(d))]
     return html.page(title, *parts)
-
-
-def money_rows(d: "Diagnosis") -> list[list[str]]:
-    """Return the rows of the table of money, the best first."""
-    assert d.comparison is not None
-    regret, table = d.comparison.regret, d.comparison.table
-    rows = []
-    for name in table.index:
-        values = regret[name]
-        low, high = np.quantile(values, (0.05, 0.95))
-        share = table.loc[name, "share"]
-        rows.append(
-            [
-                str(name),
-                figure(float(values.mean())),
-                span(float(low), float(high)),
-                percent(share, 1) if share == share else "",
-            ]
-        )
-    return rows
 
 
 def python(d: "Diagnosis") -> str:

@@ -198,17 +198,7 @@ def _read_frame(
 
 
 def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the column of every role, and the roles whose column was guessed; or refuse.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.reading import Table, choose_columns
-    >>> cells = np.zeros(2)
-    >>> table = Table({"At": cells, "banner": cells, "click": cells, "page": cells}, np.arange(2), {}, "")
-    >>> choose_columns(table, {"arm": "banner"})
-    ({'arm': 'banner', 'reward': 'click', 'time': 'At'}, ('reward', 'time'))
-    """
+    """Return the column of every role, and the roles whose column was guessed; or refuse."""
     columns = list(table.columns)
     chosen: dict[str, str] = {}
     guessed = []

@@ -13,7 +13,7 @@ PRIOR = 0.01  # keeps weights finite where all rewards are alike
 
 
 def expit(logits: np.ndarray) -> np.ndarray:
-    """Return the probability of log-odds."""
+    """Return the probability of log-odds; that of SciPy has other last digits."""
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))))
 
 
@@ -29,26 +29,10 @@ def logistic(
     expected: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     begin: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the weights of a logistic regression, by Newton's method.
+    """Return the weights of a logistic regression of cells, by Newton's method.
 
-    Parameters
-    ----------
-    columns : array (cells, columns)
-    sums : array (cells,)
-        Of the rewards in every cell.
-    expected : callable
-        Takes the log-odds of all cells, returns the expected sums of their rewards, and the variances of these.
-    begin : array (columns,), optional
-        Weights to begin with.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.regression import logistic, expit
-    >>> tried, sums = np.array([100.0, 100.0]), np.array([50.0, 80.0])
-    >>> weights = logistic(np.eye(2), sums, lambda logits: (tried * expit(logits), tried * expit(logits) * (1 - expit(logits))))
-    >>> expit(weights).round(2).tolist()
-    [0.5, 0.8]
+    `sums` are those of the rewards in every cell; `expected` takes the log-odds of all cells and returns what these sums are expected to
+    be, and their variances; `begin` holds weights to begin with.
     """
     weights = np.zeros(columns.shape[1]) if begin is None else begin.copy()
     for _ in range(STEPS):
@@ -92,18 +76,6 @@ def fit_covariates(series: Series, context: Mapping[str, np.ndarray]) -> tuple[n
     """Return what the columns of context add to every row, and what each explains; one column after the other.
 
     They add to values, by least squares, or to the log-odds of rewards of 0 and 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.regression import fit_covariates
-    >>> from latentbandits.logs.series import Series
-    >>> random = np.random.default_rng(0)
-    >>> seen, other = random.normal(size=(2, 1000))
-    >>> series = Series.of(random.integers(2, size=1000), random.normal(size=1000) + seen, np.ones(1000), 2)
-    >>> _, covariates = fit_covariates(series, {"age": seen, "shoe": other})
-    >>> [(fitted.name, fitted.used, fitted.per_arm) for fitted in covariates]
-    [('age', True, False), ('shoe', False, False)]
     """
     rows, arms = series.rows, np.eye(series.width)[series.arms]
     best, covariates = regress(series, arms), []

@@ -132,17 +132,9 @@ def state_rows(d: "Diagnosis") -> tuple[list[str], list[list[str]]]:
 
 
 def hypothesis_rows(d: "Diagnosis") -> list[list[str]]:
-    """Return the rows of the table of hypotheses: name, score behind the best, gain, numbers fitted."""
+    """Return the rows of the table of hypotheses: name, score behind the best, gain, parameters fitted."""
     best = d.hypotheses[0].score
-    return [
-        [
-            describe(hypothesis.name),
-            f"{hypothesis.score - best:,.0f}",
-            f"{hypothesis.gain:,.0f}",
-            str(hypothesis.num_params),
-        ]
-        for hypothesis in d.hypotheses
-    ]
+    return [[describe(h.name), f"{h.score - best:,.0f}", f"{h.gain:,.0f}", str(h.num_params)] for h in d.hypotheses]
 
 
 def covariate_lines(d: "Diagnosis") -> list[str]:
