@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.log.endswith(".npz"):
         diagnosis = Diagnosis.load(options.log)
     else:
-        columns = {role: vars(options)[role] for role in ROLES}
+        columns: dict[str, str | None] = {role: vars(options)[role] for role in ROLES}
         log = Log.read(options.log, **columns, context=options.context)
         if options.above is not None:
             log = log.above(options.above)
@@ -87,9 +87,9 @@ def run(options: argparse.Namespace) -> int:
     beside = options.out.with_suffix(".npz")
     diagnosis.save(options.out)  # before policies are compared: an interrupt then loses nothing
     diagnosis.save(beside)
-    shown = diagnosis.text()
+    text = diagnosis.text()
     if not options.json:
-        show(shown, headline=True)  # the conclusion at once: policies take longer, and at first a minute to compile
+        show(text, headline=True)  # the verdict at once: policies take longer, and at first a minute to compile
     if diagnosis.regimes and diagnosis.useful and not options.no_compare:
         try:
             comparison = diagnosis.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
@@ -104,7 +104,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(diagnosis.json())
         return 0
-    more = diagnosis.text().removeprefix(shown).removeprefix("\n")
+    more = diagnosis.text().removeprefix(text).removeprefix("\n")
     best = [diagnosis.comparison.best] if diagnosis.comparison is not None and diagnosis.comparison.best else []
     show(f"{more}\n" if more else "", best)
     show(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
