@@ -16,6 +16,7 @@ from latentbandits.logs.conclusion import conclude, list_contenders
 from latentbandits.logs.diagnose import combine_stretches
 from latentbandits.logs.hypotheses import Hypothesis
 from latentbandits.logs.value import value as value_of
+from latentbandits.protocols import Choice
 
 MEANS = [[0.2, 0.8, 0.5], [0.9, 0.3, 0.5]]
 TIMES = np.datetime64("2026-01-05T00:00") + np.arange(3000) * np.timedelta64(10, "m")
@@ -239,7 +240,7 @@ def test_feeding_is_asking_overwriting_and_telling() -> None:
     fed = lb.Agent("d-ucb", arms=list(log.arms), compiled=False)
     fed.feed(log)
     policy = lb.policy("d-ucb", arms=3)
-    memory, choice = policy.init(), lb.Choice.blank(policy)
+    memory, choice = policy.init(), Choice.blank(policy)
     for arm, reward in zip(log.played, log.rewards, strict=True):
         policy.choose(memory, np.zeros(0), np.zeros(1, np.uint64), choice)
         choice.arms[0] = arm
