@@ -1,4 +1,4 @@
-"""Changes that happen once: a hypothesis of a log without states that return. Every stretch between two changes has means of its own.
+"""Changes that happen once: a rival of regimes, without states that return. Every stretch between two changes has means of its own.
 
 The best stretches are found exactly, by dynamic programming over blocks of rows, and their ends are then moved row by row.
 """

@@ -1,4 +1,4 @@
-"""Levels that wander: a hypothesis of a log without regimes. One level for all arms is autocorrelated noise; one for every arm, drift.
+"""Levels that wander: rivals of regimes. One level for all arms is autocorrelated noise; one for every arm, drift.
 
 A level is an Ornstein-Uhlenbeck process: after g rounds a share phi^g of it is left. With noise on top it is a random walk that comes
 back, at any speed; without noise it is an exact AR(1) process. The arms' means are fitted jointly (generalised least squares by the

@@ -134,8 +134,7 @@ def from_npz(path: Path) -> Diagnosis:
 
     def world(kind: str) -> FittedWorld:
         fields = group(f"worlds/{kind}")
-        made: FittedWorld = WORLDS[fields.pop("class")](**fields)
-        return made
+        return WORLDS[fields.pop("class")](**fields)
 
     fit = group("fit")
     hypotheses = tuple(Hypothesis(*fields) for fields in about["hypotheses"])

@@ -75,19 +75,19 @@ def value(log: Log, rule: Rule) -> Value:
     chances = _rule_probs(log, rule)
     rows = np.arange(len(log))
     weights = chances[rows, log.played] / log.propensities
-    whole = float(weights.sum())
-    if whole <= 0:
+    total_weight = float(weights.sum())
+    if total_weight <= 0:
         raise Refusal(OWNER, "rule", "an arm that the log never plays there", "one that the log plays now and then")
     rewards = log.rewards
-    snips = float((weights * rewards).sum() / whole)
-    spread = float(np.sqrt((weights**2 * (rewards - snips) ** 2).sum())) / whole
+    snips = float((weights * rewards).sum() / total_weight)
+    spread = float(np.sqrt((weights**2 * (rewards - snips) ** 2).sum())) / total_weight
     tried = np.bincount(log.played, minlength=len(log.arms))
     means = np.bincount(log.played, rewards, minlength=len(log.arms)) / np.maximum(tried, 1)
     parts = chances @ means + weights * (rewards - means[log.played])
     robust, deviation = float(parts.mean()), float(parts.std(ddof=1)) / np.sqrt(len(parts))
     return Value(
         snips, snips - Z * spread, snips + Z * spread, robust, robust - Z * deviation, robust + Z * deviation,
-        float(rewards.mean()), whole**2 / float((weights**2).sum()),
+        float(rewards.mean()), total_weight**2 / float((weights**2).sum()),
     )  # fmt: skip
 
 

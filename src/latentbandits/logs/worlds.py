@@ -12,6 +12,7 @@ import numpy as np
 
 from latentbandits.compiled import fast
 from latentbandits.logs import hmm
+from latentbandits.logs.emissions import mixture_std
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, stream
 from latentbandits.worlds.hidden_markov import walk
@@ -58,36 +59,33 @@ class FittedWorld:
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        states, means, truth_of_chain = self.path(horizon, seed, draw, repeat)
-        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
-        if self.rewards == BINARY:
-            chance = random.random((horizon, units))[:, :, None]
-            rewards = (chance < np.clip(means, 0.0, 1.0)[:, None, :]).astype(float)
-        else:
-            noise = self.scale_noise * self.noise
-            rewards = means[:, None, :] + noise * self.errors(random, (seed, draw, repeat), horizon, units)[:, :, None]
+        states, means, chain = self.path(horizon, seed, draw, repeat)
         truth = None
         plain = len(self.components) == 0 and self.ar_coef == 0.0
-        if truth_of_chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
+        if chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
-            transition, matrix, start = truth_of_chain
+            transition, matrix, start = chain
             truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
+        rewards = self.sample_rewards(means, units, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
-    def errors(self, random: np.random.Generator, names: tuple[int, int, int], horizon: int, units: int) -> np.ndarray:
-        """Return noise with mean 0 and variance 1, an array (rounds, units), the same for all arms of a round."""
-        plain = random.standard_normal((horizon, units))
+    def sample_rewards(self, means: np.ndarray, units: int, seed: int, draw: int, repeat: int) -> np.ndarray:
+        """Return rewards (rounds, units, arms) around means (rounds, arms); the noise of a unit is the same for all arms of a round."""
+        size = (len(means), units)
+        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
+        if self.rewards == BINARY:
+            chance = random.random(size)[:, :, None]
+            return np.asarray(chance < np.clip(means, 0.0, 1.0)[:, None, :], dtype=float)
+        errors = random.standard_normal(size)
         if self.ar_coef:
-            fast(wander)(plain, self.ar_coef)
-        if len(self.components) == 0:
-            return np.asarray(plain)
-        weight, centre, width = self.components.T
-        seed, draw, repeat = names
-        shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random((horizon, units))
-        component = np.searchsorted(np.cumsum(weight)[:-1], shares)
-        mean = (weight * centre).sum()
-        spread = np.sqrt((weight * (width**2 + centre**2)).sum() - mean**2)
-        return np.asarray((centre[component] + width[component] * plain - mean) / spread)
+            fast(wander)(errors, self.ar_coef)
+        if len(self.components):
+            weight, centre, width = self.components.T
+            shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random(size)
+            component = np.searchsorted(np.cumsum(weight)[:-1], shares)
+            mean = (weight * centre).sum()
+            errors = (centre[component] + width[component] * errors - mean) / mixture_std(self.components)
+        return np.asarray(means[:, None, :] + self.scale_noise * self.noise * errors[:, :, None])
 
 
 def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
@@ -117,13 +115,13 @@ class FittedRegimes(FittedWorld):
         samples, states, arms = self.means.shape
         return f"<FittedRegimes: {states} states, {arms} arms, {samples} samples>"
 
-    def chosen(self, seed: int, draw: int) -> int:
+    def choose_sample(self, seed: int, draw: int) -> int:
         """Return the number of the sample that a draw is."""
         return int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
 
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states, means and the chain."""
-        sample = self.chosen(seed, draw)
+        sample = self.choose_sample(seed, draw)
         matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
         exit_prob = np.minimum(self.exit_prob[sample] / self.scale_dwell, 0.9)
         transition = hmm.transition_matrix(exit_prob, self.entry_prob[sample])
@@ -134,14 +132,13 @@ class FittedRegimes(FittedWorld):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedDrift(FittedWorld):
-    """Drift: the level of every arm wanders around its mean.
+class FittedLevels(FittedWorld):
+    """Means that change without states.
 
     Attributes
     ----------
-    centres : array (arms,)
-    sizes : array (arms,), standard deviation of the level
-    time : rounds after which a level has changed
+    centres, sizes : arrays (arms,), mean and standard deviation of the means
+    time : rounds after which a level has changed, or between two changes, on average
     """
 
     centres: np.ndarray = dataclasses.field(kw_only=True)
@@ -149,17 +146,23 @@ class FittedDrift(FittedWorld):
     time: float = dataclasses.field(kw_only=True)
 
     def __repr__(self) -> str:
-        return f"<FittedDrift: {self.arms} arms, {self.time:.0f} rounds>"
+        return f"<{type(self).__name__}: {self.arms} arms, {self.time:.0f} rounds>"
+
+    def around_centres(self, steps: np.ndarray) -> np.ndarray:
+        """Return means (rounds, arms) that are off the centres by steps."""
+        means = widened(self.centres, self.scale_gaps, self.rewards) + steps
+        return np.asarray(np.clip(means, 0.0, 1.0) if self.rewards == BINARY else means)
+
+
+class FittedDrift(FittedLevels):
+    """Drift: the level of every arm wanders around its mean."""
 
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return no states, and means that wander."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         levels = random.standard_normal((horizon, self.arms))
         fast(wander)(levels, float(np.exp(-1 / max(self.time * self.scale_dwell, 0.1))))
-        means = widened(self.centres, self.scale_gaps, self.rewards) + self.scale_gaps * self.sizes * levels
-        if self.rewards == BINARY:
-            means = np.clip(means, 0.0, 1.0)
-        return np.full(horizon, -1), means, None
+        return np.full(horizon, -1), self.around_centres(self.scale_gaps * self.sizes * levels), None
 
 
 def wander(levels: np.ndarray, keep: float) -> None:
@@ -170,22 +173,8 @@ def wander(levels: np.ndarray, keep: float) -> None:
             levels[t, arm] = keep * levels[t - 1, arm] + fresh * levels[t, arm]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FittedChanges(FittedWorld):
-    """Abrupt changes: after each of them every arm has a new mean, which never returns.
-
-    Attributes
-    ----------
-    centres, sizes : arrays (arms,), mean and standard deviation of the means
-    time : rounds between two changes, on average
-    """
-
-    centres: np.ndarray = dataclasses.field(kw_only=True)
-    sizes: np.ndarray = dataclasses.field(kw_only=True)
-    time: float = dataclasses.field(kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"<FittedChanges: {self.arms} arms, {self.time:.0f} rounds>"
+class FittedChanges(FittedLevels):
+    """Abrupt changes: after each of them every arm has a new mean, which never returns."""
 
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return the number of every round's stretch, and its means."""
@@ -193,10 +182,7 @@ class FittedChanges(FittedWorld):
         stretch = np.cumsum(random.random(horizon) < 1 / (self.time * self.scale_dwell))
         fresh = np.random.default_rng(stream(seed, Purpose.MEANS, draw, repeat))
         steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
-        means = widened(self.centres, self.scale_gaps, self.rewards) + steps[stretch]
-        if self.rewards == BINARY:
-            means = np.clip(means, 0.0, 1.0)
-        return stretch, means, None
+        return stretch, self.around_centres(steps[stretch]), None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -232,21 +218,14 @@ class SamePeriod:
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         world = self.world
-        sample = world.chosen(seed, draw) % len(self.filtered)
+        sample = world.choose_sample(seed, draw) % len(self.filtered)
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         path = np.empty(self.rounds, np.int64)
         chances = random.random(self.rounds)
         exit_prob, entry_prob = world.exit_prob[sample], world.entry_prob[sample]
         fast(hmm.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
         means = world.means[sample][path]
-        noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
-        if world.rewards == BINARY:
-            rewards = (noise.random((self.rounds, units))[:, :, None] < means[:, None, :]).astype(float)
-        else:
-            rewards = (
-                means[:, None, :]
-                + world.noise * world.errors(noise, (seed, draw, repeat), self.rounds, units)[:, :, None]
-            )
+        rewards = world.sample_rewards(means, units, seed, draw, repeat)
         rewards[np.arange(self.rounds), :, self.played] = self.kept[:, None]
         part = slice(0, horizon)
         return Realisation(means[part], rewards[part], np.zeros((horizon, 0)), path[part], None)
