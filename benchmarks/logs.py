@@ -8,7 +8,7 @@ from hmmlearn.hmm import GaussianHMM
 
 import latentbandits as lb
 from benchmarks.figures import Figure, say, seconds
-from latentbandits.logs import chain, em
+from latentbandits.logs import em, hmm
 from latentbandits.logs.series import Series
 
 SHORT, LONG, STATES, ARMS = 10_000, 1_000_000, 4, 3
@@ -61,13 +61,13 @@ def passes() -> tuple[float, float]:
     means = np.arange(STATES, dtype=float)
     values = means[np.arange(SHORT) // 100 % STATES] + random.normal(size=SHORT)
     series = Series(np.zeros(SHORT, np.int64), values, np.ones(SHORT), np.ones(1), False)
-    model = em.start(series, means[:, None], dwell=100)
+    model = em.init_model(series, means[:, None], dwell=100)
     other = GaussianHMM(STATES, init_params="", params="")
-    other.startprob_, other.transmat_ = model.enter, chain.transition(model.leave, model.enter)
+    other.startprob_, other.transmat_ = model.entry_prob, hmm.transition_matrix(model.exit_prob, model.entry_prob)
     other.means_, other.covars_ = means[:, None], np.ones((STATES, 1))
     column = values[:, None]
     return (
-        min(seconds(lambda: em.expected(series, model)) for _ in range(5)),
+        min(seconds(lambda: em.e_step(series, model)) for _ in range(5)),
         min(seconds(lambda: other.score_samples(column)) for _ in range(5)),
     )
 

@@ -171,24 +171,24 @@ def recovered(rows: int, dwell: float, noise: float, draw: int, arms: int = 3, s
         return Recovered(False, 0, world.states, nan, nan, nan, nan, nan, nan)
     near = ((d.model.means[:, None, :] - world.means[None]) ** 2).sum(axis=2)
     mine, true = linear_sum_assignment(near)
-    match = np.full(d.model.states, -1)
+    match = np.full(d.model.num_states, -1)
     match[mine] = true
     timeline = float((match[d.path] == truth.states).mean())
-    low, high = posterior.interval(d.means_sampled)
+    low, high = posterior.credible_interval(d.means_sampled)
     tried = d.model.tried >= 1
     matched = ((low[mine] <= world.means[true]) & (world.means[true] <= high[mine]))[tried[mine]].mean()
-    if d.model.states != world.states:
-        return Recovered(True, d.model.states, world.states, nan, timeline, nan, nan, nan, float(matched))
+    if d.model.num_states != world.states:
+        return Recovered(True, d.model.num_states, world.states, nan, timeline, nan, nan, nan, float(matched))
     order = true[np.argsort(mine)]
     inside = ((low <= world.means[order]) & (world.means[order] <= high))[tried]
-    dwell_low, dwell_high = posterior.interval(d.samples.dwell)
+    dwell_low, dwell_high = posterior.credible_interval(d.samples.dwell)
     shares = np.full(world.states, 1 / world.states)
     gain = float(posterior.gain(world.means, shares))
     error = float(np.median(np.abs(d.model.dwell / dwell - 1)))
     covered = float(((dwell_low <= dwell) & (dwell <= dwell_high)).mean())
     return Recovered(
         True,
-        d.model.states,
+        d.model.num_states,
         world.states,
         error,
         timeline,
@@ -206,11 +206,11 @@ def nulls(rows: int, logs: int, first: int = FIRST) -> tuple[int, int]:
         d = lb.diagnose(log)
         total += 1
         nearest = float("-inf") if draw == first else nearest
-        nearest = max(nearest, d.verdict.margin - d.verdict.needed)
-        named[f"{kind}: {d.verdict.kind}"] += 1
+        nearest = max(nearest, d.conclusion.margin - d.conclusion.needed)
+        named[f"{kind}: {d.conclusion.kind}"] += 1
         if d.regimes:
             alarms += 1
-            margin = f"margin {d.verdict.margin:.0f} of {d.verdict.needed:.0f}"
+            margin = f"margin {d.conclusion.margin:.0f} of {d.conclusion.needed:.0f}"
             print(f"false alarm: {kind}, {rows} rows, draw {draw}, {margin}", flush=True)
         if draw == first + logs - 1:
             print(f"{kind}: {alarms} false alarms of {total} so far; nearest {nearest:.0f} nats", flush=True)

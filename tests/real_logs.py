@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import latentbandits as lb
-from latentbandits.logs.log import Log, gaps_of
+from latentbandits.logs.log import Log, count_gaps
 from latentbandits_studies import data as datasets
 from tests.logged import played
 
@@ -27,14 +27,14 @@ def real_log(name: str, rule: str, seed: int = 0) -> Log:
         rewards,
         times=times,
         propensities=chance,
-        gaps=gaps_of(times, None, rows),
+        gaps=count_gaps(times, None, rows),
     )
 
 
 def weather(name: str, d: lb.Diagnosis) -> dict[str, float]:
     """Return how strongly every measurement of the weather goes with the mean reward of the states, as a correlation."""
     assert d.model is not None
-    expected = d.states @ d.model.means.mean(axis=1)
+    expected = d.state_probs @ d.model.means.mean(axis=1)
     found = {}
     for measured, column in datasets.load(name).unseen.items():
         known = np.isfinite(column)
@@ -52,7 +52,7 @@ def main(names: list[str]) -> None:
             except lb.Refusal as refusal:
                 print(f"{name}, {rule}: refused ({refusal})", flush=True)
                 continue
-            print(f"{name}, {rule}: {d.headline}; margin {d.verdict.margin:.0f}", flush=True)
+            print(f"{name}, {rule}: {d.headline}; margin {d.conclusion.margin:.0f}", flush=True)
             if d.regimes and name.startswith(("airports", "carriers")):
                 print(f"    gain {d.gain[0]:.3f} ({d.gain[1]:.3f} to {d.gain[2]:.3f}); {weather(name, d)}", flush=True)
 

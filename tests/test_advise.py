@@ -171,7 +171,7 @@ def test_who_is_not_sure_names_what_is_as_good_instead_of_a_percentage() -> None
 
 
 def test_under_an_undecided_log_it_says_what_is_safe() -> None:
-    """By one explanation two policies are as good as each other, by another one of them is the best."""
+    """By one hypothesis two policies are as good as each other, by another one of them is the best."""
     same = {"one": lb.policy("sw-ucb"), "two": lb.policy("sw-ucb", window=51)}
     found = [lb.advise(SMALL, same, seed=seed, sweep=False) for seed in range(4)]
     first = next(advice for advice in found if advice.sure < 0.5)
@@ -180,14 +180,14 @@ def test_under_an_undecided_log_it_says_what_is_safe() -> None:
         SMALL.replace(horizon=2000), {first.runner_up: same[first.runner_up], "random": "random"}, sweep=False
     )
     parts = {field.name: getattr(first, field.name) for field in dataclasses.fields(first)}
-    undecided = LogAdvice(**parts, explanation="regimes", others={"drift": other})
+    undecided = LogAdvice(**parts, hypothesis="regimes", others={"drift": other})
     assert not undecided.agreed
     assert undecided.common == [first.runner_up]
     said = "\n".join(undecided.remarks())
     assert "0 % sure" not in said
     assert f"They differ, but {first.runner_up} is not shown to be worse by any of them: more rows settle it" in said
     apart = LogAdvice(
-        **parts, explanation="regimes", others={"drift": lb.advise(SMALL, ["ucb1", "random"], sweep=False)}
+        **parts, hypothesis="regimes", others={"drift": lb.advise(SMALL, ["ucb1", "random"], sweep=False)}
     )
     assert "They differ: more rows settle it" in "\n".join(apart.remarks())
 

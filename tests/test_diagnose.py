@@ -12,10 +12,10 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.agent.feeding import FeedWarning
 from latentbandits.logs import diagnose as diagnose_module
-from latentbandits.logs.diagnose import together
-from latentbandits.logs.explanations import Explanation
+from latentbandits.logs.conclusion import conclude, list_contenders
+from latentbandits.logs.diagnose import combine_stretches
+from latentbandits.logs.hypotheses import Hypothesis
 from latentbandits.logs.value import value as value_of
-from latentbandits.logs.verdict import in_race, judged
 from latentbandits.protocols import Choice
 
 MEANS = [[0.2, 0.8, 0.5], [0.9, 0.3, 0.5]]
@@ -44,9 +44,9 @@ def diagnosed() -> lb.Diagnosis:
 def test_regimes_are_found_with_their_numbers() -> None:
     d = diagnosed()
     assert d.regimes
-    assert d.verdict.kind == "regimes"
+    assert d.conclusion.kind == "regimes"
     assert d.fit is not None
-    assert d.fit.states == 2
+    assert d.fit.num_states == 2
     rows = d.table[d.table["arm"] == "red"].sort_values("mean")
     assert rows["mean"].tolist() == pytest.approx([0.2, 0.9], abs=0.06)
     assert (d.table["low"] < d.table["mean"]).all()
@@ -72,14 +72,14 @@ def _played(d: lb.Diagnosis) -> np.ndarray:
 
 def test_other_causes_are_named() -> None:
     random = np.random.default_rng(3)
-    time = np.arange(3000)
-    level = np.full((3000, 3), (0.3, 0.5, 0.4))
-    noise = np.zeros(3000)
-    for t in range(1, 3000):
+    time = np.arange(1500)
+    level = np.full((1500, 3), (0.3, 0.5, 0.4))
+    noise = np.zeros(1500)
+    for t in range(1, 1500):
         noise[t] = 0.9 * noise[t - 1] + 0.3 * random.normal()
     hours = 0.5 * np.sin(2 * np.pi * time / 144)[:, None]
-    drifting = level + np.cumsum(0.03 * random.normal(size=(3000, 3)), axis=0)
-    once = level + np.where(time[:, None] < 1300, 0.0, (0.5, -0.3, 0.1))
+    drifting = level + np.cumsum(0.03 * random.normal(size=(1500, 3)), axis=0)
+    once = level + np.where(time[:, None] < 650, 0.0, (0.5, -0.3, 0.1))
     found = {
         "nothing": data(level),
         "autocorrelation": data(level + noise[:, None]),
@@ -89,13 +89,13 @@ def test_other_causes_are_named() -> None:
     }
     for kind, log in found.items():
         d = lb.diagnose(log)
-        assert d.verdict.kind == kind
+        assert d.conclusion.kind == kind
         assert not d.regimes
         assert d.text()
 
 
 def test_context_is_taken_out_and_said() -> None:
-    log = regimes()
+    log = regimes(1000)
     age = np.random.default_rng(9).normal(size=len(log))
     log["revenue"] += 0.8 * age
     d = lb.diagnose(log.assign(age=age, shoe=age[::-1]), context=["age", "shoe"])
@@ -107,7 +107,7 @@ def test_context_is_taken_out_and_said() -> None:
 
 def test_context_of_clicks_is_taken_out_of_their_log_odds() -> None:
     random = np.random.default_rng(5)
-    rows = 4000
+    rows = 2500
     world = lb.HiddenMarkov(means=[[0.1, 0.6], [0.7, 0.2]], dwell=80, noise=0.0).realise(rows, 1, 3, 0, 0)
     arms, age = random.integers(2, size=rows), random.normal(size=rows)
     share = world.means[np.arange(rows), arms]
@@ -138,11 +138,11 @@ def test_clicks_have_regimes_too() -> None:
 
 def test_it_is_deterministic_and_saved_exactly(tmp_path: Path) -> None:
     d = diagnosed()
-    assert lb.diagnose(regimes()).json() == d.json()
+    assert lb.diagnose(regimes(600)).json() == lb.diagnose(regimes(600)).json()
     d.save(tmp_path / "d.npz")
     again = lb.Diagnosis.load(tmp_path / "d.npz")
     assert again.json() == d.json()
-    np.testing.assert_array_equal(again.states, d.states)
+    np.testing.assert_array_equal(again.state_probs, d.state_probs)
     (tmp_path / "other.npz").write_bytes(b"no")
     for name in ("other.npz", "absent.npz"):
         with pytest.raises(lb.Refusal, match="must be a diagnosis"):
@@ -171,7 +171,7 @@ def test_advice_follows_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
     d = diagnosed()
     advice = lb.advise(d, ["ucb1", "random"], horizon=300, runs=8, sweep=False)
     assert advice.winner == "ucb1"
-    assert "by one explanation of the log: regimes" in advice.text()
+    assert "by one hypothesis of the log: regimes" in advice.text()
     d.save(tmp_path / "d.npz")
     args = ["advise", str(tmp_path / "d.npz"), "--policies", "ucb1", "random", "--horizon", "300", "--runs", "8"]
     assert cli.main([*args, "--no-flips", "--out", str(tmp_path / "advice.html")]) == 0
@@ -181,23 +181,22 @@ def test_advice_follows_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_below_the_margin_all_in_the_race_are_advised_on() -> None:
     found = [
-        Explanation(kind, False, 0.0, 0, score)
-        for kind, score in (("regimes", 25.0), ("drift", 21.0), ("nothing", 0.0))
+        Hypothesis(kind, False, 0.0, 0, score) for kind, score in (("regimes", 25.0), ("drift", 21.0), ("nothing", 0.0))
     ]
-    verdict = judged(found)
-    assert verdict.kind == "undecided"
-    assert [one.kind for one in in_race(found, verdict)] == ["regimes", "drift"]
+    conclusion = conclude(found)
+    assert conclusion.kind == "undecided"
+    assert [one.kind for one in list_contenders(found, conclusion)] == ["regimes", "drift"]
     clear = [found[0]._replace(score=60.0), *found[1:]]
-    assert [one.kind for one in in_race(clear, judged(clear))] == ["regimes"]
+    assert [one.kind for one in list_contenders(clear, conclude(clear))] == ["regimes"]
 
 
 def test_a_shape_raises_the_margin_and_stretches_add_up() -> None:
-    found = [Explanation("regimes", False, 0.0, 0, 35.0, 200.0), Explanation("nothing", False, 0.0, 0, 0.0)]
-    assert judged(found).needed == 30.0
-    assert judged(found).kind == "regimes"
-    assert judged([found[0]._replace(shape=300.0), found[1]]).kind == "undecided"
-    both = together([found, list(reversed(found))])
-    assert [(one.kind, one.score, one.shape) for one in both] == [("regimes", 70.0, 400.0), ("nothing", 0.0, 0.0)]
+    found = [Hypothesis("regimes", False, 0.0, 0, 35.0, 200.0), Hypothesis("nothing", False, 0.0, 0, 0.0)]
+    assert conclude(found).needed == 30.0
+    assert conclude(found).kind == "regimes"
+    assert conclude([found[0]._replace(shape_gain=300.0), found[1]]).kind == "undecided"
+    both = combine_stretches([found, list(reversed(found))])
+    assert [(one.kind, one.score, one.shape_gain) for one in both] == [("regimes", 70.0, 400.0), ("nothing", 0.0, 0.0)]
 
 
 def test_fixed_rules_are_valued_and_policies_refused() -> None:
@@ -303,7 +302,7 @@ def test_logs_that_say_nothing_are_refused() -> None:
 
 def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, page = tmp_path / "log.csv", tmp_path / "d.html"
-    regimes().replace({"banner": {"blue": "青"}}).to_csv(path, index=False)
+    regimes(1000).replace({"banner": {"blue": "青"}}).to_csv(path, index=False)
     assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare"]) == 0
     said = capsys.readouterr().out
     assert said.startswith("There are regimes: ")
@@ -313,9 +312,9 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert content.count("data:image/svg+xml;base64") == 2
     assert "http://" not in content.replace("http://www.w3.org", "")
     assert lb.Diagnosis.load(tmp_path / "d.npz").regimes
-    assert cli.main(["diagnose", str(path), "--out", str(page), "--no-compare", "--json"]) == 0
+    assert cli.main(["diagnose", str(tmp_path / "d.npz"), "--out", str(page), "--no-compare", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert values["verdict"] == "regimes"
+    assert values["conclusion"] == "regimes"
     assert len(values["table"]) == 6
     assert values["rewards"] == "normal"
     assert cli.main(["diagnose", str(path), "--above", "0.5", "--out", str(page), "--no-compare", "--json"]) == 0
@@ -324,12 +323,21 @@ def test_the_command_writes_a_page_and_the_fit(tmp_path: Path, capsys: pytest.Ca
     assert "did you mean banner?" in capsys.readouterr().err
 
 
+def _shorten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a log of 1,000 rows a long one."""
+    monkeypatch.setattr(diagnose_module, "LONG", 900)
+    monkeypatch.setattr(diagnose_module, "STRETCH", 500)
+    monkeypatch.setattr(diagnose_module, "RECOUNT", 900)
+
+
+def test_a_long_log_is_diagnosed_in_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
+    _shorten(monkeypatch)
+    assert lb.diagnose(regimes(1000)).regimes
+
+
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_an_interrupt_in_any_thread_ends_the_others(wanted: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnose_module, "LONG", 1000)
-    monkeypatch.setattr(diagnose_module, "STRETCH", 600)
-    monkeypatch.setattr(diagnose_module, "RECOUNT", 1200)
-    assert lb.diagnose(regimes()).regimes
+    _shorten(monkeypatch)
     calls: dict[int, int] = {}  # by thread, in the order of their first calls
     after: list[int] = []
 
@@ -344,7 +352,7 @@ def test_an_interrupt_in_any_thread_ends_the_others(wanted: int, monkeypatch: py
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lb.diagnose(regimes(), progress=interrupt)
+        lb.diagnose(regimes(1000), progress=interrupt)
     assert len(after) < 60
 
 
@@ -358,6 +366,7 @@ def test_an_interrupted_comparison_goes_on(
         raise KeyboardInterrupt
 
     args = ["diagnose", str(fit), "--out", str(page), "--policies", "ucb1"]
+    monkeypatch.setattr("latentbandits.logs.diagnosis.LONGEST", 200)
     with monkeypatch.context() as patched:
         patched.setattr(lb.Diagnosis, "compare", interrupted)
         assert cli.main(args) == 130
@@ -376,6 +385,6 @@ def test_an_interrupt_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("latentbandits.logs.explanations.loudness", interrupted)
+    monkeypatch.setattr("latentbandits.logs.hypotheses._fit_volatility", interrupted)
     assert cli.main(["diagnose", str(path), "--out", str(page)]) == 130
     assert sorted(one.name for one in tmp_path.iterdir()) == ["log.csv"]

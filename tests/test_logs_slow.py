@@ -1,8 +1,12 @@
 """Calibration of diagnoses: minutes to hours, `make test-slow`."""
 
+import zlib
+
 import numpy as np
 import pytest
 
+import latentbandits as lb
+from tests import logged
 from tests.logged import FIRST, covers, nulls, ranking, recovered
 
 pytestmark = pytest.mark.slow
@@ -42,3 +46,17 @@ def test_policies_are_ranked_as_in_truth() -> None:
     correlation, within = ranking(24)
     assert correlation >= 0.9
     assert within >= 0.95
+
+
+@pytest.mark.parametrize(("kind", "draw"), [("drift300-t3", 505), ("three-changes", 503)])
+def test_what_was_once_mistaken_for_regimes_no_longer_is(kind: str, draw: int) -> None:
+    random = np.random.default_rng([zlib.crc32(kind.encode()), 2000, draw])
+    rewards = logged.rewards_of(kind, 2000, logged.ARMS[draw % 3], random, draw)
+    arms = logged.played(rewards, logged.RULES[draw % 6], random, draw)
+    assert not lb.diagnose(logged.as_log(rewards, arms)).regimes
+
+
+def test_regimes_that_only_a_rare_arm_shows_are_found() -> None:
+    log, _, _ = logged.regime_log(10_000, 20.0, 0.1, 104)
+    assert np.bincount(log.played).max() > 9000
+    assert lb.diagnose(log).regimes

@@ -1,4 +1,4 @@
-"""Logs for others: Vowpal Wabbit's dsjson and the feedback of Open Bandit Pipeline, written, read again, and given to the real thing."""
+"""Logs for Vowpal Wabbit: dsjson, written, read again, and given to the real thing."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,6 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     with pytest.raises(lb.Refusal, match="propensities is None but must be known"):
         unknown.to_dsjson(tmp_path / "log.dsjson")
     assert not list(tmp_path.iterdir())
-    assert unknown.to_obp()["pscore"] is None
 
 
 def test_actions_go_by_their_tags_wherever_they_stand() -> None:
@@ -81,21 +80,6 @@ def test_actions_go_by_their_tags_wherever_they_stand() -> None:
         found = dsjson.decision(line | {"a": [1], "c": {"_multi": [{"_tag": tag}]}})
         assert isinstance(found, dict)
         assert found["arm"] == name
-
-
-def test_feedback_comes_back_from_open_bandit_pipeline() -> None:
-    log = made()
-    feedback = log.to_obp()
-    assert list(feedback) == [
-        "n_rounds", "n_actions", "context", "action_context", "action", "position", "reward", "pscore"
-    ]  # fmt: skip
-    again = lb.Log.read(feedback, context=["context_0"])
-    assert again.arms == (0, 1, 2)
-    assert np.array_equal(again.played, log.played)
-    assert np.array_equal(again.rewards, log.rewards)
-    assert np.array_equal(again.context["context_0"], log.context["age"])
-    assert again.propensities is not None
-    assert np.array_equal(again.propensities, feedback["pscore"])
 
 
 def test_a_store_writes_what_vowpal_wabbit_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,14 +125,3 @@ def test_vowpal_wabbit_learns_from_it(tmp_path: Path) -> None:
     workspace.finish_example(question)
     workspace.finish()
     assert log.arms[int(np.argmax(chances))] == "green"
-
-
-def test_open_bandit_pipeline_estimates_from_it() -> None:
-    ope = pytest.importorskip("obp.ope", reason="it brings torch, so that the extra `test` does not")
-    log = made(300)
-    always = np.zeros((300, 3, 1))
-    always[:, 1] = 1
-    evaluation = ope.OffPolicyEvaluation(log.to_obp(), [ope.InverseProbabilityWeighting()])
-    assert log.propensities is not None
-    weighed = ((log.played == 1) * log.rewards / log.propensities).mean()
-    assert evaluation.estimate_policy_values(always)["ipw"] == pytest.approx(weighed)

@@ -101,7 +101,7 @@ def test_a_figure_shows_itself_without_pyplot() -> None:
     assert shown.startswith("<img")
     assert "data:image/svg+xml;base64," in shown
     from latentbandits.advice import figures, trace_figure
-    from latentbandits.logs import figures as of_logs
+    from latentbandits.logs import page as of_logs
 
     assert all(vars(module)["Figure"] is Figure for module in (figures, trace_figure, of_logs))
 

@@ -17,7 +17,7 @@ from latentbandits.worlds.registry import RECORDED, REGISTRY
 CYCLE = np.roll(np.eye(3), 1, axis=1) * 0.1 + np.eye(3) * 0.9
 
 BLANK, TWO = np.zeros((0, 3)), np.array([[0.5, 0.5]])
-FITTED: dict[str, Any] = {"noise": np.array([0.1, 0.3]), "rewards": "gaussian", "shape": BLANK}
+FITTED: dict[str, Any] = {"noise": np.array([0.1, 0.3]), "rewards": "gaussian", "components": BLANK}
 # Every kind with its defaults, and some special cases
 WORLDS: dict[str, Any] = {
     **{kind: row.make() for kind, row in REGISTRY.items() if kind != RECORDED},
@@ -26,14 +26,14 @@ WORLDS: dict[str, Any] = {
     "fitted regimes": FittedRegimes(
         **FITTED,
         means=np.random.default_rng(0).random((5, 2, 2)),
-        leave=np.full((5, 2), 0.1),
-        enter=np.repeat(TWO, 5, axis=0),
+        exit_prob=np.full((5, 2), 0.1),
+        entry_prob=np.repeat(TWO, 5, axis=0),
     ),
     "fitted shape": FittedRegimes(
-        **{**FITTED, "shape": np.array([[0.7, 0.0, 0.5], [0.3, 1.0, 2.0]])},
+        **{**FITTED, "components": np.array([[0.7, 0.0, 0.5], [0.3, 1.0, 2.0]])},
         means=np.random.default_rng(0).random((5, 2, 2)),
-        leave=np.full((5, 2), 0.1),
-        enter=np.repeat(TWO, 5, axis=0),
+        exit_prob=np.full((5, 2), 0.1),
+        entry_prob=np.repeat(TWO, 5, axis=0),
     ),
     "fitted drift": FittedDrift(**FITTED, centres=TWO[0], sizes=TWO[0], time=30.0),
     "fitted changes": FittedChanges(**FITTED, centres=TWO[0], sizes=TWO[0], time=30.0),

@@ -3,7 +3,7 @@ What a log shows
 ================
 
 A log of decisions, written by a rule that played at random: are there hidden regimes in it, or is it noise, drift,
-the calendar? In the diagnosis explanations compete. This is the timeline of the one that won: the probability of
+the calendar? In the diagnosis hypotheses compete. This is the timeline of the one that won: the probability of
 every state, and of a change; below them, rewards and arms as the log has them.
 """
 
@@ -26,5 +26,5 @@ diagnosis = lb.diagnose(log)
 figure = diagnosis.figure()
 
 # %%
-# The verdict in words.
+# The conclusion in words.
 print(diagnosis.text())

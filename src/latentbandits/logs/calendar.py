@@ -4,15 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.logs.em import constant, normal_likelihood
-from latentbandits.logs.regression import least_squares, logistic, share
+from latentbandits.logs.em import constant_log_lik, profile_log_lik
+from latentbandits.logs.regression import expit, least_squares, logistic
 from latentbandits.logs.series import Series
 
-DAYS, WEEKEND, WEEKS = (
-    2.0,
-    9.0,
-    14.0,
-)  # days that a log must last before hours, weekends, or days of the week can be told from chance
+# Days that a log must last before hours, weekends, or days of the week can be told from chance
+DAYS, WEEKEND, WEEKS = 2.0, 9.0, 14.0
 PARTS = 48  # of a day
 HOURS, WEEK = ("", "waves", "block", "hours"), ("", "weekend", "weekdays")
 SHORTEST = 4  # parts of a day that a block lasts, at least
@@ -27,9 +24,9 @@ class Calendar(NamedTuple):
     week : "", "weekend" or "weekdays" (every day its own)
     per_arm : whether every arm has a calendar of its own
     gain : log-likelihood beyond that of a log in which nothing changes
-    numbers : how many numbers were fitted
+    num_params : how many numbers were fitted
     offsets : array (rows,), what the calendar adds to every row: to its value, or to its log-odds if rewards are 0 and 1
-    share : of the variance around the arms' means that it explains
+    expit : of the variance around the arms' means that it explains
     block : the first part of the day inside a block, and the first after it
     """
 
@@ -37,14 +34,14 @@ class Calendar(NamedTuple):
     week: str
     per_arm: bool
     gain: float
-    numbers: int
+    num_params: int
     offsets: np.ndarray
     share: float
     block: tuple[int, int] = (0, 0)
 
     def design(self, series: Series, times: np.ndarray) -> np.ndarray:
         """Return its columns for every row, an array (rows, columns)."""
-        shape = columns(self.hours, self.week, _part_of_day(times), _weekday(times), self.block)
+        shape = design_columns(self.hours, self.week, _part_of_day(times), _weekday(times), self.block)
         if not self.per_arm:
             return shape
         return np.hstack([shape * (series.arms == arm)[:, None] for arm in range(series.width)])
@@ -64,16 +61,7 @@ class Calendar(NamedTuple):
 
 
 def designs(times: np.ndarray) -> list[tuple[str, str, bool]]:
-    """Return the calendars that a log is long enough for.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.logs.calendar import designs
-    >>> times = np.datetime64("2026-01-01T00:00") + np.arange(400) * np.timedelta64(30, "m")
-    >>> designs(times)
-    [('waves', '', False), ('waves', '', True), ('block', '', False), ('block', '', True), ('hours', '', False), ('hours', '', True)]
-    """
+    """Return the calendars that a log is long enough for."""
     days = (times[-1] - times[0]) / np.timedelta64(1, "D") if len(times) else 0.0
     hours = HOURS if days >= DAYS and len(np.unique(_part_of_day(times) // 2)) > 2 else HOURS[:1]
     week = WEEK if days >= WEEKS else WEEK[:2] if days >= WEEKEND else WEEK[:1]
@@ -89,23 +77,23 @@ def _weekday(times: np.ndarray) -> np.ndarray:
     return np.asarray((times.astype("datetime64[D]").astype(np.int64) + 3) % 7)  # the epoch was a Thursday; 0 is Monday
 
 
-def columns(
+def design_columns(
     hours: str, week: str, part: np.ndarray, weekday: np.ndarray, block: tuple[int, int] = (0, 0)
 ) -> np.ndarray:
     """Return the columns of a calendar for times given as parts of a day and days of the week; a block goes from a part to another."""
-    made = []
+    columns = []
     if hours == "block":
-        made.append(_inside(part, *block))
+        columns.append(_inside(part, *block))
     if hours == "waves":
         angle = 2 * np.pi * (part + 0.5) / PARTS
-        made += [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
+        columns += [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
     elif hours == "hours":
-        made += [(part // 2 == hour).astype(float) for hour in range(1, 24)]
+        columns += [(part // 2 == hour).astype(float) for hour in range(1, 24)]
     if week == "weekend":
-        made.append((weekday >= 5).astype(float))
+        columns.append((weekday >= 5).astype(float))
     elif week == "weekdays":
-        made += [(weekday == day).astype(float) for day in range(1, 7)]
-    return np.stack(made, axis=1)
+        columns += [(weekday == day).astype(float) for day in range(1, 7)]
+    return np.stack(columns, axis=1)
 
 
 def _inside(part: np.ndarray, begin: int, end: int) -> np.ndarray:
@@ -121,7 +109,7 @@ def best_block(count: int, used: np.ndarray, tried: np.ndarray, sums: np.ndarray
     np.add.at(table, (arm, part), sums)
     centres = table.sum(axis=1, keepdims=True) / np.maximum(rows.sum(axis=1, keepdims=True), 1)
     off = table - rows * centres
-    best, found = -1.0, (0, SHORTEST)
+    best, block = -1.0, (0, SHORTEST)
     for begin in range(PARTS):
         for length in range(SHORTEST, PARTS - SHORTEST + 1):
             inside = (begin + np.arange(length)) % PARTS
@@ -132,16 +120,16 @@ def best_block(count: int, used: np.ndarray, tried: np.ndarray, sums: np.ndarray
             else:
                 worth = float(part_of.sum() ** 2 / max(weight.sum(), 1e-9))
             if worth > best:
-                best, found = worth, (begin, begin + length)
-    return found
+                best, block = worth, (begin, begin + length)
+    return block
 
 
-def calendars(series: Series, times: np.ndarray) -> list[Calendar]:
-    """Return all calendars that a log is long enough for, each as `fitted` returns it."""
-    return [fitted(series, times, *design) for design in designs(times)]
+def fit_calendars(series: Series, times: np.ndarray) -> list[Calendar]:
+    """Return all calendars that a log is long enough for, each as `fit_calendar` returns it."""
+    return [fit_calendar(series, times, *design) for design in designs(times)]
 
 
-def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bool) -> Calendar:
+def fit_calendar(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bool) -> Calendar:
     """Return one calendar, fitted by least squares, or by logistic regression to rewards of 0 and 1.
 
     Rows of one arm at one time of the week are alike to every calendar, so only their sums are needed.
@@ -154,34 +142,36 @@ def fitted(series: Series, times: np.ndarray, hours: str, week: str, per_arm: bo
     tried, sums = tried[used].astype(float), sums[used]
     arm = np.eye(series.width)[used % series.width]
     block = best_block(series.width, used, tried, sums, per_arm) if hours == "block" else (0, 0)
-    shape = columns(hours, week, used // series.width % PARTS, used // series.width // PARTS, block)
+    shape = design_columns(hours, week, used // series.width % PARTS, used // series.width // PARTS, block)
     effects = np.hstack([shape * arm[:, [k]] for k in range(series.width)]) if per_arm else shape
     effects = effects[:, effects.any(axis=0)]
-    whole = np.hstack([arm, effects])
+    design = np.hstack([arm, effects])
     if series.binary:
         place = np.searchsorted(used, cells)
-        odds = series.odds if len(series.odds) else np.zeros(series.rows)
+        logit_offset = series.logit_offset if len(series.logit_offset) else np.zeros(series.rows)
 
-        def expected(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            if not len(series.odds):
-                return tried * share(found), tried * share(found) * (1 - share(found))
-            chance = share(found[place] + odds)
+        def expected(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            if not len(series.logit_offset):
+                return tried * expit(logits), tried * expit(logits) * (1 - expit(logits))
+            chance = expit(logits[place] + logit_offset)
             return np.bincount(place, chance), np.bincount(place, chance * (1 - chance))
 
-        weights = logistic(whole, sums, expected)
-        chance = share((whole @ weights)[place] + odds)
-        gain = float(np.log(np.where(series.values > 0.5, chance, 1 - chance)).sum()) - constant(series)
-        usual, left = (float(((series.values - means) ** 2).sum()) for means in (series.shares, chance))
+        weights = logistic(design, sums, expected)
+        chance = expit((design @ weights)[place] + logit_offset)
+        gain = float(np.log(np.where(series.values > 0.5, chance, 1 - chance)).sum()) - constant_log_lik(series)
+        constant_squares, squares_left = (
+            float(((series.values - means) ** 2).sum()) for means in (series.shares, chance)
+        )
     else:
-        weights = least_squares(whole, tried, sums / tried)
-        means = whole @ weights
-        usual = float(((series.values - series.centres[series.arms]) ** 2).sum())
+        weights = least_squares(design, tried, sums / tried)
+        means = design @ weights
+        constant_squares = float(((series.values - series.centres[series.arms]) ** 2).sum())
         within = float((series.values**2).sum()) - float((sums**2 / tried).sum())
-        left = within + float((tried * (sums / tried - means) ** 2).sum())
-        gain = normal_likelihood(series.rows, left) - normal_likelihood(series.rows, usual)
+        squares_left = within + float((tried * (sums / tried - means) ** 2).sum())
+        gain = profile_log_lik(series.rows, squares_left) - profile_log_lik(series.rows, constant_squares)
     offset = np.zeros(size)
     offset[used] = effects @ weights[series.width :]
     offsets = offset[cells]
-    explained = max(0.0, 1 - left / usual) if usual > 0 else 0.0
-    numbers = effects.shape[1] + (2 if hours == "block" else 0)  # where a block begins and ends was searched for
-    return Calendar(hours, week, per_arm, gain, numbers, offsets - offsets.mean(), explained, block)
+    explained = max(0.0, 1 - squares_left / constant_squares) if constant_squares > 0 else 0.0
+    num_params = effects.shape[1] + (2 if hours == "block" else 0)  # where a block begins and ends was searched for
+    return Calendar(hours, week, per_arm, gain, num_params, offsets - offsets.mean(), explained, block)

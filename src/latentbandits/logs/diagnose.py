@@ -1,52 +1,57 @@
-"""From a log to what it says: the explanations compete, the best one is fitted to the end."""
+"""From a log to what it says: the hypotheses compete, the best one is fitted to the end."""
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
-from latentbandits.logs import em, growth
-from latentbandits.logs.assembly import arm_table, assembled
-from latentbandits.logs.checks import OWNER, flags, refuse
-from latentbandits.logs.covariates import taken_out
+from latentbandits.logs import em
+from latentbandits.logs.calendar import Calendar
+from latentbandits.logs.changes import Segments
+from latentbandits.logs.conclusion import conclude
 from latentbandits.logs.diagnosis import Diagnosis
 from latentbandits.logs.em import Tick
-from latentbandits.logs.explanations import (
+from latentbandits.logs.hmm import MIXTURE, Model
+from latentbandits.logs.hypotheses import (
+    AUTOCORRELATION,
     CALENDAR,
     CHANGES,
     DRIFT,
+    NOTHING,
     REGIMES,
-    Explanation,
+    VOLATILITY,
+    Hypothesis,
     Regimes,
-    brief,
-    explanations,
-    remembering,
-    rest_of,
+    fit_hypotheses,
+    is_brief,
+    refit_autoregressive,
+    take_out,
 )
-from latentbandits.logs.log import Log
-from latentbandits.logs.model import Model
-from latentbandits.logs.posterior import sampled
-from latentbandits.logs.series import Series
-from latentbandits.logs.verdict import judged
+from latentbandits.logs.levels import LevelFit
+from latentbandits.logs.log import Columns, Log
+from latentbandits.logs.posterior import arm_table, sample_models, state_table
+from latentbandits.logs.regression import fit_covariates
+from latentbandits.logs.series import OWNER, Series, check_log, list_flags
+from latentbandits.logs.worlds import BINARY, NORMAL, FittedChanges, FittedDrift, FittedRegimes, FittedWorld
 from latentbandits.settings import whole
 
-LONG, STRETCH = 60_000, 20_000  # rows beyond which explanations compete on three stretches
+LONG, STRETCH = 60_000, 20_000  # rows beyond which hypotheses compete on three stretches
 RECOUNT = 60_000  # rows on which the number of states is then counted again
 SAMPLES = 200
 LAST_STEPS, LAST_TOLERANCE, LONG_STEPS = 400, 1e-3, 30
 
 
 def diagnose(
-    log: Log | str | Path | Any,
+    log: object,
     *,
     seed: int = 0,
     workers: int | None = None,
     progress: Callable[[int, int | None], None] | None = None,
-    **columns: Any,
+    **columns: Unpack[Columns],
 ) -> Diagnosis:
     """Return what a log says about hidden regimes: whether there are any, how many, what they pay, and how sure that is.
 
@@ -86,64 +91,70 @@ def diagnose(
     """
     read = log if isinstance(log, Log) else Log.read(log, **columns)
     seed = whole(OWNER, "seed", seed, least=0)
-    refuse(read)
+    check_log(read)
     work = Work(progress)
     tick = work.tick
 
     series = Series.of(read.played, read.rewards, read.gaps, len(read.arms))
     noise, binary = series.noise, series.binary
-    outside, covariates = taken_out(series, read.context) if read.context else (np.zeros(len(read)), [])
-    if outside.any():
-        series = rest_of(series, outside)
+    offsets, covariates = fit_covariates(series, read.context) if read.context else (np.zeros(len(read)), [])
+    if offsets.any():
+        series = take_out(series, offsets)
     times = read.times if read.dated else None
-    found = _explanations(series, times, seed, workers, work)
+    hypotheses = _fit_all(series, times, seed, workers, work)
     if series.rows > LONG:
-        found = [_recounted(series, one, seed, tick) if one.kind == REGIMES else one for one in found]
-    found, rest, ended = _to_the_end(series, found, seed, tick)
-    fit = None if ended is None else ended.model
-    samples = None if fit is None else sampled(rest, fit, SAMPLES, seed, tick)
-    parts = {one.kind: one.detail for one in reversed(found) if one.kind in (DRIFT, CHANGES, CALENDAR)}
-    calendar = parts.get(CALENDAR)
-    made = Diagnosis(
+        hypotheses = [_recount_states(series, h, seed, tick) if h.kind == REGIMES else h for h in hypotheses]
+    hypotheses, residuals, regimes = _fit_to_the_end(series, hypotheses, seed, tick)
+    fit = None if regimes is None else regimes.model
+    calendar = next((h.detail for h in hypotheses if isinstance(h.detail, Calendar)), None)
+    diagnosis = Diagnosis(
         arm_table(read),
         read,
-        tuple(one._replace(detail=None) for one in found),
-        judged(found),
+        tuple(h._replace(detail=None) for h in hypotheses),
+        conclude(hypotheses),
         fit,
-        samples,
-        rest,
-        (outside if ended is None else outside + ended.offsets) * (1.0 if binary else noise[read.played]),
-        {} if ended is None else ended.scores,
+        None if fit is None else sample_models(residuals, fit, SAMPLES, seed, tick),
+        residuals,
+        (offsets if regimes is None else offsets + regimes.offsets) * (1.0 if binary else noise[read.played]),
+        {} if regimes is None else regimes.scores,
         None if calendar is None else (calendar.words, calendar.share),
         tuple(covariates),
         {},
-        tuple(flags(read, noise, binary)),
+        tuple(list_flags(read, noise, binary)),
         seed,
     )
-    return assembled(made, parts)
+    return dataclasses.replace(fill_table(diagnosis), worlds=fit_worlds(diagnosis, hypotheses))
 
 
-def _to_the_end(
-    series: Series, found: list[Explanation], seed: int, tick: Tick
-) -> tuple[list[Explanation], Series, Regimes | None]:
-    """Return the explanations, the rows without the calendar, and the best regimes, fitted to the end.
+def fill_table(diagnosis: Diagnosis) -> Diagnosis:
+    """Return a diagnosis with a table of states and arms, if there are regimes; it has one of arms."""
+    if not diagnosis.regimes or diagnosis.model is None or diagnosis.samples is None:
+        return diagnosis
+    table = state_table(diagnosis.log, diagnosis.model, diagnosis.samples, diagnosis.means_sampled)
+    return dataclasses.replace(diagnosis, table=table)
 
-    Regimes that turn out to last a few rounds only are no explanation any more, and the next best ones are fitted.
+
+def _fit_to_the_end(
+    series: Series, hypotheses: list[Hypothesis], seed: int, tick: Tick
+) -> tuple[list[Hypothesis], Series, Regimes | None]:
+    """Return the hypotheses, the rows without the calendar, and the best regimes, fitted to the end.
+
+    Regimes that turn out to last a few rounds only are no hypothesis any more, and the next best ones are fitted.
     """
     steps = LAST_STEPS if series.rows <= LONG else LONG_STEPS
-    for best in [one for one in found if one.kind == REGIMES]:
-        detail: Regimes = best.detail
+    for best in [h for h in hypotheses if h.kind == REGIMES]:
+        detail = best.regimes
         if len(detail.offsets) != series.rows:  # fitted to a stretch
             detail = detail._replace(offsets=np.zeros(series.rows))
-        rest = rest_of(series, detail.offsets) if detail.offsets.any() else series
-        if series.rows <= LONG and judged(found).kind == REGIMES:
-            detail = remembering(rest, detail, seed, tick)
+        residuals = take_out(series, detail.offsets) if detail.offsets.any() else series
+        if series.rows <= LONG and conclude(hypotheses).kind == REGIMES:
+            detail = refit_autoregressive(residuals, detail, seed, tick)
         # whatever chain was enough to judge, every state has a dwell of its own to be reported
-        fit = em.fitted(rest, detail.model._replace(alike=False), steps, LAST_TOLERANCE, tick=tick).ordered()
-        if not brief(fit):
-            return found, rest, detail._replace(model=fit)
-        found = [one for one in found if one is not best]
-    return found, series, None
+        fit = em.fit_em(residuals, detail.model._replace(tied=False), steps, LAST_TOLERANCE, tick=tick).sort_states()
+        if not is_brief(fit):
+            return hypotheses, residuals, detail._replace(model=fit)
+        hypotheses = [h for h in hypotheses if h is not best]
+    return hypotheses, series, None
 
 
 class Work:
@@ -171,62 +182,108 @@ class Work:
             raise
 
 
-def _explanations(
-    series: Series, times: np.ndarray | None, seed: int, workers: int | None, work: Work
-) -> list[Explanation]:
-    """Return the explanations of a log; of a long one, of three stretches together."""
+def _fit_all(series: Series, times: np.ndarray | None, seed: int, workers: int | None, work: Work) -> list[Hypothesis]:
+    """Return the hypotheses of a log; of a long one, of three stretches together."""
     if series.rows <= LONG:
-        return explanations(series, times, seed, work.tick)
+        return fit_hypotheses(series, times, seed, work.tick)
     begins = (0, (series.rows - STRETCH) // 2, series.rows - STRETCH)
     parts = [slice(begin, begin + STRETCH) for begin in begins]
 
-    def one(part: slice) -> list[Explanation]:
+    def fit_part(part: slice) -> list[Hypothesis]:
         with work.stopping():
-            return explanations(series.part(part), None if times is None else times[part], seed, work.tick)
+            return fit_hypotheses(series.select(part), None if times is None else times[part], seed, work.tick)
 
     with ThreadPoolExecutor(workers or 2) as threads, work.stopping():
-        return together(list(threads.map(one, parts)))
+        return combine_stretches(list(threads.map(fit_part, parts)))
 
 
-def together(stretches: list[list[Explanation]]) -> list[Explanation]:
-    """Return the explanations of several stretches as one list: scores add up, details are those of the stretch that scores best."""
-    groups: dict[tuple[str, bool], list[Explanation]] = defaultdict(list)
-    for found in stretches:
-        best: dict[tuple[str, bool], Explanation] = {}
-        for one in found:
-            best.setdefault((one.kind, one.calendar), one)
-        for key, one in best.items():
-            groups[key].append(one)
-    made = []
+def combine_stretches(stretches: list[list[Hypothesis]]) -> list[Hypothesis]:
+    """Return the hypotheses of several stretches as one list: scores add up, details are those of the stretch that scores best."""
+    groups: dict[tuple[str, bool], list[Hypothesis]] = defaultdict(list)
+    for hypotheses in stretches:
+        best: dict[tuple[str, bool], Hypothesis] = {}
+        for hypothesis in hypotheses:
+            best.setdefault((hypothesis.kind, hypothesis.calendar), hypothesis)
+        for key, hypothesis in best.items():
+            groups[key].append(hypothesis)
+    combined = []
     for group in groups.values():
         if len(group) < len(stretches):  # it could not be fitted to some stretch
             continue
-        gain, numbers = sum(one.gain for one in group), sum(one.numbers for one in group)
-        score, shape = sum(one.score for one in group), sum(one.shape for one in group)
-        made.append(
-            max(group, key=lambda one: one.score)._replace(gain=gain, numbers=numbers, score=score, shape=shape)
+        gain, num_params = (
+            sum(h.gain for h in group),
+            sum(h.num_params for h in group),
         )
-    return sorted(made, key=lambda one: -one.score)
+        score, shape_gain = (
+            sum(h.score for h in group),
+            sum(h.shape_gain for h in group),
+        )
+        combined.append(
+            max(group, key=lambda h: h.score)._replace(
+                gain=gain, num_params=num_params, score=score, shape_gain=shape_gain
+            )
+        )
+    return sorted(combined, key=lambda h: -h.score)
 
 
-def _recounted(series: Series, found: Explanation, seed: int, tick: Tick) -> Explanation:
+def _recount_states(series: Series, hypothesis: Hypothesis, seed: int, tick: Tick) -> Hypothesis:
     """Return regimes whose states were counted again on more rows: a state more as long as that scores better."""
     begin = (series.rows - RECOUNT) // 2
-    part = series.part(slice(begin, begin + RECOUNT))
-    part = part if part.binary == (found.detail.model.family == "binary") else part.standard()
+    part = series.select(slice(begin, begin + RECOUNT))
+    part = part if part.binary == (hypothesis.regimes.model.family == "binary") else part.standardise()
     random = np.random.default_rng([seed, 3])
-    best: Model = em.fitted(part, found.detail.model, 40, 0.5, tick=tick)
-    scores = {best.states: growth.score(part, best)}
+    best = em.fit_em(part, hypothesis.regimes.model, 40, 0.5, tick=tick)
+    scores = {best.num_states: em.bic_score(part, best)}
     for _ in range(3):
-        begun = [_split(part, best, random) for _ in range(2)]
-        again = max((em.fitted(part, model, 40, 0.5, tick=tick) for model in begun), key=lambda model: model.objective)
-        scores[again.states] = growth.score(part, again)
-        if scores[again.states] <= scores[best.states]:
+        starts = [_split(part, best, random) for _ in range(2)]
+        larger = max(
+            (em.fit_em(part, model, 40, 0.5, tick=tick) for model in starts), key=lambda model: model.objective
+        )
+        scores[larger.num_states] = em.bic_score(part, larger)
+        if scores[larger.num_states] <= scores[best.num_states]:
             break
-        best = again
-    return found._replace(detail=Regimes(best.ordered(), np.zeros(0), scores))
+        best = larger
+    return hypothesis._replace(detail=Regimes(best.sort_states(), np.zeros(0), scores))
 
 
 def _split(series: Series, model: Model, random: np.random.Generator) -> Model:
     """Return a model of the same family with one state more."""
-    return growth.split(series, model, random)._replace(family=model.family, shape=model.shape)
+    return em.init_split(series, model, random)._replace(family=model.family, components=model.components)
+
+
+def fit_worlds(diagnosis: Diagnosis, hypotheses: list[Hypothesis]) -> dict[str, FittedWorld]:
+    """Return the world of every kind of hypothesis; what does not change which arm is best is one in which nothing changes."""
+    series, fit = diagnosis.series, diagnosis.fit
+    rewards = BINARY if series.binary else NORMAL
+    centres, tried = series.centres * series.noise, np.maximum(series.tried, 1)
+    spreads = series.spreads * series.noise
+    normal = np.zeros((0, 3))  # no components
+    random = np.random.default_rng(0)
+    single = centres + random.standard_normal((SAMPLES, 1, series.width)) * (spreads / np.sqrt(tried))
+    if series.binary:
+        single = np.clip(single, 1e-6, 1 - 1e-6)
+    ones = np.ones((SAMPLES, 1))
+    still = FittedRegimes(spreads, rewards, normal, means=single, exit_prob=1e-9 * ones, entry_prob=ones)
+    worlds: dict[str, FittedWorld] = {}
+    if fit is not None and diagnosis.samples is not None:
+        worlds[REGIMES] = FittedRegimes(
+            np.ones(series.width) if series.binary else series.noise * float((fit.spread * fit.shares).sum()),
+            rewards,
+            fit.components if fit.family == MIXTURE else normal,
+            ar_coef=fit.ar_coef,
+            means=diagnosis.means_sampled,
+            exit_prob=diagnosis.samples.exit_prob,
+            entry_prob=diagnosis.samples.entry_prob,
+        )
+    drift = next((h.detail for h in hypotheses if h.kind == DRIFT and isinstance(h.detail, LevelFit)), None)
+    if drift is not None:
+        # the noise that is left when the level is taken out of the spread
+        noise = spreads / np.sqrt(1 + drift.size**2)
+        worlds[DRIFT] = FittedDrift(noise, rewards, normal, centres=centres, sizes=noise * drift.size, time=drift.time)
+    segments = next((h.detail for h in hypotheses if isinstance(h.detail, Segments)), None)
+    if segments is not None and len(segments.ends) > 2:
+        noise = np.ones(series.width) if series.binary else series.noise * segments.noise
+        time = float(segments.ends[-1]) / (len(segments.ends) - 2)
+        sizes = segments.sizes * series.noise
+        worlds[CHANGES] = FittedChanges(noise, rewards, normal, centres=centres, sizes=sizes, time=time)
+    return worlds | dict.fromkeys((CALENDAR, AUTOCORRELATION, VOLATILITY, NOTHING), still)

@@ -1,27 +1,30 @@
-"""What a log says: the verdict, the states, the timeline, and what follows from them."""
+"""What a log says: the conclusion, the states, the timeline, and what follows from them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy.spatial.distance import pdist
 
 from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.problem import WorldProblem
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
-from latentbandits.logs import chain, em, emissions
-from latentbandits.logs.covariates import Covariate
-from latentbandits.logs.explanations import REGIMES, Explanation
+from latentbandits.logs import em, emissions, hmm
+from latentbandits.logs.conclusion import Conclusion, list_contenders
+from latentbandits.logs.hmm import BINARY, MIXTURE, Model
+from latentbandits.logs.hypotheses import REGIMES, Hypothesis
 from latentbandits.logs.log import Log
-from latentbandits.logs.model import BINARY, SHAPED, Model
-from latentbandits.logs.posterior import Samples, gain, interval
+from latentbandits.logs.posterior import Samples, credible_interval, gain
+from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
-from latentbandits.logs.verdict import Verdict, in_race
 from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
+from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
@@ -29,7 +32,8 @@ if TYPE_CHECKING:
 
     from latentbandits.agent import Agent
     from latentbandits.logs.advice import LogAdvice
-    from latentbandits.logs.value import Value
+    from latentbandits.logs.problem import FittedProblem
+    from latentbandits.logs.value import Rule, Value
 
 OWNER = "diagnose"
 NEVER = 1.0  # expected rows below which a cell was never tried
@@ -52,8 +56,8 @@ class Diagnosis(Result):
         (`dwell_low`, `dwell_high`), `arm`, its `mean` reward with `low` and `high`, and `tried`, the expected number of rows. Without
         regimes a row per arm.
     log : the log
-    explanations : all explanations, the best first
-    verdict : what they come to
+    hypotheses : all hypotheses, the best first
+    conclusion : what they come to
     fit : the chain of states in units of noise, None if none could be fitted; `model` is the same in the unit of rewards
     samples : models that the log leaves open, in units of noise
     series : the rows that were fitted, with calendar and context taken out
@@ -61,15 +65,15 @@ class Diagnosis(Result):
     scores : number of states -> score
     calendar : what the calendar explains, in words, and the share of the variance; None without dates
     covariates : what every column of context explains
-    worlds : kind of explanation -> a world that is as the log was, by it
+    worlds : kind of hypothesis -> a world that is as the log was, by it
     flags : what a reader should know
     seed : of the search
     comparison : policies on worlds that are as the log was, if they were compared along
     """
 
     log: Log
-    explanations: tuple[Explanation, ...]
-    verdict: Verdict
+    hypotheses: tuple[Hypothesis, ...]
+    conclusion: Conclusion
     fit: Model | None
     samples: Samples | None
     series: Series
@@ -87,14 +91,14 @@ class Diagnosis(Result):
     @property
     def regimes(self) -> bool:
         """Whether there are regimes, by a clear margin."""
-        return self.verdict.kind == REGIMES and self.fit is not None
+        return self.conclusion.kind == REGIMES and self.fit is not None
 
     @cached_property
     def model(self) -> Model | None:
         """The chain of states in the unit of rewards; None if none could be fitted."""
         if self.fit is None:
             return None
-        middle = (self.fit.shape[:, 0] * self.fit.shape[:, 1]).sum() if self.fit.family == SHAPED else 0.0
+        middle = (self.fit.components[:, 0] * self.fit.components[:, 1]).sum() if self.fit.family == MIXTURE else 0.0
         return self.fit._replace(means=(self.fit.means + middle) * self.series.noise)
 
     @cached_property
@@ -103,8 +107,8 @@ class Diagnosis(Result):
         assert self.samples is not None
         assert self.model is not None
         assert self.fit is not None
-        moved = self.model.means - self.fit.means * self.series.noise
-        return np.asarray(self.samples.means * self.series.noise + moved)
+        shift = self.model.means - self.fit.means * self.series.noise
+        return np.asarray(self.samples.means * self.series.noise + shift)
 
     @property
     def noise(self) -> np.ndarray:
@@ -121,7 +125,7 @@ class Diagnosis(Result):
         """What following the states earns per round beyond the best single arm, with an interval of 95 %; zeros without a fit."""
         if self.model is None or self.samples is None:
             return 0.0, 0.0, 0.0
-        low, high = interval(gain(self.means_sampled, self.samples.shares))
+        low, high = credible_interval(gain(self.means_sampled, self.samples.shares))
         return float(gain(self.model.means, self.model.shares)), float(low), float(high)
 
     @property
@@ -135,58 +139,53 @@ class Diagnosis(Result):
         """Whether there may be more states than were counted: two are close, or one more is hardly worse."""
         if self.fit is None:
             return False
-        states = self.fit.states
+        states = self.fit.num_states
         one_more = self.scores.get(states + 1)
         if one_more is not None and self.scores.get(states, 0.0) - one_more < CLOSE:
             return True
         spread = (
             self.series.spreads if self.fit.family == BINARY else self.fit.spread.mean() * np.ones(self.series.width)
         )
-        apart = [
-            float(np.sqrt((((self.fit.means[i] - self.fit.means[j]) / spread) ** 2).sum()))
-            for i in range(states)
-            for j in range(i)
-        ]
-        return min(apart) < NEAR
+        return float(pdist(self.fit.means / spread).min()) < NEAR
 
     @property
     def fewest(self) -> int:
         """The fewest states that are hardly worse than those that were counted; 0 without a fit."""
         if self.fit is None:
             return 0
-        best = self.scores.get(self.fit.states, np.inf)
-        return min([states for states, score in self.scores.items() if score > best - CLOSE] + [self.fit.states])
+        best = self.scores.get(self.fit.num_states, np.inf)
+        return min([states for states, score in self.scores.items() if score > best - CLOSE] + [self.fit.num_states])
 
     @property
     def counted(self) -> str:
         """The number of states in words."""
         assert self.fit is not None
-        states, fewest = self.fit.states, self.fewest
-        likely = f", most likely {states}" if fewest < states else ""
-        return f"{'at least ' if self.at_least or likely else ''}{fewest} states{likely}"
+        states, fewest = self.fit.num_states, self.fewest
+        most_likely = f", most likely {states}" if fewest < states else ""
+        return f"{'at least ' if self.at_least or most_likely else ''}{fewest} states{most_likely}"
 
     @property
     def headline(self) -> str:
-        """The verdict in one line."""
+        """The conclusion in one line."""
         if not self.regimes:
-            return f"{self.verdict.words} ({self.verdict.sure})"
+            return f"{self.conclusion.words} ({self.conclusion.sure})"
         do = "" if self.useful else ", but they do not change what to do"
-        return f"{self.verdict.words}: {self.counted}{do} ({self.verdict.sure})"
+        return f"{self.conclusion.words}: {self.counted}{do} ({self.conclusion.sure})"
 
     @cached_property
-    def states(self) -> np.ndarray:
+    def state_probs(self) -> np.ndarray:
         """The probability of every state at every row, given all rewards: an array (rows, states); one column without regimes."""
         if self.fit is None:
             return np.ones((len(self.log), 1))
-        return em.expected(self.series, self.fit).states
+        return em.e_step(self.series, self.fit).state_probs
 
     @cached_property
     def path(self) -> np.ndarray:
         """The most probable path of states, an int array (rows,)."""
         path = np.zeros(len(self.log), np.int64)
         if self.fit is not None:
-            likely = emissions.likelihoods(self.series, self.fit)
-            fast(chain.follow)(likely, self.series.gaps, self.fit.leave, self.fit.enter, path)
+            log_lik = emissions.log_likelihoods(self.series, self.fit)
+            fast(hmm.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob, path)
         return path
 
     @cached_property
@@ -197,11 +196,11 @@ class Diagnosis(Result):
         """
         rows = np.flatnonzero(np.diff(self.path)) + 1
         before, after = np.maximum(rows - BESIDE, 0), np.minimum(rows + BESIDE, len(self.path) - 1)
-        probable = 1 - (self.states[before] * self.states[after]).sum(axis=1)
-        made = {"row": rows, "before": self.path[rows - 1], "after": self.path[rows], "probable": probable}
+        probable = 1 - (self.state_probs[before] * self.state_probs[after]).sum(axis=1)
+        columns = {"row": rows, "before": self.path[rows - 1], "after": self.path[rows], "probable": probable}
         if self.log.times is not None:
-            made["time"] = self.log.times[rows]
-        return pd.DataFrame(made)
+            columns["time"] = self.log.times[rows]
+        return pd.DataFrame(columns)
 
     @cached_property
     def regret(self) -> tuple[float, float, float]:
@@ -210,32 +209,32 @@ class Diagnosis(Result):
             return 0.0, 0.0, 0.0
         counts = np.zeros_like(self.model.means)
         for arm in range(counts.shape[1]):
-            counts[:, arm] = self.states[self.log.played == arm].sum(axis=0)
+            counts[:, arm] = self.state_probs[self.log.played == arm].sum(axis=0)
 
         def lost(means: np.ndarray) -> np.ndarray:
             return np.asarray((counts * (means.max(axis=-1, keepdims=True) - means)).sum(axis=(-2, -1)))
 
-        low, high = interval(lost(self.means_sampled))
+        low, high = credible_interval(lost(self.means_sampled))
         return float(lost(self.model.means)), float(low), float(high)
 
     @property
-    def race(self) -> list[Explanation]:
-        """The explanations that are not out yet, the best first."""
-        return in_race(self.explanations, self.verdict)
+    def contenders(self) -> list[Hypothesis]:
+        """The hypotheses that are not out yet, the best first."""
+        return list_contenders(self.hypotheses, self.conclusion)
 
-    def problem(self, kind: str | None = None, **sizes: Any) -> Any:
+    def problem(self, kind: str | None = None, **sizes: int | None) -> "FittedProblem":
         """Return the log as a problem for `compare` and `advise`.
 
         Parameters
         ----------
         kind : str, optional
-            By which explanation, a key of `worlds`; the best one if not given.
+            By which hypothesis, a key of `worlds`; the best one if not given.
         **sizes
             `horizon`, `runs` and so on, as in a `Problem`; as many rounds as the log has, at most 10,000, if not given.
         """
         from latentbandits.logs.problem import FittedProblem
 
-        kind = kind if kind is not None else next((one.kind for one in self.race if one.kind in self.worlds), "nothing")
+        kind = kind if kind is not None else next((h.kind for h in self.contenders if h.kind in self.worlds), "nothing")
         if kind not in self.worlds:
             raise Refusal(OWNER, "kind", kind, f"one of {', '.join(self.worlds)}")
         horizon = int(min(max(self.series.gaps.sum(), 100), LONGEST))
@@ -244,7 +243,7 @@ class Diagnosis(Result):
 
     def compare(
         self,
-        policies: Iterable[Any] | Mapping[str, Any] | None = None,
+        policies: Iterable[object] | Mapping[str, object] | None = None,
         *,
         period: bool = False,
         kind: str | None = None,
@@ -252,8 +251,8 @@ class Diagnosis(Result):
         runs: int = RUNS,
         seed: int = 0,
         workers: int | None = None,
-        executor: Any = None,
-        progress: Any = None,
+        executor: Executor | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> Comparison:
         """Return what policies would earn on worlds that are as the log was: each run is another model that the log leaves open.
 
@@ -264,7 +263,7 @@ class Diagnosis(Result):
         period : bool
             Play this very period: a path of states sampled given all rewards of the log, which are kept.
         kind : str, optional
-            By which explanation; the best one if not given.
+            By which hypothesis; the best one if not given.
         horizon, runs, seed, workers, executor, progress
             As for `latentbandits.compare`; as many rounds as the log has, at most 10,000, if not given.
         """
@@ -277,7 +276,7 @@ class Diagnosis(Result):
 
     def advise(
         self,
-        policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
+        policies: Iterable[object] | Mapping[str, object] | str | None = None,
         *,
         horizon: int | None = None,
         runs: int | None = None,
@@ -285,10 +284,10 @@ class Diagnosis(Result):
         sweep: bool = True,
         seconds: float | None = None,
         workers: int | None = None,
-        executor: Any = None,
-        progress: Any = None,
+        executor: Executor | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> "LogAdvice":
-        """Return which policy to go on with: by the verdict, or by each explanation that is still in the race.
+        """Return which policy to go on with: by the conclusion, or by each hypothesis that is still in the race.
 
         Every world is a model that the log leaves open. Flips say which factor on dwell, noise or the gaps between arms would change the
         advice.
@@ -296,13 +295,12 @@ class Diagnosis(Result):
         Parameters
         ----------
         policies, horizon, runs, seed, sweep, seconds, workers, executor, progress
-            As for `latentbandits.advise`; 64 worlds if nothing else is said. Explanations share the seconds evenly.
+            As for `latentbandits.advise`; 64 worlds if nothing else is said. Hypotheses share the seconds evenly.
         """
         from latentbandits.logs.advice import log_advice
 
         sizes = {"horizon": horizon, "runs": runs or RUNS, "seed": seed}
-        options = {"sweep": sweep, "seconds": seconds, "workers": workers, "executor": executor, "progress": progress}
-        return log_advice(self, policies, sizes, **options)
+        return log_advice(self, policies, sizes, sweep, seconds, workers, executor, progress)
 
     def same_period(self) -> SamePeriod:
         """Return the world of this very period."""
@@ -311,26 +309,26 @@ class Diagnosis(Result):
             raise Refusal(OWNER, "period", True, "left out where no states could be fitted")
         if self.log.units is not None:
             raise Refusal(OWNER, "period", True, "left out where a round has several rows")
-        count = max(1, min(PERIODS, CELLS // self.states.size))
+        count = max(1, min(PERIODS, CELLS // self.state_probs.size))
         filtered = []
         for sample in range(count):
             model = self.fit._replace(
                 means=self.samples.means[sample],
-                leave=self.samples.leave[sample],
-                enter=self.samples.enter[sample],
+                exit_prob=self.samples.exit_prob[sample],
+                entry_prob=self.samples.entry_prob[sample],
                 noise=self.samples.noise[sample],
             )
-            filtered.append(em.expected(self.series, model, back=False).states)
+            filtered.append(em.e_step(self.series, model, backwards=False).state_probs)
         kept = (self.log.rewards - self.offsets) if not self.series.binary else self.log.rewards
         return SamePeriod(world, np.stack(filtered), self.series.gaps, self.log.played, kept)
 
-    def value(self, rule: Any) -> "Value":
+    def value(self, rule: "Rule") -> "Value":
         """Return what a fixed rule would have earned per round, by importance weighting; see `latentbandits.logs.value`."""
         from latentbandits.logs.value import value
 
         return value(self.log, rule)
 
-    def agent(self, policy: Any, arms: Sequence[Any] | None = None, **options: Any) -> "Agent":
+    def agent(self, policy: Policy | str, arms: Sequence[int | str] | None = None, **options: Any) -> "Agent":
         """Return an agent that has been fed the log; see `Agent.feed`.
 
         Parameters
@@ -344,22 +342,22 @@ class Diagnosis(Result):
         """
         from latentbandits.agent import Agent
 
-        made = Agent(policy, arms=list(self.log.arms), **options)
-        made.feed(self.log)
+        agent = Agent(policy, arms=list(self.log.arms), **options)
+        agent.feed(self.log)
         if arms is not None:
             for name in arms:
-                if name not in made.arms:
-                    made.add(name)
-            for name in made.arms:
+                if name not in agent.arms:
+                    agent.add(name)
+            for name in agent.arms:
                 if name not in arms:
-                    made.retire(name)
-        return made
+                    agent.retire(name)
+        return agent
 
     def figure(self) -> "Figure":
         """Return the timeline as a figure."""
-        from latentbandits.logs.figures import timeline
+        from latentbandits.logs.page import plot_timeline
 
-        return timeline(self)
+        return plot_timeline(self)
 
     def text(self) -> str:
         """Return the diagnosis as a terminal shows it."""
@@ -376,21 +374,20 @@ class Diagnosis(Result):
     def content(self, suffix: str) -> bytes:
         """Return the content of a file with one of the suffixes."""
         if suffix == ".npz":
-            from latentbandits.logs.store import packed
+            from latentbandits.logs.serialise import to_npz
 
-            return packed(self)
+            return to_npz(self)
         return self.page().encode() if suffix == ".html" else super().content(suffix)
 
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
+    @staticmethod
+    def load(path: str | Path) -> "Diagnosis":
         """Return the diagnosis that was saved as an .npz file."""
-        from latentbandits.logs.store import loaded
+        from latentbandits.logs.serialise import from_npz
 
-        made: Self = loaded(cls, Path(path))
-        return made
+        return from_npz(Path(path))
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """Return everything but single rows as plain values."""
-        from latentbandits.logs.plain import values
+        from latentbandits.logs.serialise import to_values
 
-        return values(self)
+        return to_values(self)

@@ -5,21 +5,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from latentbandits import dsjson
 from latentbandits.files import whole
-from latentbandits.logs.columns import Bad, Faults, chosen, moments, names, numbers
-from latentbandits.logs.formats import OWNER, table
+from latentbandits.logs.reading import (
+    OWNER,
+    Bad,
+    Faults,
+    choose_columns,
+    parse_arms,
+    parse_numbers,
+    parse_times,
+    read_table,
+)
 from latentbandits.presentation.numbers import counted
 from latentbandits.settings import Refusal
 
 # A pause this many times as long as usual is a gap: as many rounds have gone by as fit into it
 PAUSE = 50.0
 MOST_BAD = 0.5
+
+
+class Columns(TypedDict, total=False):
+    """Which column is what, as `Log.read` takes them."""
+
+    arm: str | None
+    reward: str | None
+    time: str | None
+    unit: str | None
+    propensity: str | None
+    context: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,7 +64,7 @@ class Log:
     source : where it comes from
     """
 
-    arms: tuple[Any, ...]
+    arms: tuple[int | str, ...]
     played: np.ndarray
     rewards: np.ndarray
     times: np.ndarray | None = None
@@ -62,7 +81,7 @@ class Log:
     @classmethod
     def read(
         cls,
-        source: Any,
+        source: object,
         *,
         arm: str | None = None,
         reward: str | None = None,
@@ -76,8 +95,8 @@ class Log:
         Parameters
         ----------
         source : path, data frame or mapping
-            A CSV or TSV file with a line of names, a Parquet file, JSON lines (plain rows, Vowpal Wabbit's dsjson, or decisions of an
-            agent with an ``event`` each), a frame of pandas, polars or Arrow, or the feedback of Open Bandit Pipeline.
+            A CSV file with a line of names, a Parquet file, JSON lines (plain rows, or Vowpal Wabbit's dsjson), a frame of pandas, polars
+            or Arrow, or the feedback of Open Bandit Pipeline.
         arm, reward, time, unit, propensity : str, optional
             The columns; guessed by their names if not given (`guessed` says which). `time` is a date, a number of seconds since 1970, or
             the number of the round. With `unit`, rows that have one time are one round.
@@ -96,64 +115,56 @@ class Log:
         >>> log.guessed, log.bad
         (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
         """
-        found = table(source)
-        if not len(found.lines) and not found.refused:
+        table = read_table(source)
+        if not len(table.lines) and not table.refused:
             raise Refusal(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
         if isinstance(context, str):
             raise Refusal(OWNER, "context", context, "a list of columns")
         given = {"arm": arm, "reward": reward, "time": time, "unit": unit, "propensity": propensity}
-        columns, guessed = chosen(found, given)
+        columns, guessed = choose_columns(table, given)
         for name in context:
-            if name not in found.columns or name in columns.values():
-                raise Refusal(
-                    OWNER, "context", name, f"one of the columns {', '.join(found.columns)} that nothing else uses"
-                )
+            if name not in table.columns or name in columns.values():
+                rule = f"one of the columns {', '.join(table.columns)} that nothing else uses"
+                raise Refusal(OWNER, "context", name, rule)
         if "unit" in columns and "time" not in columns:
             raise Refusal(OWNER, "unit", columns["unit"], "given with a time: rows of one time are one round")
-        faults = Faults(found)
-        cells = {role: found.columns[column] for role, column in columns.items()}
-        played, called = names(cells["arm"], faults)
-        rewards = numbers(cells["reward"], "reward", faults)
-        times = moments(cells["time"], faults) if "time" in cells else None
-        chances = numbers(cells["propensity"], "propensity", faults) if "propensity" in cells else None
-        if chances is not None:
+        faults = Faults(table)
+        cells = {role: table.columns[column] for role, column in columns.items()}
+        played, arms = parse_arms(cells["arm"], faults)
+        rewards = parse_numbers(cells["reward"], "reward", faults)
+        times = parse_times(cells["time"], faults) if "time" in cells else None
+        propensities = parse_numbers(cells["propensity"], "propensity", faults) if "propensity" in cells else None
+        if propensities is not None:
             with np.errstate(invalid="ignore"):
-                faults.add(~((chances > 0) & (chances <= 1)), "a propensity that is not above 0 and at most 1")
-        seen = {name: numbers(found.columns[name], name, faults) for name in context}
+                possible = (propensities > 0) & (propensities <= 1)
+            faults.add(~possible, "a propensity that is not above 0 and at most 1")
+        features = {name: parse_numbers(table.columns[name], name, faults) for name in context}
         units = pd.factorize(pd.Series(cells["unit"]))[0] if "unit" in cells else None
         rows = np.flatnonzero(~faults.bad)
-        refused = len(found.refused)
-        if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + refused):
-            reasons = "; ".join(shown(bad) for bad in faults.summary()) or "it has no rows"
+        bad = faults.summary()
+        if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + len(table.refused)):
+            reasons = "; ".join(map(str, bad)) or "it has no rows"
             raise Refusal(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
-        ordered = True
-        if times is not None:
-            ordered = (
-                bool((np.diff(times[rows]) >= np.zeros(1, np.diff(times[:2]).dtype)[0]).all())
-                if len(times) > 1
-                else True
-            )
-            if not ordered:
-                rows = rows[np.argsort(times[rows], kind="stable")]
-        used = np.bincount(played[rows], minlength=len(called)) > 0
-        place = np.cumsum(used) - 1
-        kept = {
-            "times": None if times is None else times[rows],
-            "units": None if units is None else units[rows],
-            "propensities": None if chances is None else chances[rows],
-        }
+        in_order = times is None or bool((times[rows][1:] >= times[rows][:-1]).all())
+        if times is not None and not in_order:
+            rows = rows[np.argsort(times[rows], kind="stable")]
+        used, place = np.unique(played[rows], return_inverse=True)
+        times = None if times is None else times[rows]
+        units = None if units is None else units[rows]
         return cls(
-            tuple(name for name, kept_arm in zip(called, used, strict=True) if kept_arm),
-            place[played[rows]],
+            tuple(arms[arm] for arm in used),
+            place.astype(np.int64),
             rewards[rows],
-            **kept,
-            context={name: cells[rows] for name, cells in seen.items()},
-            gaps=gaps_of(kept["times"], kept["units"], len(rows)),
+            times,
+            units,
+            None if propensities is None else propensities[rows],
+            {name: values[rows] for name, values in features.items()},
+            gaps=count_gaps(times, units, len(rows)),
             columns=columns,
             guessed=guessed,
-            bad=faults.summary(),
-            sorted=ordered,
-            source=found.source,
+            bad=bad,
+            sorted=in_order,
+            source=table.source,
         )
 
     def __len__(self) -> int:
@@ -206,7 +217,7 @@ class Log:
             raise Refusal(OWNER, "file", str(path), f"one whose name ends in {dsjson.ENDING}")
         if self.propensities is None:
             raise Refusal(OWNER, "propensities", None, "known: Vowpal Wabbit weighs rewards by them")
-        times: list[Any] = [None] * len(self)
+        times: Sequence[str | float | None] = [None] * len(self)
         if self.times is not None:
             times = [f"{when}Z" for when in np.datetime_as_string(self.times)] if self.dated else self.times.tolist()
         units = [None] * len(self) if self.units is None else self.units.tolist()
@@ -214,38 +225,12 @@ class Log:
         rows = zip(self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, units, strict=True)
         with whole(path) as file:
             for row, (played, reward, propensity, time, unit) in enumerate(rows):
-                known = {name: column[row] for name, column in context.items()}
+                features = {name: column[row] for name, column in context.items()}
                 file.write(
                     dsjson.line(
-                        self.arms, played, reward, propensity, event=str(row), time=time, unit=unit, context=known
+                        self.arms, played, reward, propensity, event=str(row), time=time, unit=unit, context=features
                     )
                 )
-
-    def to_obp(self) -> dict[str, Any]:
-        """Return it as Open Bandit Pipeline's feedback: an action is a position in `arms`, rows are rounds in order of time.
-
-        Times and units have no place there. `pscore` is None if the probabilities are not known.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> import latentbandits as lb
-        >>> frame = pd.DataFrame({"arm": ["b", "a", "b"], "reward": [1, 0, 1], "propensity": [0.5, 0.5, 0.5]})
-        >>> feedback = lb.Log.read(frame).to_obp()
-        >>> feedback["n_actions"], feedback["action"].tolist(), feedback["pscore"].tolist()
-        (2, [1, 0, 1], [0.5, 0.5, 0.5])
-        """
-        columns = list(self.context.values())
-        return {
-            "n_rounds": len(self),
-            "n_actions": len(self.arms),
-            "context": np.stack(columns, axis=1) if columns else np.zeros((len(self), 0)),
-            "action_context": np.eye(len(self.arms)),
-            "action": self.played.astype(np.int64),
-            "position": None,  # one slot per round
-            "reward": self.rewards.astype(float),
-            "pscore": None if self.propensities is None else self.propensities.astype(float),
-        }
 
     def text(self) -> str:
         """Return what was read, in a few lines: columns, and rows that were left out."""
@@ -255,20 +240,13 @@ class Log:
         named = f"; columns: {', '.join(roles)}" if roles else ""
         lines = [f"{counted(len(self), 'row')} of {counted(len(self.arms), 'arm')}{named}."]
         if self.bad:
-            lines.append(f"{counted(self.left_out, 'row')} left out: {'; '.join(map(shown, self.bad))}.")
+            lines.append(f"{counted(self.left_out, 'row')} left out: {'; '.join(map(str, self.bad))}.")
         if not self.sorted:
             lines.append("The rows were not in order of time; they are now.")
         return "\n".join(lines)
 
 
-def shown(bad: Bad) -> str:
-    """Return rows that were left out for one reason, in words."""
-    lines = ", ".join(f"{line:,}" for line in bad.lines)
-    more = ", ..." if bad.rows > len(bad.lines) else ""
-    return f"{bad.reason} ({bad.rows:,}; line{'s' if bad.rows > 1 else ''} {lines}{more})"
-
-
-def gaps_of(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:
+def count_gaps(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:
     """Return the rounds since the row before: 0 for rows of one round, several after a pause.
 
     Rows are rounds, unless times are whole numbers (of rounds) or there are units. After a pause of more than 50 usual steps the rounds
@@ -277,8 +255,8 @@ def gaps_of(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np
     Examples
     --------
     >>> import numpy as np
-    >>> from latentbandits.logs.log import gaps_of
-    >>> gaps_of(np.array([0.0, 1.0, 1.0, 2.0, 9.0]), None, 5).tolist()
+    >>> from latentbandits.logs.log import count_gaps
+    >>> count_gaps(np.array([0.0, 1.0, 1.0, 2.0, 9.0]), None, 5).tolist()
     [1.0, 1.0, 0.0, 1.0, 7.0]
     """
     gaps = np.ones(rows)

@@ -1,20 +1,22 @@
 """How sure the numbers of a fit are: the curvature of the likelihood at its top, and models sampled from what it leaves open.
 
-The slope of the log-likelihood is the expected slope of that of the rewards together with the states (Fisher's identity), so one pass over
-the log gives it exactly; central differences of it give the curvature (the observed information).
+The gradient of the log-likelihood is the expected gradient of that of the rewards together with the states (Fisher's identity), so one pass
+over the log gives it exactly; central differences of it give the curvature (the observed information).
 """
 
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from latentbandits.logs import chain, emissions, memory
-from latentbandits.logs.em import Tick, expected, silent
-from latentbandits.logs.model import BINARY, LOUD, MEMORY, SHAPED, Model
+from latentbandits.logs import emissions, hmm
+from latentbandits.logs.em import Tick, e_step, no_tick
+from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, Model
+from latentbandits.logs.log import Log
 from latentbandits.logs.series import Series
 
 STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
-LEVEL = 0.95
+COVERAGE, Z = 0.95, 1.959964
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
 WIDER, FROM, UNSURE = 0.025, 3, 8.0
 
@@ -25,48 +27,48 @@ class Samples(NamedTuple):
     Attributes
     ----------
     means : array (samples, states, arms)
-    leave, enter : arrays (samples, states)
+    exit_prob, entry_prob : arrays (samples, states)
     noise : array (samples, states)
     """
 
     means: np.ndarray
-    leave: np.ndarray
-    enter: np.ndarray
+    exit_prob: np.ndarray
+    entry_prob: np.ndarray
     noise: np.ndarray
 
     @property
     def dwell(self) -> np.ndarray:
         """Array (samples, states)."""
-        return np.stack([chain.dwell(*one) for one in zip(self.leave, self.enter, strict=True)])
+        return hmm.mean_dwell(self.exit_prob, self.entry_prob)
 
     @property
     def shares(self) -> np.ndarray:
         """Array (samples, states)."""
-        return np.stack([chain.shares(*one) for one in zip(self.leave, self.enter, strict=True)])
+        return hmm.stationary_probs(self.exit_prob, self.entry_prob)
 
 
-def packed(model: Model) -> np.ndarray:
+def to_vector(model: Model) -> np.ndarray:
     """Return the parameters of a model as numbers without limits."""
     means = _logit(model.means) if model.family == BINARY else model.means
-    noise = np.log(model.noise if model.family == LOUD else model.noise[:1])
-    fitted = [] if model.family in (BINARY, SHAPED) else [noise]
-    return np.concatenate([means.ravel(), _logit(model.leave), np.log(model.enter), *fitted])
+    noise = np.log(model.noise if model.family == HETEROSCEDASTIC else model.noise[:1])
+    fitted = [] if model.family in (BINARY, MIXTURE) else [noise]
+    return np.concatenate([means.ravel(), _logit(model.exit_prob), np.log(model.entry_prob), *fitted])
 
 
-def unpacked(model: Model, numbers: np.ndarray) -> Model:
+def from_vector(model: Model, vector: np.ndarray) -> Model:
     """Return the model with these parameters."""
     states, arms = model.means.shape
     cells = states * arms
-    means = numbers[:cells].reshape(states, arms)
-    leave = 1 / (1 + np.exp(-numbers[cells : cells + states]))
-    enter = np.exp(numbers[cells + states : cells + 2 * states])
+    means = vector[:cells].reshape(states, arms)
+    exit_prob = 1 / (1 + np.exp(-vector[cells : cells + states]))
+    entry_prob = np.exp(vector[cells + states : cells + 2 * states])
     noise = model.noise
-    if model.family not in (BINARY, SHAPED):
-        noise = np.exp(np.clip(numbers[cells + 2 * states :], -7, 7)) * np.ones(states)
+    if model.family not in (BINARY, MIXTURE):
+        noise = np.exp(np.clip(vector[cells + 2 * states :], -7, 7)) * np.ones(states)
     return model._replace(
         means=1 / (1 + np.exp(-np.clip(means, -20.7, 20.7))) if model.family == BINARY else means,
-        leave=np.clip(leave, 1e-9, 0.5),
-        enter=enter / enter.sum(),
+        exit_prob=np.clip(exit_prob, 1e-9, 0.5),
+        entry_prob=entry_prob / entry_prob.sum(),
         noise=noise,
     )
 
@@ -75,97 +77,101 @@ def _logit(share: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(share / (1 - share)))
 
 
-def slope(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
-    """Return the derivative of likelihood and priors by every parameter, in the order of `packed`."""
-    counts = expected(series, model)
-    tick(series.rows * model.states)
-    centres, widths = series.centres, emissions.SPREADS * series.spreads
-    leave = counts.jumps + chain.JUMPS - (counts.visits + chain.VISITS) * model.leave
-    entries = counts.entries + chain.ENTRIES
-    enter = entries - model.enter * entries.sum()
-    if model.family == SHAPED:
-        rows, values, _ = emissions.shaped_moments(series, model, counts.states)
-        middle, precision = model.shape[:, 1, None, None], 1 / model.shape[:, 2, None, None] ** 2
-        off = (precision * (values - (middle + model.means) * rows)).sum(axis=0)
-        means = off - (model.means - centres) / widths**2
-        return np.concatenate([means.ravel(), leave, enter])
-    if model.family == BINARY and len(series.odds):
-        means = emissions.odds_slopes(series, model, counts.states)[1] + emissions.PSEUDO * (centres - model.means)
-        return np.concatenate([means.ravel(), leave, enter])
-    if model.family == MEMORY:
-        means, noise = memory.slope(series, model, counts.states)
+def gradient(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
+    """Return the derivative of likelihood and priors by every parameter, in the order of `to_vector`."""
+    expected = e_step(series, model)
+    tick(series.rows * model.num_states)
+    centres, widths = series.centres, emissions.PRIOR_SPREADS * series.spreads
+    exit_prob = expected.jumps + hmm.PRIOR_JUMPS - (expected.visits + hmm.PRIOR_VISITS) * model.exit_prob
+    entries = expected.entries + hmm.PRIOR_ENTRIES
+    entry_prob = entries - model.entry_prob * entries.sum()
+    if model.family == MIXTURE:
+        rows, values, _ = emissions.component_moments(series, model, expected.state_probs)
+        centre, precision = model.components[:, 1, None, None], 1 / model.components[:, 2, None, None] ** 2
+        gradient_of_means = (precision * (values - (centre + model.means) * rows)).sum(axis=0)
+        means = gradient_of_means - (model.means - centres) / widths**2
+        return np.concatenate([means.ravel(), exit_prob, entry_prob])
+    if model.family == BINARY and len(series.logit_offset):
+        means = emissions.logit_moments(series, model, expected.state_probs)[1] + emissions.PSEUDO_COUNT * (
+            centres - model.means
+        )
+        return np.concatenate([means.ravel(), exit_prob, entry_prob])
+    if model.family == AUTOREGRESSIVE:
+        means, noise = emissions.autoregressive_gradient(series, model, expected.state_probs)
         means = means - (model.means - centres) / widths**2
-        return np.concatenate([means.ravel(), leave, enter, noise])
-    tried, sums, squares = emissions.moments_of(series, counts.states)
+        return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
+    tried, sums, squares = emissions.cell_moments(series, expected.state_probs)
     if model.family == BINARY:
-        means = sums - tried * model.means + emissions.PSEUDO * (centres - model.means)
-        return np.concatenate([means.ravel(), leave, enter])
+        means = sums - tried * model.means + emissions.PSEUDO_COUNT * (centres - model.means)
+        return np.concatenate([means.ravel(), exit_prob, entry_prob])
     precision = 1 / (model.noise * model.noise)[:, None]
     means = (sums - tried * model.means) * precision - (model.means - centres) / widths**2
-    around = (squares - 2 * model.means * sums + model.means**2 * tried).sum(axis=1)
-    noise = around * precision[:, 0] - tried.sum(axis=1)
-    noise = noise + precision[:, 0] - 1.0 if model.family == LOUD else np.array([noise.sum()])
-    return np.concatenate([means.ravel(), leave, enter, noise])
+    squares_left = (squares - 2 * model.means * sums + model.means**2 * tried).sum(axis=1)
+    noise = squares_left * precision[:, 0] - tried.sum(axis=1)
+    noise = noise + precision[:, 0] - 1.0 if model.family == HETEROSCEDASTIC else np.array([noise.sum()])
+    return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
 
 
-def covariance(series: Series, model: Model, tick: Tick = silent) -> np.ndarray:
-    """Return the covariance of the parameters, in the order of `packed`."""
-    top = packed(model)
-    size = len(top)
-    scale = np.sqrt(1 / np.maximum(own_information(series, model), 1e-9))
-    curve = np.empty((size, size))
+def covariance(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
+    """Return the covariance of the parameters, in the order of `to_vector`."""
+    mode = to_vector(model)
+    size = len(mode)
+    scale = np.sqrt(1 / np.maximum(diagonal_information(series, model), 1e-9))
+    information = np.empty((size, size))
     for i in range(size):
         step = np.zeros(size)
         step[i] = STEP * min(scale[i], 10.0)
-        above, below = (slope(series, unpacked(model, top + sign * step), tick) for sign in (1.0, -1.0))
-        curve[i] = -(above - below) / (2 * step[i])
-    curve = 0.5 * (curve + curve.T)
-    states = model.states
+        above, below = (gradient(series, from_vector(model, mode + sign * step), tick) for sign in (1.0, -1.0))
+        information[i] = -(above - below) / (2 * step[i])
+    information = 0.5 * (information + information.T)
+    states = model.num_states
     first = model.means.size + states
-    curve[first : first + states, first : first + states] += 1.0  # only ratios of entries matter
-    values, vectors = np.linalg.eigh(curve * np.outer(scale, scale))
+    information[first : first + states, first : first + states] += 1.0  # only ratios of entries matter
+    eigenvalues, eigenvectors = np.linalg.eigh(information * np.outer(scale, scale))
     # a direction in which the curve is flat, or bends up by rounding, is as open as the prior leaves it
-    values = np.maximum(values, 0.05)
-    whole = (vectors / values) @ vectors.T
-    return np.asarray(whole * np.outer(scale, scale))
+    eigenvalues = np.maximum(eigenvalues, 0.05)
+    inverse = (eigenvectors / eigenvalues) @ eigenvectors.T
+    return np.asarray(inverse * np.outer(scale, scale))
 
 
-def own_information(series: Series, model: Model) -> np.ndarray:
+def diagonal_information(series: Series, model: Model) -> np.ndarray:
     """Return the information about every parameter if all others, and the states, were known."""
     tried = model.tried
     if model.family == BINARY:
-        means = (tried + emissions.PSEUDO) * model.means * (1 - model.means)
+        means = (tried + emissions.PSEUDO_COUNT) * model.means * (1 - model.means)
     else:
         means = (
-            tried * (1 - abs(model.memory)) ** 2 / (model.noise**2)[:, None]
-            + 1 / (emissions.SPREADS * series.spreads) ** 2
+            tried * (1 - abs(model.ar_coef)) ** 2 / (model.noise**2)[:, None]
+            + 1 / (emissions.PRIOR_SPREADS * series.spreads) ** 2
         )
     rows = tried.sum(axis=1)
-    leave = (rows + chain.VISITS) * model.leave * (1 - model.leave)
-    entries = (rows * model.leave).sum() + chain.ENTRIES * model.states
-    enter = entries * model.enter * (1 - model.enter) + 0.1
+    exit_prob = (rows + hmm.PRIOR_VISITS) * model.exit_prob * (1 - model.exit_prob)
+    entries = (rows * model.exit_prob).sum() + hmm.PRIOR_ENTRIES * model.num_states
+    entry_prob = entries * model.entry_prob * (1 - model.entry_prob) + 0.1
     noise = (
-        [] if model.family in (BINARY, SHAPED) else [2 * rows if model.family == LOUD else 2 * rows.sum(keepdims=True)]
+        []
+        if model.family in (BINARY, MIXTURE)
+        else [2 * rows if model.family == HETEROSCEDASTIC else 2 * rows.sum(keepdims=True)]
     )
-    return np.concatenate([means.ravel(), leave, enter, *noise])
+    return np.concatenate([means.ravel(), exit_prob, entry_prob, *noise])
 
 
-def sampled(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = silent) -> Samples:
+def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = no_tick) -> Samples:
     """Return models sampled from the normal posterior around the top of the likelihood.
 
     They are spread wider where there are many states, and where the state of a row is hard to tell.
     """
-    unsure = 1 - float(expected(series, model).states.max(axis=1).mean())
-    wider = 1 + WIDER * max(0, model.states - FROM) + UNSURE * unsure
-    spread = covariance(series, model, tick) * wider**2
+    uncertainty = 1 - float(e_step(series, model).state_probs.max(axis=1).mean())
+    widening = 1 + WIDER * max(0, model.num_states - FROM) + UNSURE * uncertainty
+    spread = covariance(series, model, tick) * widening**2
     random = np.random.default_rng([seed, 2])
-    points = random.multivariate_normal(packed(model), spread, count, method="cholesky")
-    made = [unpacked(model, point) for point in points]
+    vectors = random.multivariate_normal(to_vector(model), spread, count, method="cholesky")
+    models = [from_vector(model, point) for point in vectors]
     return Samples(
-        np.stack([one.means for one in made]),
-        np.stack([one.leave for one in made]),
-        np.stack([one.enter for one in made]),
-        np.stack([one.noise for one in made]),
+        np.stack([model.means for model in models]),
+        np.stack([model.exit_prob for model in models]),
+        np.stack([model.entry_prob for model in models]),
+        np.stack([model.noise for model in models]),
     )
 
 
@@ -184,7 +190,42 @@ def gain(means: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return np.asarray(follow - single)
 
 
-def interval(samples: np.ndarray, level: float = LEVEL) -> tuple[np.ndarray, np.ndarray]:
+def credible_interval(samples: np.ndarray, coverage: float = COVERAGE) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends of the interval that contains a share of the samples, along the first axis."""
-    low, high = np.quantile(samples, ((1 - level) / 2, (1 + level) / 2), axis=0)
+    low, high = np.quantile(samples, ((1 - coverage) / 2, (1 + coverage) / 2), axis=0)
     return np.asarray(low), np.asarray(high)
+
+
+def state_table(log: Log, model: Model, samples: Samples, means: np.ndarray) -> pd.DataFrame:
+    """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
+    low, high = credible_interval(means)
+    dwell_low, dwell_high = credible_interval(samples.dwell)
+    rows = []
+    for state in range(model.num_states):
+        for arm, name in enumerate(log.arms):
+            rows.append(
+                {
+                    "state": state,
+                    "share": float(model.shares[state]),
+                    "dwell": float(model.dwell[state]),
+                    "dwell_low": float(dwell_low[state]),
+                    "dwell_high": float(dwell_high[state]),
+                    "arm": name,
+                    "mean": float(model.means[state, arm]),
+                    "low": float(low[state, arm]),
+                    "high": float(high[state, arm]),
+                    "tried": float(model.tried[state, arm]),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def arm_table(log: Log) -> pd.DataFrame:
+    """Return a row per arm, of a log without regimes."""
+    rows = []
+    for arm, name in enumerate(log.arms):
+        own = log.rewards[log.played == arm]
+        half = Z * float(own.std(ddof=1)) / np.sqrt(len(own)) if len(own) > 1 else np.inf
+        mean = float(own.mean())
+        rows.append({"arm": name, "mean": mean, "low": mean - half, "high": mean + half, "tried": float(len(own))})
+    return pd.DataFrame(rows)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from latentbandits.logs.explanations import CHANGES, NOTHING, REGIMES
-from latentbandits.logs.verdict import UNDECIDED
+from latentbandits.logs.conclusion import UNDECIDED
+from latentbandits.logs.hypotheses import CHANGES, NOTHING, REGIMES
 from latentbandits.presentation.numbers import aligned, figure, percent, short, span
 
 if TYPE_CHECKING:
@@ -20,19 +20,19 @@ NAMES = {
     "autocorrelation": "autocorrelated noise, all arms alike",
     "drift": "drift, every arm its own",
     CHANGES: "abrupt changes that never return",
-    "loudness": "only the loudness changes",
+    "volatility": "only the volatility changes",
     "calendar": "the calendar",
     REGIMES: "regimes",
 }
 
 
-def named(name: str) -> str:
-    """Return an explanation's name as people read it.
+def describe(name: str) -> str:
+    """Return a hypothesis's name as people read it.
 
     Examples
     --------
-    >>> from latentbandits.logs.text import named
-    >>> named("calendar and drift")
+    >>> from latentbandits.logs.text import describe
+    >>> describe("calendar and drift")
     'the calendar, and drift, every arm its own'
     """
     parts = name.split(" and ")
@@ -40,45 +40,45 @@ def named(name: str) -> str:
 
 
 def first_sentence(d: "Diagnosis") -> str:
-    """Return the verdict in one sentence."""
-    verdict, rows = d.verdict, f"{len(d.log):,} rows"
+    """Return the conclusion in one sentence."""
+    conclusion, rows = d.conclusion, f"{len(d.log):,} rows"
     if d.regimes and d.model is not None:
         dwell = float((d.model.shares * d.model.dwell).sum())
         lasts = f"{d.counted} that last about {short(dwell)} rounds"
         if not d.useful:
-            return f"There are regimes, {lasts}, but they do not change what to do ({verdict.sure}, {rows})."
+            return f"There are regimes, {lasts}, but they do not change what to do ({conclusion.sure}, {rows})."
         more = f"following them earns {figure(d.gain[0])} more per round than the best single arm"
-        return f"{verdict.words}: {lasts}, and {more} ({verdict.sure}, {rows})."
-    return f"{verdict.words} ({verdict.sure}, {rows})."
+        return f"{conclusion.words}: {lasts}, and {more} ({conclusion.sure}, {rows})."
+    return f"{conclusion.words} ({conclusion.sure}, {rows})."
 
 
 def how_sure(d: "Diagnosis") -> str:
     """Return the margin in words."""
-    verdict = d.verdict
-    if verdict.margin == -np.inf:
+    conclusion = d.conclusion
+    if conclusion.margin == -np.inf:
         return "No chain of states could be fitted that lasts longer than a few rounds."
-    ahead = f"{abs(verdict.margin):,.0f} nats {'ahead of' if verdict.margin >= 0 else 'behind'}"
+    ahead = f"{abs(conclusion.margin):,.0f} nats {'ahead of' if conclusion.margin >= 0 else 'behind'}"
     return (
-        f"Regimes are {ahead} the best other explanation ({named(verdict.rival)}); "
-        f"they are said to be there from {verdict.needed:,.0f} nats on."
+        f"Regimes are {ahead} the best other hypothesis ({describe(conclusion.rival)}); "
+        f"they are said to be there from {conclusion.needed:,.0f} nats on."
     )
 
 
-def settle(d: "Diagnosis") -> list[str]:
+def list_next_steps(d: "Diagnosis") -> list[str]:
     """Return what would settle what is not settled yet."""
-    verdict, found = d.verdict, []
+    conclusion, steps = d.conclusion, []
     tried = np.bincount(d.log.played, minlength=len(d.log.arms)) / len(d.log)
-    if verdict.kind == UNDECIDED:
-        rows = len(d.log) * min(max(verdict.needed / max(verdict.margin, 0.5), 1.2), 20)
-        found.append(f"More rows: about {short(rows)} in all, if it goes on like this.")
-    if verdict.kind == CHANGES:
-        found.append("A longer log: whether states return can be seen only after several have.")
+    if conclusion.kind == UNDECIDED:
+        rows = len(d.log) * min(max(conclusion.needed / max(conclusion.margin, 0.5), 1.2), 20)
+        steps.append(f"More rows: about {short(rows)} in all, if it goes on like this.")
+    if conclusion.kind == CHANGES:
+        steps.append("A longer log: whether states return can be seen only after several have.")
     hardly = [str(name) for name, share in zip(d.log.arms, tried, strict=True) if share < FEW_PLAYS]
-    if hardly and verdict.kind in (UNDECIDED, CHANGES, REGIMES):
-        found.append(f"Some uniform exploration: {', '.join(hardly)} hardly played.")
+    if hardly and conclusion.kind in (UNDECIDED, CHANGES, REGIMES):
+        steps.append(f"Some uniform exploration: {', '.join(hardly)} hardly played.")
     if not d.log.dated:
-        found.append("Dates: without them a calendar looks like regimes.")
-    return found
+        steps.append("Dates: without them a calendar looks like regimes.")
+    return steps
 
 
 def looks_like_calendar(d: "Diagnosis") -> str | None:
@@ -102,7 +102,7 @@ def short_lived(d: "Diagnosis") -> str | None:
     )
 
 
-def remarks(d: "Diagnosis") -> list[str]:
+def list_remarks(d: "Diagnosis") -> list[str]:
     """Return what a reader should know."""
     warnings = [looks_like_calendar(d), short_lived(d)]
     return [*(warning for warning in warnings if warning), *d.flags]
@@ -124,37 +124,35 @@ def state_rows(d: "Diagnosis") -> tuple[list[str], list[list[str]]]:
     head = ["state", "share", "dwell (95 %)", *(str(name) for name in d.log.arms)]
     rows = []
     for state, part in d.table.groupby("state"):
-        one = part.iloc[0]
-        dwell = f"{short(one['dwell'])} ({span(one['dwell_low'], one['dwell_high'], short)})"
+        first = part.iloc[0]
+        dwell = f"{short(first['dwell'])} ({span(first['dwell_low'], first['dwell_high'], short)})"
         cells = [cell(row.mean, row.low, row.high, row.tried) for row in part.itertuples()]
-        rows.append([str(state), percent(one["share"]), dwell, *cells])
+        rows.append([str(state), percent(first["share"]), dwell, *cells])
     return head, rows
 
 
-def explanation_rows(d: "Diagnosis") -> list[list[str]]:
-    """Return the rows of the table of explanations: name, score behind the best, gain, numbers fitted."""
-    best = d.explanations[0].score
-    return [
-        [named(one.name), f"{one.score - best:,.0f}", f"{one.gain:,.0f}", str(one.numbers)] for one in d.explanations
-    ]
+def hypothesis_rows(d: "Diagnosis") -> list[list[str]]:
+    """Return the rows of the table of hypotheses: name, score behind the best, gain, parameters fitted."""
+    best = d.hypotheses[0].score
+    return [[describe(h.name), f"{h.score - best:,.0f}", f"{h.gain:,.0f}", str(h.num_params)] for h in d.hypotheses]
 
 
 def covariate_lines(d: "Diagnosis") -> list[str]:
     """Return what calendar and context explain."""
-    found = []
+    lines = []
     if d.calendar is not None:
         words, share = d.calendar
-        found.append(
+        lines.append(
             f"The calendar ({words}) explains {percent(share, digits=1)} of the variance around the arms' means."
         )
-    for one in d.covariates:
+    for covariate in d.covariates:
         used = (
-            "was taken out" + (", for every arm its own effect" if one.per_arm else "")
-            if one.used
+            "was taken out" + (", for every arm its own effect" if covariate.per_arm else "")
+            if covariate.used
             else "is no more than chance and was left in"
         )
-        found.append(f"{one.name} explains {percent(one.share, digits=1)} and {used}.")
-    return found
+        lines.append(f"{covariate.name} explains {percent(covariate.share, digits=1)} and {used}.")
+    return lines
 
 
 def money_lines(d: "Diagnosis") -> list[str]:
@@ -182,12 +180,12 @@ def diagnosis_text(d: "Diagnosis") -> str:
     lines += covariate_lines(d)
     lines += [
         "",
-        "Explanations, in nats behind the best (penalised):",
-        aligned(["explanation", "behind", "gain", "numbers"], explanation_rows(d)),
+        "Hypotheses, in nats behind the best (penalised):",
+        aligned(["hypothesis", "behind", "gain", "parameters"], hypothesis_rows(d)),
     ]
-    for title, found in (("What would settle it:", settle(d)), ("Note:", remarks(d))):
-        if found:
-            lines += ["", title, *(f"  {line}" for line in found)]
+    for title, sentences in (("What would settle it:", list_next_steps(d)), ("Note:", list_remarks(d))):
+        if sentences:
+            lines += ["", title, *(f"  {line}" for line in sentences)]
     if d.comparison is not None:
         lines += ["", "What policies would earn on worlds that are as the log was:", d.comparison.text()]
     return "\n".join(lines)

@@ -5,8 +5,8 @@ on the rewards of its own earlier ones, which the log does not have, so that wei
 rank correlation of about 0.5 with the truth under hidden regimes); `Diagnosis.compare` simulates it.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal
 
 OWNER = "value"
+Rule = str | int | Mapping[int | str, float] | Sequence[int] | np.ndarray | Callable[[Log], np.ndarray]
 Z = 1.959964
 FEW = 100.0  # rows that count, below which nothing should be decided
 
@@ -49,7 +50,7 @@ class Value(NamedTuple):
         )
 
 
-def value(log: Log, rule: Any) -> Value:
+def value(log: Log, rule: Rule) -> Value:
     """Return what a fixed rule would have earned per round.
 
     Parameters
@@ -71,26 +72,26 @@ def value(log: Log, rule: Any) -> Value:
     """
     if log.propensities is None:
         raise Refusal(OWNER, "propensity", None, "a column of the log: the probability with which each arm was played")
-    chances = _chances(log, rule)
+    chances = _rule_probs(log, rule)
     rows = np.arange(len(log))
     weights = chances[rows, log.played] / log.propensities
-    whole = float(weights.sum())
-    if whole <= 0:
+    total_weight = float(weights.sum())
+    if total_weight <= 0:
         raise Refusal(OWNER, "rule", "an arm that the log never plays there", "one that the log plays now and then")
     rewards = log.rewards
-    snips = float((weights * rewards).sum() / whole)
-    spread = float(np.sqrt((weights**2 * (rewards - snips) ** 2).sum())) / whole
+    snips = float((weights * rewards).sum() / total_weight)
+    spread = float(np.sqrt((weights**2 * (rewards - snips) ** 2).sum())) / total_weight
     tried = np.bincount(log.played, minlength=len(log.arms))
     means = np.bincount(log.played, rewards, minlength=len(log.arms)) / np.maximum(tried, 1)
     parts = chances @ means + weights * (rewards - means[log.played])
     robust, deviation = float(parts.mean()), float(parts.std(ddof=1)) / np.sqrt(len(parts))
     return Value(
         snips, snips - Z * spread, snips + Z * spread, robust, robust - Z * deviation, robust + Z * deviation,
-        float(rewards.mean()), whole**2 / float((weights**2).sum()),
+        float(rewards.mean()), total_weight**2 / float((weights**2).sum()),
     )  # fmt: skip
 
 
-def _chances(log: Log, rule: Any) -> np.ndarray:
+def _rule_probs(log: Log, rule: Rule) -> np.ndarray:
     """Return the probability of every arm in every row under a rule, or refuse it."""
     rows, arms = len(log), len(log.arms)
     if isinstance(rule, Policy | Oracle) or (isinstance(rule, str) and rule not in log.arms):
@@ -106,12 +107,12 @@ def _chances(log: Log, rule: Any) -> np.ndarray:
                 OWNER, "rule", dict(rule), f"probabilities that sum to one, for arms of {', '.join(map(str, log.arms))}"
             )
         return np.tile([float(rule.get(name, 0.0)) for name in log.arms], (rows, 1))
-    if isinstance(rule, Callable):  # type: ignore[arg-type]
-        made = np.asarray(rule(log), dtype=float)
-    elif isinstance(rule, str | int | np.integer):
+    if isinstance(rule, str | int | np.integer):
         if rule not in log.arms:
             raise Refusal(OWNER, "rule", rule, f"one of {', '.join(map(str, log.arms))}")
-        made = np.tile(np.eye(arms)[log.arms.index(rule)], (rows, 1))
+        probs = np.tile(np.eye(arms)[log.arms.index(rule)], (rows, 1))
+    elif callable(rule):
+        probs = np.asarray(rule(log), dtype=float)
     else:
         positions = np.asarray(rule)
         if (
@@ -119,16 +120,16 @@ def _chances(log: Log, rule: Any) -> np.ndarray:
             and positions.dtype.kind in "iu"
             and ((positions >= 0) & (positions < arms)).all()
         ):
-            made = np.eye(arms)[positions]
+            probs = np.eye(arms)[positions]
         else:
-            made = positions
+            probs = positions
     if (
-        made.shape != (rows, arms)
-        or made.dtype.kind != "f"
-        or (made < 0).any()
-        or np.abs(made.sum(axis=1) - 1).max() > 1e-6
+        probs.shape != (rows, arms)
+        or probs.dtype.kind != "f"
+        or (probs < 0).any()
+        or np.abs(probs.sum(axis=1) - 1).max() > 1e-6
     ):
         raise Refusal(
-            OWNER, "rule", np.shape(made), f"({rows}, {arms}), probabilities that sum to one in every row", ".shape"
+            OWNER, "rule", np.shape(probs), f"({rows}, {arms}), probabilities that sum to one in every row", ".shape"
         )
-    return made
+    return probs

@@ -1,4 +1,4 @@
-"""Worlds that are as a log was, by each explanation: regimes, drift, changes, or nothing that changes.
+"""Worlds that are as a log was, by each hypothesis: regimes, drift, changes, or nothing that changes.
 
 Every draw is another model that the log leaves open, so what varies from draw to draw is what is not known. Dwell, noise and the gaps
 between the arms can be scaled, to see what would follow if they were otherwise.
@@ -11,13 +11,16 @@ from typing import Any, Self
 import numpy as np
 
 from latentbandits.compiled import fast
-from latentbandits.logs import chain
+from latentbandits.logs import hmm
+from latentbandits.logs.emissions import mixture_std
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, stream
 from latentbandits.worlds.hidden_markov import walk
 
 ALIKE = 1.25  # the noise of arms that differ by no more is one noise, for the limit
 BINARY, NORMAL = "bernoulli", "gaussian"
+Chain = tuple[np.ndarray, np.ndarray, np.ndarray]  # transition, means and start: what an oracle is given
+Path = tuple[np.ndarray, np.ndarray, Chain | None]  # states, means and the chain, if there is one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,15 +31,15 @@ class FittedWorld:
     ----------
     noise : array (arms,), standard deviation of a reward of every arm
     rewards : "gaussian" or "bernoulli"
-    shape : array (bells, 3), see `latentbandits.logs.model.Model`; empty for normal noise
-    memory : share of the noise that is left in the next round
+    components : array (components, 3), see `latentbandits.logs.hmm.Model`; empty for normal noise
+    ar_coef : share of the noise that is left in the next round
     scale_dwell, scale_noise, scale_gaps : what dwell, noise, and the distances of the means from those of their state are multiplied by
     """
 
     noise: np.ndarray
     rewards: str
-    shape: np.ndarray
-    memory: float = 0.0
+    components: np.ndarray
+    ar_coef: float = 0.0
     scale_dwell: float = 1.0
     scale_noise: float = 1.0
     scale_gaps: float = 1.0
@@ -50,42 +53,39 @@ class FittedWorld:
         """Return the same world with other scales."""
         return dataclasses.replace(self, **scales)
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states (rounds,), means (rounds, arms) and what an oracle is given, None if nothing."""
         raise NotImplementedError
 
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        states, means, known = self.path(horizon, seed, draw, repeat)
-        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
-        if self.rewards == BINARY:
-            chance = random.random((horizon, units))[:, :, None]
-            rewards = (chance < np.clip(means, 0.0, 1.0)[:, None, :]).astype(float)
-        else:
-            noise = self.scale_noise * self.noise
-            rewards = means[:, None, :] + noise * self.errors(random, (seed, draw, repeat), horizon, units)[:, :, None]
+        states, means, chain = self.path(horizon, seed, draw, repeat)
         truth = None
-        plain = len(self.shape) == 0 and self.memory == 0.0
-        if known is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
+        plain = len(self.components) == 0 and self.ar_coef == 0.0
+        if chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
-            transition, matrix, start = known
+            transition, matrix, start = chain
             truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
+        rewards = self.sample_rewards(means, units, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
-    def errors(self, random: np.random.Generator, names: tuple[int, int, int], horizon: int, units: int) -> np.ndarray:
-        """Return noise with mean 0 and variance 1, an array (rounds, units), the same for all arms of a round."""
-        plain = random.standard_normal((horizon, units))
-        if self.memory:
-            fast(wander)(plain, self.memory)
-        if len(self.shape) == 0:
-            return np.asarray(plain)
-        weight, middle, width = self.shape.T
-        seed, draw, repeat = names
-        shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random((horizon, units))
-        bell = np.searchsorted(np.cumsum(weight)[:-1], shares)
-        mean = (weight * middle).sum()
-        spread = np.sqrt((weight * (width**2 + middle**2)).sum() - mean**2)
-        return np.asarray((middle[bell] + width[bell] * plain - mean) / spread)
+    def sample_rewards(self, means: np.ndarray, units: int, seed: int, draw: int, repeat: int) -> np.ndarray:
+        """Return rewards (rounds, units, arms) around means (rounds, arms); the noise of a unit is the same for all arms of a round."""
+        size = (len(means), units)
+        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
+        if self.rewards == BINARY:
+            chance = random.random(size)[:, :, None]
+            return np.asarray(chance < np.clip(means, 0.0, 1.0)[:, None, :], dtype=float)
+        errors = random.standard_normal(size)
+        if self.ar_coef:
+            fast(wander)(errors, self.ar_coef)
+        if len(self.components):
+            weight, centre, width = self.components.T
+            shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random(size)
+            component = np.searchsorted(np.cumsum(weight)[:-1], shares)
+            mean = (weight * centre).sum()
+            errors = (centre[component] + width[component] * errors - mean) / mixture_std(self.components)
+        return np.asarray(means[:, None, :] + self.scale_noise * self.noise * errors[:, :, None])
 
 
 def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
@@ -93,8 +93,8 @@ def widened(means: np.ndarray, factor: float, rewards: str) -> np.ndarray:
     if factor == 1.0:
         return means
     centre = means.mean(axis=-1, keepdims=True)
-    made = centre + factor * (means - centre)
-    return np.asarray(np.clip(made, 1e-6, 1 - 1e-6) if rewards == BINARY else made)
+    wide = centre + factor * (means - centre)
+    return np.asarray(np.clip(wide, 1e-6, 1 - 1e-6) if rewards == BINARY else wide)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,42 +104,41 @@ class FittedRegimes(FittedWorld):
     Attributes
     ----------
     means : array (samples, states, arms)
-    leave, enter : arrays (samples, states)
+    exit_prob, entry_prob : arrays (samples, states)
     """
 
     means: np.ndarray = dataclasses.field(kw_only=True)
-    leave: np.ndarray = dataclasses.field(kw_only=True)
-    enter: np.ndarray = dataclasses.field(kw_only=True)
+    exit_prob: np.ndarray = dataclasses.field(kw_only=True)
+    entry_prob: np.ndarray = dataclasses.field(kw_only=True)
 
     def __repr__(self) -> str:
         samples, states, arms = self.means.shape
         return f"<FittedRegimes: {states} states, {arms} arms, {samples} samples>"
 
-    def chosen(self, seed: int, draw: int) -> int:
+    def choose_sample(self, seed: int, draw: int) -> int:
         """Return the number of the sample that a draw is."""
         return int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states, means and the chain."""
-        sample = self.chosen(seed, draw)
+        sample = self.choose_sample(seed, draw)
         matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
-        leave = np.minimum(self.leave[sample] / self.scale_dwell, 0.9)
-        transition = chain.transition(leave, self.enter[sample])
-        start = chain.shares(leave, self.enter[sample])
+        exit_prob = np.minimum(self.exit_prob[sample] / self.scale_dwell, 0.9)
+        transition = hmm.transition_matrix(exit_prob, self.entry_prob[sample])
+        start = hmm.stationary_probs(exit_prob, self.entry_prob[sample])
         states, means = np.empty(horizon, np.int64), np.empty((horizon, self.arms))
         fast(walk)(transition, start, matrix, 0.0, stream(seed, Purpose.PATH, draw, repeat), states, means)
         return states, means, (transition, matrix, start)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FittedDrift(FittedWorld):
-    """Drift: the level of every arm wanders around its mean.
+class FittedLevels(FittedWorld):
+    """Means that change without states.
 
     Attributes
     ----------
-    centres : array (arms,)
-    sizes : array (arms,), standard deviation of the level
-    time : rounds after which a level has changed
+    centres, sizes : arrays (arms,), mean and standard deviation of the means
+    time : rounds after which a level has changed, or between two changes, on average
     """
 
     centres: np.ndarray = dataclasses.field(kw_only=True)
@@ -147,17 +146,23 @@ class FittedDrift(FittedWorld):
     time: float = dataclasses.field(kw_only=True)
 
     def __repr__(self) -> str:
-        return f"<FittedDrift: {self.arms} arms, {self.time:.0f} rounds>"
+        return f"<{type(self).__name__}: {self.arms} arms, {self.time:.0f} rounds>"
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def around_centres(self, steps: np.ndarray) -> np.ndarray:
+        """Return means (rounds, arms) that are off the centres by steps."""
+        means = widened(self.centres, self.scale_gaps, self.rewards) + steps
+        return np.asarray(np.clip(means, 0.0, 1.0) if self.rewards == BINARY else means)
+
+
+class FittedDrift(FittedLevels):
+    """Drift: the level of every arm wanders around its mean."""
+
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return no states, and means that wander."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         levels = random.standard_normal((horizon, self.arms))
         fast(wander)(levels, float(np.exp(-1 / max(self.time * self.scale_dwell, 0.1))))
-        means = widened(self.centres, self.scale_gaps, self.rewards) + self.scale_gaps * self.sizes * levels
-        if self.rewards == BINARY:
-            means = np.clip(means, 0.0, 1.0)
-        return np.full(horizon, -1), means, None
+        return np.full(horizon, -1), self.around_centres(self.scale_gaps * self.sizes * levels), None
 
 
 def wander(levels: np.ndarray, keep: float) -> None:
@@ -168,33 +173,16 @@ def wander(levels: np.ndarray, keep: float) -> None:
             levels[t, arm] = keep * levels[t - 1, arm] + fresh * levels[t, arm]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FittedChanges(FittedWorld):
-    """Abrupt changes: after each of them every arm has a new mean, which never returns.
+class FittedChanges(FittedLevels):
+    """Abrupt changes: after each of them every arm has a new mean, which never returns."""
 
-    Attributes
-    ----------
-    centres, sizes : arrays (arms,), mean and standard deviation of the means
-    time : rounds between two changes, on average
-    """
-
-    centres: np.ndarray = dataclasses.field(kw_only=True)
-    sizes: np.ndarray = dataclasses.field(kw_only=True)
-    time: float = dataclasses.field(kw_only=True)
-
-    def __repr__(self) -> str:
-        return f"<FittedChanges: {self.arms} arms, {self.time:.0f} rounds>"
-
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return the number of every round's stretch, and its means."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         stretch = np.cumsum(random.random(horizon) < 1 / (self.time * self.scale_dwell))
         fresh = np.random.default_rng(stream(seed, Purpose.MEANS, draw, repeat))
         steps = fresh.standard_normal((int(stretch[-1]) + 1, self.arms)) * self.sizes * self.scale_gaps
-        means = widened(self.centres, self.scale_gaps, self.rewards) + steps[stretch]
-        if self.rewards == BINARY:
-            means = np.clip(means, 0.0, 1.0)
-        return stretch, means, None
+        return stretch, self.around_centres(steps[stretch]), None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,21 +218,14 @@ class SamePeriod:
     def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         world = self.world
-        sample = world.chosen(seed, draw) % len(self.filtered)
+        sample = world.choose_sample(seed, draw) % len(self.filtered)
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         path = np.empty(self.rounds, np.int64)
         chances = random.random(self.rounds)
-        leave, enter = world.leave[sample], world.enter[sample]
-        fast(chain.sample)(self.filtered[sample], self.gaps, leave, enter, chances, path)
+        exit_prob, entry_prob = world.exit_prob[sample], world.entry_prob[sample]
+        fast(hmm.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
         means = world.means[sample][path]
-        noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
-        if world.rewards == BINARY:
-            rewards = (noise.random((self.rounds, units))[:, :, None] < means[:, None, :]).astype(float)
-        else:
-            rewards = (
-                means[:, None, :]
-                + world.noise * world.errors(noise, (seed, draw, repeat), self.rounds, units)[:, :, None]
-            )
+        rewards = world.sample_rewards(means, units, seed, draw, repeat)
         rewards[np.arange(self.rounds), :, self.played] = self.kept[:, None]
         part = slice(0, horizon)
         return Realisation(means[part], rewards[part], np.zeros((horizon, 0)), path[part], None)

@@ -1,0 +1,111 @@
+"""What the hypotheses of a log come to: one conclusion, how sure it is, and what would settle it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from latentbandits.logs.hypotheses import (
+    AUTOCORRELATION,
+    CALENDAR,
+    CHANGES,
+    DRIFT,
+    NOTHING,
+    OF_SHAPE,
+    REGIMES,
+    VOLATILITY,
+    Hypothesis,
+)
+
+UNDECIDED = "undecided"
+# Nats that regimes must be ahead, and the share of what the shape gains on top: calibrated on logs without regimes
+MARGIN = 10.0
+LEAST = 10.0  # nats that anything but nothing must have
+CONTENDING = 10.0  # nats behind the best: not yet out
+WORDS = {
+    REGIMES: "There are regimes",
+    CHANGES: "It changes abruptly; whether states return is not known yet",
+    DRIFT: "The arms drift, each its own way; no regimes are needed",
+    CALENDAR: "It follows the calendar; no regimes are needed",
+    AUTOCORRELATION: "Rewards are autocorrelated, in the same way for all arms; no regimes are needed",
+    VOLATILITY: "Only the noise changes, volatile and calm; what the arms pay does not",
+    NOTHING: "Nothing changes beyond chance",
+    UNDECIDED: "It cannot be told yet whether there are regimes",
+}
+
+
+class Conclusion(NamedTuple):
+    """What a log says.
+
+    Attributes
+    ----------
+    kind : "regimes", "changes", "drift", "calendar", "autocorrelation", "volatility", "nothing" or "undecided"
+    calendar : whether the calendar is part of the best hypothesis
+    margin : nats by which regimes are ahead of the best other hypothesis; negative if behind, minus infinity if no fit was possible
+    needed : nats by which they must be ahead
+    lead : nats by which the conclusion's hypothesis is ahead of the next of another kind
+    rival : the best other hypothesis
+    """
+
+    kind: str
+    calendar: bool
+    margin: float
+    needed: float
+    lead: float
+    rival: str
+
+    @property
+    def sure(self) -> str:
+        """How sure it is, in words."""
+        if self.kind == UNDECIDED:
+            return "not sure"
+        lead = self.margin / self.needed * MARGIN if self.kind == REGIMES else self.lead
+        levels = {"very sure": 5 * MARGIN, "sure": MARGIN, "fairly sure": 3.0}
+        return next((words for words, least in levels.items() if lead > least), "hardly sure")
+
+    @property
+    def words(self) -> str:
+        """The conclusion in words, without numbers."""
+        words = WORDS[self.kind]
+        return f"{words}, beside the calendar" if self.calendar and self.kind not in (CALENDAR, UNDECIDED) else words
+
+
+def conclude(hypotheses: Sequence[Hypothesis]) -> Conclusion:
+    """Return the conclusion on hypotheses, the best first.
+
+    Examples
+    --------
+    >>> from latentbandits.logs.hypotheses import Hypothesis
+    >>> from latentbandits.logs.conclusion import conclude
+    >>> scores = {"regimes": 60.0, "drift": 45.0, "nothing": 0.0}
+    >>> conclude([Hypothesis(kind, False, 0.0, 0, score) for kind, score in scores.items()])
+    Conclusion(kind='regimes', calendar=False, margin=15.0, needed=10.0, lead=15.0, rival='drift')
+    >>> conclude([Hypothesis("regimes", False, 0.0, 0, 48.0), Hypothesis("changes", False, 0.0, 0, 45.0)]).kind
+    'changes'
+    """
+    best = next((h for h in hypotheses if h.kind == REGIMES), None)
+    rival = next(h for h in hypotheses if h.kind != REGIMES)
+    margin = best.score - rival.score if best is not None else float("-inf")
+    needed = MARGIN + OF_SHAPE * best.shape_gain if best is not None else MARGIN
+    if best is not None and margin > needed:
+        return Conclusion(REGIMES, best.calendar, margin, needed, margin, rival.name)
+    if margin > 0 and rival.kind != CHANGES:
+        return Conclusion(UNDECIDED, False, margin, needed, 0.0, rival.name)
+    # what is hardly better than that nothing changes is not named
+    clear = [h for h in hypotheses if h.kind != REGIMES and h.score >= LEAST + OF_SHAPE * h.shape_gain]
+    rival = next(iter(clear), next((h for h in hypotheses if h.kind == NOTHING), rival))
+    same = (rival.kind, REGIMES if rival.kind == CHANGES else rival.kind)
+    others = [h.score for h in hypotheses if h.kind not in same and not (rival.kind == CALENDAR and h.calendar)]
+    lead = abs(rival.score - max(others)) if others else float("inf")
+    return Conclusion(rival.kind, rival.calendar, margin, needed, lead, rival.name)
+
+
+def list_contenders(hypotheses: Sequence[Hypothesis], conclusion: Conclusion) -> list[Hypothesis]:
+    """Return the best hypothesis of every kind that is not yet out, the best first; regimes alone where the conclusion is clear."""
+    best_of_kind: dict[str, Hypothesis] = {}
+    for hypothesis in hypotheses:
+        best_of_kind.setdefault(hypothesis.kind, hypothesis)
+    best_ones = list(best_of_kind.values())
+    if conclusion.kind == REGIMES:
+        return [best_of_kind[REGIMES]]
+    best = max(h.score for h in best_ones)
+    wide = conclusion.needed + CONTENDING if conclusion.kind == UNDECIDED else CONTENDING
+    return [h for h in best_ones if h.score > best - wide]
