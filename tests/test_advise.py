@@ -72,6 +72,7 @@ def test_candidates_are_what_the_deployment_permits() -> None:
     one = candidates(lb.Problem(arms=4))
     assert all(lb.policy(spec, arms=4).units == 1 for spec in one.values())
     assert "ab-test:test=1000" in one
+    assert "state-library:low=0.02,high=0.2" in candidates(lb.Problem(rewards="bernoulli", means="0.02 to 0.2"))
     two = candidates(lb.Problem(arms=4, units=2))
     assert {"state-library:units=2", "adarp-ucb:units=2", "state-library"} <= set(two)
     assert max(lb.policy(spec, arms=4).units for spec in two.values()) == 2
@@ -281,8 +282,6 @@ def test_the_command_and_its_page(
         "of the attainable reward",
         "What it costs to be wrong",
         "When the advice would flip",
-        "Gamma_B",
-        "tau*",
         "lb.advise(",
     ):
         assert part in said
@@ -295,10 +294,6 @@ def test_the_command_and_its_page(
         "attainable reward",
         "ucb1",
         "ab-test",
-        "Gamma_B",
-        "tau*",
-        "switching rate",
-        "decoding error",
     ):
         assert part in page
     # the same command, the same page

@@ -27,7 +27,7 @@ class Clock:
         self.now = self.compiled = 0.0
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: self.now))
         monkeypatch.setattr(module, "waited", lambda: self.compiled)
-        for name in ("race", "measure", "flips", "given"):
+        for name in ("race", "measure", "flips"):
             monkeypatch.setattr(f"latentbandits.advice.{name}.simulate", self.simulate(pace))
 
     def simulate(self, pace: float) -> Callable[..., lb.Results]:
@@ -127,16 +127,6 @@ def test_a_hasty_choice_between_equals_is_not_sure(monkeypatch: pytest.MonkeyPat
     names = [f"sw-ucb:window={window}" for window in range(46, 56)]
     sure = [advised(seconds, names, seed=seed, sweep=False).sure for seconds in (10, 60) for seed in range(4)]
     assert np.mean(np.array(sure) > 0.9) <= 0.1
-
-
-def test_who_is_given_the_noise_is_set_aside_if_there_is_no_time_to_judge_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    Clock(monkeypatch, ROUND)
-    monkeypatch.setattr("latentbandits.advice.given.informed", lambda *_: {"sw-ucb:window=40": "the noise"})
-    found = advised(5, ["sw-ucb", "random", "sw-ucb:window=40"], sweep=False)
-    assert found.spent is not None
-    assert "whether it helps to be given the noise" in found.spent.undone
-    assert found.set_aside == ("sw-ucb:window=40",)
-    assert found.winner == "sw-ucb"
 
 
 def test_progress_ends_at_its_total(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from latentbandits import cli
-from latentbandits.advice import explain, flips
+from latentbandits.advice import flips
 from latentbandits.advice.measure import CLOSE, FINALISTS
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import HOPELESS, MANY, RISK
@@ -215,11 +215,9 @@ def test_the_numbers_of_the_method_are_those_of_the_code() -> None:
         f"less than {CLOSE:g} times its regret (the first {FINALISTS} of them)",
         f"{flips.STRETCH_EXACT:g} times, if it was exact",
         f"{flips.CHECKED} fresh worlds must confirm it: at least {flips.WORTH:.0%} less regret, at a level of {flips.LEVEL:.0%}",
-        f"theory for {explain.WORLDS} worlds",
         f"({FEWEST_WORLDS} at least)",
     ):
         assert said.replace("%", " %") in said_there, said
-    assert set(explain.MEANING) <= set(re.findall(r"^\| ([\w /]+) \|", text("README"), re.MULTILINE))
 
 
 def test_links_lead_somewhere() -> None:

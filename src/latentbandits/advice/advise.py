@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import pandas as pd
 
-from latentbandits.advice import flips, given
-from latentbandits.advice.budget import FLIPS, GIVEN, MEASURE, NO_LIMIT, RACE, Budget, OutOfTime, Spent, cut
+from latentbandits.advice import flips
+from latentbandits.advice.budget import FLIPS, MEASURE, NO_LIMIT, RACE, Budget, Spent, cut
 from latentbandits.advice.candidates import candidates
 from latentbandits.advice.compare import (
     REFERENCES,
@@ -77,8 +77,6 @@ class Advice(Result):
     sweeps : races along every quantity
     other_kinds : other kinds of world in which another policy would be better
     policies : the candidates as given; None for all
-    given : a candidate that is given noise or range and has less regret than all that learn them, see `latentbandits.advice.given`
-    set_aside : candidates that are given noise or range and are not recommended
     spent : what became of the seconds, and what there was no time for; None if there was no limit
     """
 
@@ -91,8 +89,6 @@ class Advice(Result):
     sweeps: list[flips.Sweep]
     other_kinds: list[flips.Flip]
     policies: Any
-    given: given.Given | None
-    set_aside: tuple[str, ...]
     spent: Spent | None = None
     owner: ClassVar[str] = "advise"
     suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
@@ -104,8 +100,8 @@ class Advice(Result):
 
     @property
     def rivals(self) -> list[str]:
-        """The other candidates, best first, without those that were set aside."""
-        return [one for one in self.race.order if one != self.winner and one not in self.set_aside]
+        """The other candidates, best first."""
+        return [one for one in self.race.order if one != self.winner]
 
     @property
     def as_good(self) -> list[str]:
@@ -205,7 +201,6 @@ class Advice(Result):
             "fresh": records(self.comparison.table),
             "costs": records(self.costs),
             "candidates": records(self.table),
-            "given": plain(self.given),
             "flips": records(self.flips),
             "python": self.python(),
             **({} if self.spent is None else {"spent": self.spent._asdict()}),
@@ -277,32 +272,24 @@ def advise(
     problem, policies, specs, made = admitted(described, policies)
     size = problem.runs * problem.horizon
     later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
-    challengers = given.informed(specs, made, problem)
     progress = budget.report(progress or usual("advising"))
-    stages = Stages(progress, len(made) * size, given.rounds(problem, len(challengers)), MEASURED * size, later)
+    stages = Stages(progress, len(made) * size, MEASURED * size, later)
     budget.stage(RACE)
     chosen = race(
-        problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs), horizon=problem.horizon,
-        seed=problem.seed, workers=workers, executor=executor, progress=stages.next(), budget=budget,
+        problem, made, looks(problem.runs), horizon=problem.horizon, seed=problem.seed, workers=workers, executor=executor,
+        progress=stages.next(), budget=budget,
     )  # fmt: skip
     undone = cut(chosen.worlds(chosen.winner), problem.runs, "the choice") if chosen.hurried else []
-    budget.stage(GIVEN)
-    found = None
-    try:
-        chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next(), executor, budget)
-    except OutOfTime:
-        undone.append("whether it helps to be given " + " or ".join(dict.fromkeys(challengers.values())))
-    set_aside = tuple(label for label in challengers if label != chosen.winner)
     budget.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
-    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor, budget)
+    comparison = measure(problem, specs, finalists(chosen, made), workers, stages.next(), executor, budget)
     undone += cut(comparison.results.draws, problem.runs, "the measurement")
     undone += [NO_LIMIT] if budget.limited and has_limit(problem) and LIMIT not in comparison.results.labels else []
-    sure = sureness(chosen, comparison, set_aside)
+    sure = sureness(chosen, comparison)
     sweeps: list[flips.Sweep] = []
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
         budget.stage(FLIPS)
-        swept = {label: specs[label] for label in worth_sweeping(chosen, made) if label not in set_aside}
+        swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
         search = flips.FlipSearch(
             problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor, budget,
             chosen.costs,
@@ -314,7 +301,7 @@ def advise(
     stages.close()
     return Advice(
         candidate_table(chosen), problem, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
-        other_kinds, policies, found, set_aside, budget.account(undone),
+        other_kinds, policies, budget.account(undone),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from latentbandits.simulation.results import Results
 
 # The share of the seconds that may be spent by the end of each stage; what one leaves is the next one's
-RACE, GIVEN, MEASURE, FLIPS = 0.5, 0.6, 0.8, 1.0
+RACE, MEASURE, FLIPS = 0.5, 0.8, 1.0
 NO_LIMIT = "the limit, which takes long"
 START = 2  # worlds that tell how long one takes; choice and measurement play these in any case
 

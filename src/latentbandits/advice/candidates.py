@@ -1,6 +1,5 @@
 """Which policies `advise` considers for a problem."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -38,32 +37,28 @@ def group(problem: Problem, name: str) -> dict[str, str]:
     if name == "paper":
         return {one: one for one in [*pairs, *SINGLE_UNIT]}
     single = [one for one in REGISTRY if one not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
-    libraries = [one for units in dict.fromkeys((1, problem.units)) for one in informed_libraries(problem, units)]
+    libraries = [one for units in dict.fromkeys((1, problem.units)) for one in library_with_range(problem, units)]
     shared = [f"state-library:units={problem.units}"] if problem.units > 1 else []
     return {one: one for one in [single[0], *shared, *libraries, *pairs, *single[1:], ab_test(problem)]}
 
 
-def informed_libraries(problem: Problem, units: int) -> list[str]:
-    """Return StateLibrary with what the problem gives exactly: the range of means, and the noise as well.
+def library_with_range(problem: Problem, units: int) -> list[str]:
+    """Return StateLibrary with the range of means, if the problem gives it and its rewards have no noise that could be another.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits.advice.candidates import informed_libraries
-    >>> informed_libraries(lb.Problem(noise=0.3, means="0 to 1"), units=1)
-    ['state-library:low=0,high=1', 'state-library:noise=0.3,low=0,high=1']
-    >>> informed_libraries(lb.Problem(noise="0.1 to 0.3"), units=1)
+    >>> from latentbandits.advice.candidates import library_with_range
+    >>> library_with_range(lb.Problem(rewards="bernoulli", means="0.02 to 0.2"), units=1)
+    ['state-library:low=0.02,high=0.2']
+    >>> library_with_range(lb.Problem(noise=0.3, means="0 to 1"), units=1)
     []
     """
-    shared, noise, span = [f"units={units}"] if units > 1 else [], [], []
-    if "noise" in problem.given and "noise" not in problem.vague and problem.noise > 0:
-        noise = [f"noise={problem.noise * math.sqrt(units):.6g}"]
-    if "means" in problem.given:
-        known = np.asarray(problem.means, dtype=float)
-        span = [f"low={known.min():.6g}", f"high={known.max():.6g}"]
-    found = [[*shared, *span]] if span else []
-    found += [[*shared, *noise, *span]] if noise else []
-    return [f"state-library:{','.join(settings)}" for settings in found]
+    if "means" not in problem.given or problem.noise is not None:
+        return []
+    means = np.asarray(problem.means, dtype=float)
+    shared = f"units={units}," if units > 1 else ""
+    return [f"state-library:{shared}low={means.min():.6g},high={means.max():.6g}"]
 
 
 def ab_test(problem: Problem) -> str:

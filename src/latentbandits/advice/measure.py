@@ -1,6 +1,6 @@
 """The finalists of a race on worlds that were not used to choose, and how sure the choice is."""
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice import given
 from latentbandits.advice.budget import START, Budget
 from latentbandits.advice.candidates import ab_test
 from latentbandits.advice.compare import BINS, REFERENCES, Comparison, rank, references
@@ -22,18 +21,17 @@ from latentbandits.specs import fairly
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
 # Which candidates are measured: those that never dropped out, and those with less than CLOSE times the winner's regret
 CLOSE, FINALISTS = 2.0, 6
-# At most: with the first two, the best of another class, one that is given the noise, two plain policies and the references
-MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
+# At most: with the first two, the best of another class, two plain policies and the references
+MEASURED = FINALISTS + 2 + 1 + 2 + len(REFERENCES)
 LIMIT_SHARE = 0.5  # of the time there is for measuring: a limit that takes more is left out
 
 
-def finalists(chosen: Race, made: Mapping[str, Any], found: given.Given | None = None) -> list[str]:
-    """Return the candidates to measure: the first two, those close to the winner, the best of another class, one given the noise."""
+def finalists(chosen: Race, made: Mapping[str, Any]) -> list[str]:
+    """Return the candidates to measure: the first two, those close to the winner, the best of another class."""
     order = chosen.order
     close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
     others = [label for label in order if type(made[label]) is not type(made[chosen.winner])]
-    informed = [found.label] if found is not None else []
-    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1], *informed])]
+    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1]])]
 
 
 def worth_sweeping(chosen: Race, made: Mapping[str, Any]) -> list[str]:
@@ -103,7 +101,7 @@ def measure(
     return rank(problem, shown, made, results)
 
 
-def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = ()) -> float:
+def sureness(chosen: Race, comparison: Comparison) -> float:
     """Return how sure it is that the winner has the least regret on average: 1 less the probabilities of all errors.
 
     They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. In addition, what
@@ -111,13 +109,13 @@ def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = (
     of time, a candidate that was not measured counts with its p-value in the race, times the number of candidates that could have beaten it
     there by chance.
     """
-    rivals = [label for label in chosen.regret if label != chosen.winner and label not in set_aside]
+    rivals = [label for label in chosen.regret if label != chosen.winner]
     if not rivals:
         return 1.0
     regret = comparison.regret
     ours = regret[chosen.winner]
     errors = [p_value(regret[label] - ours) for label in rivals if label in regret]
-    unmeasured = [label for label in chosen.left if label not in regret and label not in set_aside]
+    unmeasured = [label for label in chosen.left if label not in regret]
     if chosen.hurried:
         errors += [len(rivals) * p_value(paired(chosen, label)) for label in unmeasured]
     sure = 0.0 if unmeasured and not chosen.hurried else 1 - sum(errors) - RISK

@@ -4,7 +4,7 @@ import math
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from latentbandits.advice import flips, given, worth
+from latentbandits.advice import flips, worth
 from latentbandits.advice.budget import NO_LIMIT
 from latentbandits.advice.compare import REFERENCES
 from latentbandits.nesting import all_settings
@@ -170,7 +170,6 @@ def verdict(advice: "Advice") -> list[str]:
         *([" ".join(instead)] if instead else []),
         confidence(advice),
         *(advice.spent.sentences() if advice.spent is not None else []),
-        *given.sentences(advice.given),
         f"{regret}{counted(advice.problem.horizon, 'round')}{share}{limit}, and the best arm in {percent(row['optimal'])} of rounds.",
     ]
 
@@ -181,15 +180,10 @@ def confidence(advice: "Advice") -> str:
         return "It was the only candidate."
     others, worlds = len(advice.rivals), counted(advice.comparison.results.draws, "world")
     if advice.sure >= 0.9:
-        alone = (
-            f" without being given {advice.given.what}"
-            if advice.given and advice.given.label in advice.set_aside
-            else ""
-        )
         none = f"none of the {others} other candidates has" if others > 1 else f"{advice.runner_up} does not have"
         beaten = advice.costs.loc[advice.runner_up, "beaten"]
         return (
-            f"{certainty(advice.sure)} sure: {none} less regret{alone}, averaged over the worlds that fit. "
+            f"{certainty(advice.sure)} sure: {none} less regret, averaged over the worlds that fit. "
             f"It beats the runner-up, {advice.runner_up}, in {percent(beaten)} of worlds."
         )
     first = f"Only {certainty(advice.sure)} sure" if advice.sure >= SURE else "Not sure"
