@@ -13,13 +13,12 @@ import pytest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice.candidates import candidates
-from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep, grid, movable
+from latentbandits.advice.flips import CHECK, FIRST, Point, Sweep
 from latentbandits.advice.measure import HELD_OUT, looks
+from latentbandits.advice.parameter import LINEAR, Range
 from latentbandits.advice.race import RISK, Race, race
-from latentbandits.advice.ranges import Range
 from latentbandits.advice.text import unconfirmed
 from latentbandits.advice.vocabulary import QUANTITIES
-from latentbandits.advice.word import LINEAR
 from latentbandits.logs.advice import LogAdvice
 from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
@@ -88,8 +87,8 @@ def test_candidates_are_what_the_deployment_permits() -> None:
 def test_a_race_spends_nothing_on_the_hopeless_and_keeps_the_best() -> None:
     names = ("sw-ucb", "ucb1", "random", "epsilon-greedy")
     policies = {name: lb.policy(name) for name in names}
-    world = lb.Problem(states="3 to 6", dwell=100, noise=0.1)
-    found = race(world, policies, (8, 16, 32, 64), horizon=1000, seed=0)
+    world = lb.Problem(states="3 to 6", dwell=100, noise=0.1, horizon=1000)
+    found = race(world, policies, (8, 16, 32, 64))
     assert found.winner == "sw-ucb"
     assert found.worlds("random") < found.worlds("sw-ucb") or found.left == ["sw-ucb"]
     # a race and a simulation of all worlds see the same runs
@@ -102,6 +101,7 @@ def test_a_race_spends_nothing_on_the_hopeless_and_keeps_the_best() -> None:
 def test_the_best_is_rarely_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nearly equal candidates, many looks: a race without a shared risk would lose the best in a fifth of the cases."""
     generator = np.random.default_rng(0)
+    candidates: dict[str, Any] = {str(i): None for i in range(9)}
     lost = 0
     for _ in range(300):
         written = 10 + generator.standard_normal((9, 128)) * 3
@@ -113,8 +113,8 @@ def test_the_best_is_rarely_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
             rows = np.array([regret[int(name), first : first + draws] for name in names])
             return SimpleNamespace(labels=list(names), regret=rows)
 
-        monkeypatch.setattr("latentbandits.advice.race.simulate", played)
-        left = race(lb.HiddenMarkov(), {str(i): None for i in range(9)}, looks(128), horizon=1, seed=0).left
+        monkeypatch.setattr("latentbandits.advice.simulator.simulate", played)
+        left = race(lb.Problem(horizon=1), candidates, looks(128)).left
         lost += "0" not in left
     assert lost <= 300 * RISK + 3 * np.sqrt(300 * RISK)
 
@@ -353,8 +353,7 @@ def test_progress_counts_rounds_up_to_a_total_that_falls(sweep: bool, monkeypatc
         played.append(results.regret.size * results.horizon)
         return results
 
-    for module in ("measure", "race", "flips"):
-        monkeypatch.setattr(f"latentbandits.advice.{module}.simulate", counted)
+    monkeypatch.setattr("latentbandits.advice.simulator.simulate", counted)
     lb.advise(SMALL, ["sw-ucb", "lc-ucb", "random"], sweep=sweep, progress=lambda done, most: seen.append((done, most)))
     done, most = zip(*seen, strict=True)
     assert done[-1] == most[-1] == sum(played)
@@ -405,7 +404,7 @@ def test_of_many_variants_of_the_winner_only_the_best_are_swept(monkeypatch: pyt
 def test_a_sweep_includes_the_range_of_the_problem(words: dict[str, Any], quantity: str) -> None:
     problem = lb.Problem(**words)
     low, high = problem.range(quantity)
-    values = grid(problem, quantity)
+    values = problem.grid(quantity)
     assert values[0] < low
     assert values[-1] >= high
 
@@ -421,8 +420,8 @@ def test_every_quantity_is_swept_in_some_problem_and_every_kind_can_be_widened()
     swept = set()
     for kind in REGISTRY_OF_WORLDS:
         if kind != "recorded":
-            problem = lb.Problem(kind=kind).widened()
+            problem = lb.Problem(kind=kind).widen()
             ranges = {name: "0.1 to 0.4" for name in QUANTITIES if QUANTITIES[name].scale == LINEAR}
             ranges = {name: text for name, text in ranges.items() if kind in QUANTITIES[name].kinds}
-            swept |= {*movable(problem.replace(**ranges))}
+            swept |= {*problem.replace(**ranges).movable()}
     assert swept == {name for name, word in QUANTITIES.items() if word.swept} | {"horizon"}

@@ -12,9 +12,9 @@ from scipy.stats import kstest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice.file import example
+from latentbandits.advice.parameter import Range
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import QUANTITIES, WORDS
+from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES
 from latentbandits.settings import Refusal
 from latentbandits.worlds.registry import REGISTRY
 
@@ -87,15 +87,15 @@ def test_worlds_depend_on_seed_and_draw_alone() -> None:
 
 
 def test_what_is_left_out_is_unknown_to_advice() -> None:
-    wide = Problem(arms=4).widened()
+    wide = Problem(arms=4).widen()
     assert {field: getattr(wide, field) for field in wide.vague} == {
         field: QUANTITIES[field].wide for field in ("states", "dwell", "noise")
     }
-    assert Problem(states=3, stickiness=0.9, noise=0.1).widened().vague == ()
-    assert Problem(means=MATRIX, transition=CHAIN).widened().vague == ("noise",)
-    assert Problem(rewards="bernoulli").widened().vague == ("states", "dwell")
-    assert Problem(means="0 to 100").widened().noise == Range(1, 50)  # noise is seen against the means
-    assert Problem(kind="drift").widened().vague == ("timescale", "noise")
+    assert Problem(states=3, stickiness=0.9, noise=0.1).widen().vague == ()
+    assert Problem(means=MATRIX, transition=CHAIN).widen().vague == ("noise",)
+    assert Problem(rewards="bernoulli").widen().vague == ("states", "dwell")
+    assert Problem(means="0 to 100").widen().noise == Range(1, 50)  # noise is seen against the means
+    assert Problem(kind="drift").widen().vague == ("timescale", "noise")
 
 
 def test_but_changes_words_and_keeps_the_others() -> None:
@@ -170,7 +170,7 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
     assert as_problem(path) == Problem()
     assert len(as_problem(path).policies) > 1
     # every word that is commented out can be used
-    for name, word in WORDS.items():
+    for name, word in PARAMETERS.items():
         found = re.findall(rf"^(?:# )?{name} = (.*?)(?: +# .*)?$", example(), re.MULTILINE)
         assert found, name
         for value in found:
@@ -178,11 +178,11 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
 
 
 def test_every_word_belongs_to_worlds_that_take_it() -> None:
-    assert {name for name, word in WORDS.items() if not word.kinds} == set()
-    assert WORDS["carryover"].kinds == ("hidden-markov",)
-    assert {"hidden-markov", "seasons", "drift"} <= {*WORDS["noise"].kinds}
-    assert WORDS["file"].kinds == ("recorded",)
-    assert WORDS["seed"].kinds == tuple(REGISTRY)
+    assert {name for name, word in PARAMETERS.items() if not word.kinds} == set()
+    assert PARAMETERS["carryover"].kinds == ("hidden-markov",)
+    assert {"hidden-markov", "seasons", "drift"} <= {*PARAMETERS["noise"].kinds}
+    assert PARAMETERS["file"].kinds == ("recorded",)
+    assert PARAMETERS["seed"].kinds == tuple(REGISTRY)
 
 
 def test_the_order_of_quantities_names_their_random_numbers() -> None:

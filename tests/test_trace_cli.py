@@ -33,14 +33,14 @@ def test_the_same_run_is_the_same_file(tmp_path: Path) -> None:
             assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
-WORDS = ["--arms", "4", "--states", "3", "--stickiness", "0.5", "--rewards", "bernoulli", "--carryover", "0.3"]
+PARAMETERS = ["--arms", "4", "--states", "3", "--stickiness", "0.5", "--rewards", "bernoulli", "--carryover", "0.3"]
 
 
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
         (
-            [*WORDS, "--seed", "3"],
+            [*PARAMETERS, "--seed", "3"],
             lb.Problem(arms=4, states=3, stickiness=0.5, rewards="bernoulli", carryover=0.3, seed=3),
         ),
         (["--kind", "drift", "--timescale", "80"], lb.Problem(kind="drift", timescale=80)),

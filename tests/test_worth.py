@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.advice.compare import Comparison, always_the_same, has_limit, rank
+from latentbandits.advice.compare import Comparison, has_limit, is_record, rank
+from latentbandits.advice.problem import as_problem
 from latentbandits.advice.figures import shown
 from latentbandits.advice.worth import FLAT, NO_ROOM, SINGLE, TIED, UNKNOWN, WORSE, WORTH, Worth, judge, sentences
 from latentbandits.policies.groups import LIMIT
@@ -185,8 +186,8 @@ def test_a_policy_that_gains_is_worth_it_whatever_the_limit_says() -> None:
 
 def test_rare_rewards_are_no_record_and_what_reads_the_context_has_no_limit() -> None:
     rare = lb.HiddenMarkov(means=[[1e-4, 2e-4]], rewards="bernoulli")
-    assert not always_the_same(rare, seed=1)
-    assert not always_the_same(lb.Problem(rewards="bernoulli", means="0 to 0.0001"), seed=1)
-    assert always_the_same(lb.Available(lb.Recorded([[0.0, 1.0]] * 9), np.ones((9, 2))), seed=1)
+    assert not is_record(as_problem(rare), seed=1)
+    assert not is_record(lb.Problem(rewards="bernoulli", means="0 to 0.0001"), seed=1)
+    assert is_record(as_problem(lb.Available(lb.Recorded([[0.0, 1.0]] * 9), np.ones((9, 2)))), seed=1)
     assert has_limit(rare)
     assert not has_limit(lb.HiddenMarkov(reveal="state"))

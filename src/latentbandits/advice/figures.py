@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
-from latentbandits.advice.vocabulary import WORDS
+from latentbandits.advice.vocabulary import PARAMETERS
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.numbers import short
@@ -185,7 +185,7 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(WORDS[sweep.quantity].label if sweep.quantity in WORDS else sweep.quantity)
+    axes.set_xlabel(PARAMETERS[sweep.quantity].label if sweep.quantity in PARAMETERS else sweep.quantity)
 
 
 def advice_summary(advice: "Advice") -> Figure:

@@ -5,11 +5,10 @@ import tomllib
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import WORDS, refuse_unknown
-from latentbandits.advice.word import OWNER, SPECS, Word
+from latentbandits.advice.parameter import OWNER, SPECS, Parameter, Range, WordValues
+from latentbandits.advice.vocabulary import PARAMETERS, refuse_unknown
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal
@@ -36,7 +35,7 @@ _OPTIONS = """
 class Words(NamedTuple):
     """The words of a file, and where they are."""
 
-    words: dict[str, Any]
+    words: WordValues
     where: Callable[[str], str]
 
 
@@ -50,13 +49,13 @@ def example() -> str:
     ['states = 10                # number of hidden regimes (states)']
     """
     common, options = (
-        "\n".join(line for word in WORDS.values() if word.option == option for line in _lines(word)) + "\n"
+        "\n".join(line for word in PARAMETERS.values() if word.option == option for line in _lines(word)) + "\n"
         for option in (False, True)
     )
     return _HEAD + common + _OPTIONS + options.lstrip("\n")
 
 
-def _lines(word: Word) -> list[str]:
+def _lines(word: Parameter) -> list[str]:
     """Return the lines of one word: its meaning, its default and its other form; a comment for options and what the default lacks."""
     found = []
     if word.default is not None:
@@ -98,7 +97,7 @@ def read(path: str | Path) -> Words:
         text = Path(path).read_text(encoding="utf-8-sig")
         words = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
+        reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
         rule = f"a TOML file, as `compare --write-example` writes it ({reason[:1].lower()}{reason[1:]})"
         raise Refusal(OWNER, "file", str(path), rule) from None
 
@@ -106,7 +105,7 @@ def read(path: str | Path) -> Words:
         return f"{path}, line {line(text, word)}"
 
     for word in words:
-        if word not in WORDS:
+        if word not in PARAMETERS:
             raise refuse_unknown(where(word), word)
     if isinstance(words.get("file"), str):  # beside the description
         words["file"] = str(Path(path).parent / words["file"])
@@ -133,7 +132,7 @@ def numbers_of(path: str) -> list[list[float]]:
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        reason = (getattr(problem, "strerror", None) or "not a text file").lower()
+        reason = ((problem.strerror if isinstance(problem, OSError) else None) or "not a text file").lower()
         raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
     _refuse_log(path, lines[0] if lines else "")
     found: list[list[float]] = []

@@ -1,21 +1,19 @@
 """The finalists of a race on worlds that were not used to choose, and how sure the choice is."""
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice.budget import START, Budget
-from latentbandits.advice.candidates import ab_test
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.candidates import Spec, ab_test
 from latentbandits.advice.compare import BINS, REFERENCES, Comparison, rank, references
-from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, p_value
+from latentbandits.advice.simulator import START, Simulator
 from latentbandits.policies.groups import AB_TEST, CLASSIC, LIMIT
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.simulation.batch import as_policies, simulate
+from latentbandits.presentation.progress import Report
+from latentbandits.simulation.batch import Contestant, as_policies
 from latentbandits.specs import fairly
 
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
@@ -26,7 +24,7 @@ MEASURED = FINALISTS + 2 + 1 + 2 + len(REFERENCES)
 LIMIT_SHARE = 0.5  # of the time there is for measuring: a limit that takes more is left out
 
 
-def finalists(chosen: Race, made: Mapping[str, Any]) -> list[str]:
+def finalists(chosen: Race, made: Mapping[str, Contestant]) -> list[str]:
     """Return the candidates to measure: the first two, those close to the winner, the best of another class."""
     order = chosen.order
     close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
@@ -34,7 +32,7 @@ def finalists(chosen: Race, made: Mapping[str, Any]) -> list[str]:
     return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1]])]
 
 
-def worth_sweeping(chosen: Race, made: Mapping[str, Any]) -> list[str]:
+def worth_sweeping(chosen: Race, made: Mapping[str, Contestant]) -> list[str]:
     """Return the candidates that could flip the advice: of many variants of the winner only the best one, and presets."""
     variants = [label for label in chosen.order[1:] if type(made[label]) is type(made[chosen.winner])]
     spared = [label for label in variants[1:] if label not in REGISTRY]
@@ -69,36 +67,29 @@ def looks(runs: int) -> list[int]:
 
 
 def measure(
-    problem: Problem,
-    specs: Mapping[str, Any],
+    problem: BaseProblem,
+    specs: Mapping[str, Spec],
     chosen: list[str],
-    workers: int | None,
-    progress: Callable[[int, int], None],
-    executor: Executor | None = None,
-    budget: Budget | None = None,
+    simulator: Simulator,
+    progress: Report,
 ) -> Comparison:
     """Return the comparison of finalists and plain policies on worlds that were not used to choose, as many as there is time for.
 
     Where there is no time for the limit it is left out: it says how much better a policy could be, not which one is better.
     """
-    shown = {label: specs[label] for label in chosen}
+    measured = {label: specs[label] for label in chosen}
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
-    shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
-    shown = fairly(shown, problem)
-    made = as_policies(shown, problem)
+    measured |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
+    measured = fairly(measured, problem)
+    made = as_policies(measured, problem)
     made |= references(problem, made)
-    clock = budget or Budget()
-    running = partial(
-        simulate, problem, horizon=problem.horizon, repeats=1, seed=problem.seed, bins=BINS, workers=workers, executor=executor
-    )  # fmt: skip
-    if clock.limited and LIMIT in made:
-        begin = clock.spent
-        running({LIMIT: made[LIMIT]}, draws=START, first=HELD_OUT)
-        if (clock.spent - begin) / START * problem.runs > LIMIT_SHARE * clock.left:
+    if simulator.limited and LIMIT in made:
+        begin = simulator.spent
+        simulator.simulate(problem, {LIMIT: made[LIMIT]}, HELD_OUT, START, bins=BINS)
+        if (simulator.spent - begin) / START * problem.runs > LIMIT_SHARE * simulator.left:
             del made[LIMIT]
-    running = partial(running, made)
-    results = clock.play(running, HELD_OUT, problem.runs, len(made) * problem.horizon, progress, needed=START)
-    return rank(problem, shown, made, results)
+    results = simulator.play(problem, made, HELD_OUT, problem.runs, progress, needed=START, bins=BINS)
+    return rank(problem, measured, made, results)
 
 
 def sureness(chosen: Race, comparison: Comparison) -> float:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from latentbandits.advice.ranges import parsed
+from latentbandits.advice.parameter import parse_range
 from latentbandits.markers import InUnit, Step, Untuned, has_effect
 from latentbandits.nesting import all_settings, owner_of
 from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, finite, nearest, whole
@@ -233,7 +233,7 @@ def _requested(policy: Any, setting: str, value: Any, where: Any) -> Axis:
         if len(set(choices)) < 2 or len(set(choices)) < len(choices):
             raise Refusal(OWNER, field, where, shown + ", each once")
         return Axis(setting, value, choices=choices)
-    ends = parsed(where)
+    ends = parse_range(where)
     if ends is None or not number:
         raise Refusal(OWNER, field, where, shown)
     low, high = (_acceptable(field, value, rule, end) for end in ends)

@@ -5,8 +5,8 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from latentbandits.advice import flips, worth
-from latentbandits.advice.budget import NO_LIMIT
 from latentbandits.advice.compare import REFERENCES
+from latentbandits.advice.simulator import NO_LIMIT
 from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import LIMIT, SCALED
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
@@ -240,7 +240,7 @@ def flip_lines(advice: "Advice") -> list[str]:
 
 def foremost(advice: "Advice") -> str:
     """Return how the sentence on the foremost quantity begins; there may have been no time for all of them."""
-    whole = len(advice.sweeps) == len(flips.movable(advice.problem))
+    whole = len(advice.sweeps) == len(advice.problem.movable())
     return "What matters most" if whole else "Of these, what matters most"
 
 

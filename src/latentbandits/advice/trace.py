@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from latentbandits.advice.candidates import fit_policy
 from latentbandits.advice.result import Result, records
-from latentbandits.advice.single import single
 from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
 from latentbandits.protocols import CONTINUED, REASONS, World
@@ -184,7 +184,7 @@ def trace(
     >>> trace.table.columns.tolist()
     ['state', 'best', 'unit 0', 'unit 1', 'probe', 'regret']
     """
-    place, spec, name, made = single(OWNER, problem, policy, seed=seed)
+    place, spec, name, made = fit_policy(OWNER, problem, policy, seed=seed)
     first, last = window(place.horizon, start, rounds)
     if place.arms > MOST_ARMS:
         raise Refusal(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")

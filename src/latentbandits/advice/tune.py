@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latentbandits import __version__, specs
-from latentbandits.advice.compare import BINS, Comparison, always_the_same, has_limit, problem_source, rank
+from latentbandits.advice.candidates import fit_policy
+from latentbandits.advice.compare import BINS, Comparison, has_limit, is_record, rank
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.result import FIGURES, Result, records
-from latentbandits.advice.single import single
+from latentbandits.advice.result import Result, records
 from latentbandits.advice.space import OWNER, Axis, space
 from latentbandits.advice.study import Task, run_study
 from latentbandits.nesting import all_settings, replaced
@@ -57,7 +57,7 @@ class Tuning(Result):
     comparison: Comparison
     call: str
     owner: ClassVar[str] = OWNER
-    suffixes: ClassVar[tuple[str, ...]] = (".toml", ".csv", ".json", *FIGURES)
+    suffixes: ClassVar[tuple[str, ...]] = (".toml", *Result.suffixes)
 
     @property
     def recommended(self) -> bool:
@@ -241,15 +241,14 @@ def prepare(
     described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
     if not search or not isinstance(policy, str) or not any(specs.in_unit(specs.policy(policy), key) for key in search):
         policy = specs.fair(policy, described)
-    place, spec, name, made = single(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not hasattr(made, "_fields"):
+    place, spec, name, made = fit_policy(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
+    if not isinstance(made, tuple):
         raise Refusal(OWNER, "policy", policy, "a NamedTuple of settings")
     whole(OWNER, "runs", place.runs, least=2)
     if workers is not None:
         whole(OWNER, "workers", workers, least=1)
-    if always_the_same(place, place.seed):
-        shown = getattr(place, "world", place)
-        raise Refusal(OWNER, "problem", shown, "one whose draws differ, or else it would be judged where it was tuned")
+    if is_record(place, place.seed):
+        raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     bare = not getattr(made, "scale_free", False) and not specs.is_unit(place)
     axes = space(made, fixed, search, specs.means_range(place) if bare else None)
@@ -283,4 +282,4 @@ def call_of(task: Task, policy: Any, search: Any, trials: int, study: Any, *size
     ours = type(policy).__module__.startswith("latentbandits.")
     what = f"{'lb.' if ours else ''}{policy!r}"
     options = "".join(f",\n    {key}={value!r}" for key, value in given.items() if value is not None)
-    return f"tuning = lb.tune(\n    {problem_source(task.problem)},\n    {what}{options},\n)"
+    return f"tuning = lb.tune(\n    {task.problem.source()},\n    {what}{options},\n)"

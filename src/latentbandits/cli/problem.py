@@ -18,11 +18,11 @@ def configure(parser: argparse.ArgumentParser, left_out: str, also: str = "") ->
 
 def words(parser: argparse.ArgumentParser, left_out: str) -> None:
     """Declare an option for every word."""
-    from latentbandits.advice.vocabulary import WORDS
-    from latentbandits.advice.word import SPECS
+    from latentbandits.advice.parameter import SPECS
+    from latentbandits.advice.vocabulary import PARAMETERS
 
     group = parser.add_argument_group("the problem", f'Not known exactly? Give a range: --states "3 to 20". {left_out}')
-    for word in WORDS.values():
+    for word in PARAMETERS.values():
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
             choices = f" ({word.choices()})" if word.choices() else ""
             names = dict.fromkeys((f"--{word.name.replace('_', '-')}", f"--{word.name}"))
@@ -71,9 +71,9 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
 def described(options: argparse.Namespace) -> Any:
     """Return the problem that file and options describe; options override the file."""
     from latentbandits.advice.problem import as_problem
-    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.vocabulary import PARAMETERS
 
-    given = {word: getattr(options, word, None) for word in WORDS}
+    given = {word: getattr(options, word, None) for word in PARAMETERS}
     return as_problem(options.problem, **{word: parsed(word, text) for word, text in given.items() if text is not None})
 
 
@@ -86,11 +86,11 @@ def parsed(word: str, text: Any) -> Any:
     >>> parsed("states", "3 to 20"), parsed("noise", "0.3"), parsed("means", "0.9 0.1; 0.2 0.6")
     ('3 to 20', 0.3, [[0.9, 0.1], [0.2, 0.6]])
     """
-    from latentbandits.advice.vocabulary import WORDS
-    from latentbandits.advice.word import DELAY, INTEGER, MATRIX, NUMBER
+    from latentbandits.advice.parameter import DELAY, INTEGER, MATRIX, NUMBER
+    from latentbandits.advice.vocabulary import PARAMETERS
     from latentbandits.specs import value
 
-    kind = WORDS[word].type
+    kind = PARAMETERS[word].type
     if kind == MATRIX and (";" in text or " to " not in text):
         return [[value(cell) for cell in row.split()] for row in text.replace(",", " ").split(";")]
     return value(text) if kind in (INTEGER, NUMBER, DELAY) else text
@@ -160,12 +160,11 @@ def as_options(described: Any) -> str:
     """
     import shlex
 
-    from latentbandits.advice.result import problem_values
-    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.vocabulary import PARAMETERS
 
     options: list[str] = []
-    for name, value in problem_values(described).items():
-        word = WORDS[name]
+    for name, value in described.values().items():
+        word = PARAMETERS[name]
         same = word.wide is None and name != "arms"  # all commands have the same default
         if not (same and value == (word.default if isinstance(word.default, int | float) else str(word.default))):
             rows = "; ".join(" ".join(map(str, row)) for row in value) if isinstance(value, list) else str(value)

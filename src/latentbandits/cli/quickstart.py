@@ -69,7 +69,7 @@ def word(name: str) -> Callable[[str], Any]:
 
     def answer(text: str) -> Any:
         from latentbandits.advice.problem import Problem
-        from latentbandits.advice.vocabulary import WORDS
+        from latentbandits.advice.vocabulary import PARAMETERS
         from latentbandits.cli.problem import parsed
 
         if text == UNKNOWN:
@@ -77,7 +77,7 @@ def word(name: str) -> Callable[[str], Any]:
         try:
             return getattr(Problem(**{name: parsed(name, text)}), name)
         except ValueError:
-            raise ValueError(f"{WORDS[name].must_be}, or {UNKNOWN}") from None
+            raise ValueError(f"{PARAMETERS[name].must_be}, or {UNKNOWN}") from None
 
     return answer
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice.compare import Comparison, compare
-from latentbandits.advice.problem import WorldProblem
+from latentbandits.advice.base import WorldProblem
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
 from latentbandits.logs import chain, em, emissions

@@ -46,7 +46,7 @@ class FittedWorld:
         """Number of arms."""
         return len(self.noise)
 
-    def scaled(self, **scales: Any) -> Self:
+    def scale(self, **scales: Any) -> Self:
         """Return the same world with other scales."""
         return dataclasses.replace(self, **scales)
 

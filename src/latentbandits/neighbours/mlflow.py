@@ -7,7 +7,7 @@ from typing import Any
 import mlflow
 import numpy as np
 
-from latentbandits.advice.result import FIGURES, Result, problem_values
+from latentbandits.advice.result import FIGURES, Result
 from latentbandits.settings import Refusal
 
 LONGEST = 500  # characters of a parameter
@@ -35,7 +35,7 @@ def log(result: Result, name: str | None = None) -> str:
     if not isinstance(result, Result):
         raise Refusal("mlflow.log", "result", result, "what compare, advise or tune returns")
     described: Any = getattr(result, "problem", None)
-    words = {} if described is None else problem_values(described)
+    words = {} if described is None else described.values()
     with mlflow.start_run(run_name=name or result.owner, nested=mlflow.active_run() is not None) as run:
         mlflow.set_tag("latentbandits", result.headline)
         mlflow.log_params({word: str(value)[:LONGEST] for word, value in words.items()})
