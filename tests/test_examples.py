@@ -162,12 +162,14 @@ def test_the_batch_job_learns_tonight_what_it_decided_last_night(tmp_path: Path)
 
 def test_the_container_file_uses_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "examples" / "container" / "Dockerfile").read_text().replace("\\\n", " ")
-    commands = [part.strip() for line in text.splitlines() for part in line.split("&&") if "latentbandits warm" in part]
-    assert commands == ["latentbandits warm state-library"]
+    commands = [
+        part.strip() for line in text.splitlines() for part in line.split("&&") if "latentbandits policies" in part
+    ]
+    assert commands == ["latentbandits policies --compile state-library"]
     _, *words = shlex.split(commands[0])
     with pytest.raises(SystemExit) as end:
         command([*words, "--help"])
     assert end.value.code == 0
-    assert "latentbandits warm" in capsys.readouterr().out
+    assert "latentbandits policies" in capsys.readouterr().out
     assert (ROOT / "examples" / "web_app.py").exists()
     assert "COPY web_app.py" in text

@@ -68,7 +68,7 @@ def test_nothing_online_imports_more_than_numpy(tmp_path: Path) -> None:
     assert run("import os; os.environ['NUMBA_DISABLE_JIT'] = '1'\n" + used, tmp_path) == "[]"
 
 
-@pytest.mark.parametrize("arguments", [["policies"], ["policies", "state-library"], ["--help"], ["warm", "--help"]])
+@pytest.mark.parametrize("arguments", [["policies"], ["policies", "state-library"], ["--help"], ["policies", "--help"]])
 def test_commands_that_do_not_simulate_work_without_numba(arguments: list[str], tmp_path: Path) -> None:
     script = f"from latentbandits.cli import main\ntry: print(main({arguments}))\nexcept SystemExit as e: print(e.code)"
     assert run(BLOCKED + script, tmp_path).endswith("\n0")
@@ -77,13 +77,12 @@ def test_commands_that_do_not_simulate_work_without_numba(arguments: list[str], 
 @pytest.mark.parametrize(
     ("command", "extra"),
     [
-        ("demo", "sim"),
         ("compare", "sim"),
         ("advise", "sim"),
         ("trace ucb1", "sim"),
         ("tune ucb1", "sim"),
         ("reproduce", "sim"),
-        ("warm", "sim"),
+        ("policies --compile", "sim"),
     ],
 )
 def test_commands_that_simulate_refuse_in_one_sentence_without_numba(command: str, extra: str, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.advice.compare import Comparison, has_limit, is_record, rank
-from latentbandits.advice.problem import as_problem
 from latentbandits.advice.figures import shown
+from latentbandits.advice.problem import as_problem
 from latentbandits.advice.worth import FLAT, NO_ROOM, SINGLE, TIED, UNKNOWN, WORSE, WORTH, Worth, judge, sentences
 from latentbandits.policies.groups import LIMIT
 from latentbandits.simulation.results import Results

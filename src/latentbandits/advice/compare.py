@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice.base import BaseProblem
-from latentbandits.advice.candidates import Spec, Specs, check_units
+from latentbandits.advice.candidates import Spec, Specs, candidates, check_units
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import Result, plain, records
 from latentbandits.advice.worth import SINGLE, Worth, judge
@@ -19,7 +19,7 @@ from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import Contestant, as_policies, labelled, simulate
+from latentbandits.simulation.batch import Contestant, as_policies, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.specs import fairly
 from latentbandits.worlds.available import Available
@@ -165,8 +165,8 @@ def compare(
     problem : Problem, world, path or mapping
         A `Problem`, any world, such as `HiddenMarkov`, the path of a TOML file, or the words of a problem as a mapping.
     policies : iterable or mapping, optional
-        Specs that `latentbandits.policy` takes, policies, or a mapping from labels to either; those that the problem names, or six usual
-        ones, if not given.
+        Specs that `latentbandits.policy` takes, policies, or a mapping from labels to either; "all" and "paper" stand for all that the
+        units permit and those of the paper. Those that the problem names, or six usual ones, if not given.
     horizon, runs, units, seed : int, optional
         Instead of the problem's own (for a world: 10,000 rounds, 200 runs, any number of units, seed 0).
     workers : int, optional
@@ -196,7 +196,8 @@ def compare(
     True
     """
     described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    specs = fairly(labelled(policies if policies is not None else described.policies or defaults(described)), described)
+    named = policies if policies is not None else described.policies or defaults(described)
+    specs = fairly(candidates(described, named), described)
     for name in REFERENCES:
         if specs.get(name, name) != name:
             raise Refusal("compare", "label", name, "another one: this is a reference that all are compared with")

@@ -9,6 +9,7 @@ from latentbandits.cli import problem
 SUMMARY = "play any policies on any world and rank them"
 EXAMPLES = (
     "latentbandits compare --states 5 --noise 0.1 --policies state-library adasp-ucb:staleness=12",
+    "latentbandits compare --policies all --units 2 --horizon 20000 --runs 32",
     "latentbandits compare --write-example problem.toml",
 )
 
@@ -19,7 +20,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     problem.configure(parser, "What is left out is as in the paper's default world.")
     problem.workers(parser)
-    problem.policies(parser, "what to compare (default: six usual ones)")
+    problem.policies(
+        parser,
+        "what to compare (default: six usual ones; `all`: all that the units permit; `paper`: those of the paper)",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the table")
     parser.add_argument(
         "--out",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.base import WorldProblem
+from latentbandits.advice.compare import Comparison, compare
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
 from latentbandits.logs import chain, em, emissions
