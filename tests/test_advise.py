@@ -69,12 +69,12 @@ def test_groups_are_the_columns_of_the_papers_table() -> None:
 
 def test_candidates_are_what_the_deployment_permits() -> None:
     one = candidates(lb.Problem(arms=4))
-    assert all(lb.policy(spec, arms=4).units == 1 for spec in one.values())
+    assert all(lb.policy(spec, arms=4).units == 1 for spec in one)
     assert "ab-test:test=1000" in one
     assert "state-library:low=0.02,high=0.2" in candidates(lb.Problem(rewards="bernoulli", means="0.02 to 0.2"))
     two = candidates(lb.Problem(arms=4, units=2))
     assert {"state-library:units=2", "adarp-ucb:units=2", "state-library"} <= set(two)
-    assert max(lb.policy(spec, arms=4).units for spec in two.values()) == 2
+    assert max(lb.policy(spec, arms=4).units for spec in two) == 2
     assert "adarp-ucb" in candidates(lb.Problem(arms=2, units=3))  # no more units than arms for a probe
     assert list(candidates(lb.Problem(), "paper")) == list(SINGLE_UNIT)
     assert list(candidates(lb.Problem(), ["paper", "state-library"])) == [*SINGLE_UNIT, "state-library"]
@@ -209,6 +209,7 @@ def test_any_scale_of_rewards() -> None:
     advice = lb.advise(lb.Problem(means="0 to 100", noise=30, **words), ["ucb1", "sw-ucb"], sweep=False)
     assert "which learns the range of rewards" in advice.text()
     assert "which learns the range of rewards" in advice.page()
+    assert isinstance(advice.problem, lb.Problem)
     assert quantities(advice.problem).loc["separation / noise", "median"] == pytest.approx(
         quantities(lb.Problem(noise=0.3, **words)).loc["separation / noise", "median"]
     )

@@ -168,7 +168,7 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
     path.write_text(example())
     assert as_problem(path) == Problem()
-    assert len(as_problem(path).policies) > 1
+    assert len(as_problem(path).policies or []) > 1
     # every word that is commented out can be used
     for name, word in PARAMETERS.items():
         found = re.findall(rf"^(?:# )?{name} = (.*?)(?: +# .*)?$", example(), re.MULTILINE)

@@ -123,7 +123,9 @@ def test_another_kind_of_world_has_the_same_options() -> None:
     )
     assert still == problem.replace(stickiness=1.0)
     matrix = Problem(rewards="bernoulli", means=[[0.3, 0.4], [0.5, 0.6]], calendar=0.3)
-    assert next(iter(matrix.alternatives().values())).means == Range(0.3, 0.6)
+    drifting = next(iter(matrix.alternatives().values()))
+    assert isinstance(drifting, Problem)
+    assert drifting.means == Range(0.3, 0.6)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in REGISTRY if kind != RECORDED])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
+from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.compare import Comparison, has_limit, is_record, rank
 from latentbandits.advice.figures import shown
 from latentbandits.advice.problem import as_problem
@@ -114,7 +115,7 @@ def test_what_finds_the_arm_at_least_cost_is_advised() -> None:
     assert itself.instead == "Find that arm with an A/B test (ab-test: 600.0)."
 
 
-def comparison(problem: object, regret: Mapping[str, np.ndarray], *asked: str) -> Comparison:
+def comparison(problem: BaseProblem, regret: Mapping[str, np.ndarray], *asked: str) -> Comparison:
     """Return a comparison of regrets made by hand, which fall into two bins."""
     bins = np.array([np.stack([values / 4, 3 * values / 4], axis=1) for values in regret.values()])
     counts = {"probes": np.zeros(bins.shape[:2], int)}

@@ -5,7 +5,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import pandas as pd
 
@@ -25,7 +25,7 @@ from latentbandits.advice.measure import (
 from latentbandits.advice.parameter import Words
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import Race, race
-from latentbandits.advice.result import Result, plain, records
+from latentbandits.advice.result import Result, Values, plain, records
 from latentbandits.advice.simulator import FLIPS, MEASURE, NO_LIMIT, RACE, Simulator, Spent, name_undone
 from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.nesting import all_settings
@@ -48,8 +48,9 @@ LEAST_SURE = 0.5  # below this there is no advice that could flip
 class Advisable(Protocol):
     """What is advised on in its own way, such as a `Diagnosis`: by each explanation of a log that is still in the race."""
 
-    def advise(self, policies: Specs | None = None, **options: Any) -> "Advice":
-        """Return the advice."""
+    @property
+    def advise(self) -> Callable[..., "Advice"]:
+        """The function that returns the advice."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,15 +120,17 @@ class Advice(Result):
         use = choice(self)
         return use if self.worth.verdict == WORTH else f"{self.worth.verdict}; at best {use}"
 
+    @property
+    def nearest_flips(self) -> list[flips.Flip]:
+        """Where another policy would be better, the nearest threshold first, then other kinds of world."""
+        moved = [(flips.away(flip.threshold, sweep.range), flip) for sweep in self.sweeps for flip in sweep.flips]
+        return [*(flip for _, flip in sorted(moved, key=lambda pair: pair[0])), *self.other_kinds]
+
     @cached_property
     def flips(self) -> pd.DataFrame:
         """Where another policy would be better: a row per threshold, the nearest first."""
-        known = {sweep.quantity: sweep.range for sweep in self.sweeps}
-        rows = [flip for sweep in self.sweeps for flip in sweep.flips]
-        rows.sort(key=lambda flip: flips.away(flip.threshold, known[flip.quantity]))
-        rows += self.other_kinds
         columns = [*flips.Flip._fields, "threshold"]
-        return pd.DataFrame([[*flip, flip.threshold] for flip in rows], columns=columns)
+        return pd.DataFrame([[*flip, flip.threshold] for flip in self.nearest_flips], columns=columns)
 
     @cached_property
     def costs(self) -> pd.DataFrame:
@@ -177,7 +180,7 @@ class Advice(Result):
             f"print(advice.text())\nadvice.save({str(path)!r})\nagent = lb.Agent(advice.policy)"
         )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
         return {
             "problem": self.problem.values(),

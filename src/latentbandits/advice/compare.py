@@ -4,15 +4,16 @@ from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.candidates import Spec, Specs, candidates, check_units
+from latentbandits.advice.parameter import Words
 from latentbandits.advice.problem import as_problem
-from latentbandits.advice.result import Result, plain, records
+from latentbandits.advice.result import Result, Values, plain, records
 from latentbandits.advice.worth import SINGLE, Worth, judge
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
@@ -126,7 +127,7 @@ class Comparison(Result):
             f"print(comparison.text())\ncomparison.save({str(path)!r})"
         )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
         results = self.results
         over_time = {
@@ -147,7 +148,7 @@ class Comparison(Result):
 
 
 def compare(
-    problem: World | Mapping[str, Any] | str | Path,
+    problem: World | Words | str | Path,
     policies: Specs | None = None,
     *,
     horizon: int | None = None,

@@ -2,12 +2,13 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
+from latentbandits.advice.flips import Sweep
 from latentbandits.advice.vocabulary import PARAMETERS
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
@@ -153,7 +154,7 @@ def _rivals(advice: "Advice") -> list[str]:
     return [*dict.fromkeys([*others[:2], *(name for name in best if name != advice.winner)])][:6]
 
 
-def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
+def _sweep(axes: Axes, sweep: Sweep, winner: str, shown: Sequence[str]) -> None:
     values = [point.value for point in sweep.points]
     axes.axvspan(
         sweep.range.low / 1.02,

@@ -7,7 +7,7 @@ from inspect import Parameter as Argument
 from inspect import Signature, cleandoc
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
@@ -329,6 +329,14 @@ def _in_own_words(make: Callable[..., Made], *args: Any, **kwargs: Any) -> Made:
         return make(*args, **kwargs)
     except Refusal as refusal:
         raise refusal.at(owner=OWNER, field="means" if refusal.field == "span" else refusal.field) from None
+
+
+@overload
+def as_problem(problem: "Problem | Words | str | Path | None" = None, **words: object) -> Problem: ...
+
+
+@overload
+def as_problem(problem: object, **words: object) -> BaseProblem: ...
 
 
 def as_problem(problem: object = None, **words: object) -> BaseProblem:

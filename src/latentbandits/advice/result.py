@@ -4,7 +4,7 @@ import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,15 @@ from latentbandits.settings import Refusal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Values = dict[str, Any]  # plain values, for JSON
 FIGURES = (".svg", ".png", ".pdf")
 ROWS = 40  # of a table that a notebook shows
+
+
+class Record(Protocol):
+    """A named tuple."""
+
+    def _asdict(self) -> Values: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,7 +60,7 @@ class Result(ABC):
         """Return the result as a figure."""
 
     @abstractmethod
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
 
     def page(self) -> str:
@@ -100,7 +107,7 @@ class Result(ABC):
         return html.shown(html.tag("p", self.headline), rows, *rest, picture)
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[Values]:
     """Return the rows of a table as plain values, with the index as a column if it has a name; NaN becomes None.
 
     Examples
@@ -111,11 +118,11 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     [{'policy': 'ucb1', 'regret': 1.5}, {'policy': 'ts', 'regret': None}]
     """
     named = table.reset_index() if table.index.name else table
-    found: list[dict[str, Any]] = json.loads(named.to_json(orient="records", double_precision=15))
-    return found
+    rows: list[Values] = json.loads(named.to_json(orient="records", double_precision=15))
+    return rows
 
 
-def plain(found: Any) -> dict[str, Any] | None:
+def plain(record: Record | None) -> Values | None:
     """Return a named tuple as plain values; what is not finite becomes None.
 
     Examples
@@ -125,8 +132,8 @@ def plain(found: Any) -> dict[str, Any] | None:
     >>> plain(Flip("kind", "drift", float("nan"), float("nan"), "ts", 0.5, float("nan"), False))["low"] is None
     True
     """
-    if found is None:
+    if record is None:
         return None
     return {
-        key: value if isinstance(value, str) or np.isfinite(value) else None for key, value in found._asdict().items()
+        key: value if isinstance(value, str) or np.isfinite(value) else None for key, value in record._asdict().items()
     }

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from latentbandits.advice import flips, worth
 from latentbandits.advice.compare import REFERENCES
@@ -12,6 +12,8 @@ from latentbandits.policies.groups import LIMIT, SCALED
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from latentbandits.advice.advise import Advice
     from latentbandits.advice.compare import Comparison
 
@@ -96,7 +98,7 @@ def comparison_rows(comparison: "Comparison") -> list[list[str]]:
     return [row[:beaten] + row[beaten + 1 :] for row in rows] if comparison.record else rows
 
 
-def comparison_row(name: Hashable, row: Any) -> list[str]:
+def comparison_row(name: Hashable, row: "pd.Series") -> list[str]:
     """Return the cells of one policy, in the order of `HEAD`; what is not known is a dash."""
     known = {field: value == value and abs(value) != math.inf for field, value in row.items()}
     return [
@@ -221,13 +223,13 @@ def flip_lines(advice: "Advice") -> list[str]:
     """Return when the advice would flip, the nearest first, and where no flip was found."""
     if not advice.sweeps:
         return []
-    found = [flip_sentence(flip) for flip in advice.flips.itertuples()]
+    found = [flip_sentence(flip) for flip in advice.nearest_flips]
     quiet = [sweep for sweep in advice.sweeps if not sweep.flips]
     if len(quiet) < len(advice.sweeps):
-        nearest = advice.flips.iloc[0]
-        where = "inside" if nearest["inside"] else "outside"
+        nearest = advice.nearest_flips[0]
+        where = "inside" if nearest.inside else "outside"
         found.insert(
-            0, f"{foremost(advice)} is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
+            0, f"{foremost(advice)} is {nearest.quantity}: its threshold is the nearest, {where} the given range."
         )
     found += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     searched = [f"{sweep.quantity} {span(sweep.points[0].value, sweep.points[-1].value, short)}" for sweep in quiet]
@@ -252,7 +254,7 @@ def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
     return [f"{sweep.quantity} near {short(value)}: {rival} did better on a few worlds, too few to be sure."]
 
 
-def flip_sentence(flip: Any) -> str:
+def flip_sentence(flip: flips.Flip) -> str:
     """Return one flip as a sentence."""
     if flip.quantity == "kind":
         return f"If {flip.side}: {flip.better} has {percent(flip.saves)} less regret."

@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from latentbandits.cli import problem
 
@@ -46,16 +45,6 @@ def run(options: argparse.Namespace) -> int:
         progress = Progress("comparing;", more=workers)
         comparison = compare(described, workers=options.workers, executor=executor, progress=progress)
     comparison.save(options.out)
-    problem.answer(comparison, options.json, terminal_text(comparison, options.out))
+    following = f"Next: open {options.out}" + ("." if comparison.record else HINT)
+    problem.answer(comparison, options.json, *problem.python_lines(comparison.python(options.out)), following)
     return 0
-
-
-def terminal_text(comparison: Any, path: Path) -> str:
-    """Return what the terminal shows."""
-    return "\n".join(
-        [
-            comparison.text(),
-            *problem.python_lines(comparison.python(path)),
-            f"Next: open {path}" + ("." if comparison.record else HINT),
-        ]
-    )

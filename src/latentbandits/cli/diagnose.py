@@ -3,7 +3,6 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 SUMMARY = "say what a log of decisions shows: regimes, drift, the calendar or noise"
 EXAMPLES = (
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.log.endswith(".npz"):
         found = Diagnosis.load(options.log)
     else:
-        columns: dict[str, Any] = {role: getattr(options, role) for role in ROLES}
+        columns: dict[str, str | None] = {role: vars(options)[role] for role in ROLES}
         log = Log.read(options.log, **columns, context=options.context)
         if options.above is not None:
             log = log.above(options.above)

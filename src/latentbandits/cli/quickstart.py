@@ -5,7 +5,10 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from latentbandits.advice.advise import Advice
 
 SUMMARY = "describe a problem question by question, and get a policy and a program that uses it"
 EXAMPLES = (
@@ -44,7 +47,7 @@ class Question(NamedTuple):
     word: str
     text: str
     default: str
-    answer: Callable[[str], Any]
+    answer: Callable[[str], object]
 
 
 def names(text: str) -> list[str]:
@@ -64,18 +67,18 @@ def names(text: str) -> list[str]:
     return found
 
 
-def word(name: str) -> Callable[[str], Any]:
+def word(name: str) -> Callable[[str], object]:
     """Return what makes a value of an answer by the rule of a word of the problem; None for what is not known."""
 
-    def answer(text: str) -> Any:
+    def answer(text: str) -> object:
         from latentbandits.advice.problem import Problem
         from latentbandits.advice.vocabulary import PARAMETERS
-        from latentbandits.cli.problem import parsed
+        from latentbandits.cli.problem import parse
 
         if text == UNKNOWN:
             return None
         try:
-            return getattr(Problem(**{name: parsed(name, text)}), name)
+            return vars(Problem(**{name: parse(name, text)}))[name]
         except ValueError:
             raise ValueError(f"{PARAMETERS[name].must_be}, or {UNKNOWN}") from None
 
@@ -124,8 +127,8 @@ def run(options: argparse.Namespace) -> int:
 
     if options.out.exists():
         raise Refusal("quickstart", "--out", str(options.out), "a folder that does not exist yet")
-    answers = {one.word: one.answer(one.default) if options.defaults else asked(one) for one in QUESTIONS}
-    arms = answers.pop("arms")
+    answers: dict[str, Any] = {one.word: one.answer(one.default) if options.defaults else ask(one) for one in QUESTIONS}
+    arms: list[str] = answers.pop("arms")
     words = {"arms": len(arms)} | {name: value for name, value in answers.items() if value not in (None, 0)}
     print(
         f"\nLooking for a policy in simulated worlds of this kind ({options.runs} that choose, as many that measure)."
@@ -142,7 +145,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def asked(question: Question) -> Any:
+def ask(question: Question) -> object:
     """Return the answer to a question; one that cannot be used is asked for again."""
     while True:
         try:
@@ -157,7 +160,7 @@ def asked(question: Question) -> Any:
             print(f"{text!r} does not fit, it must be {rule}.", file=sys.stderr)
 
 
-def write(folder: Path, arms: list[str], words: Mapping[str, Any], advice: Any) -> None:
+def write(folder: Path, arms: list[str], words: Mapping[str, object], advice: "Advice") -> None:
     """Write the problem, the advice and the program."""
     from latentbandits.cli.problem import write as written
 

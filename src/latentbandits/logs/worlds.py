@@ -6,7 +6,7 @@ between the arms can be scaled, to see what would follow if they were otherwise.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from latentbandits.worlds.hidden_markov import walk
 
 ALIKE = 1.25  # the noise of arms that differ by no more is one noise, for the limit
 BINARY, NORMAL = "bernoulli", "gaussian"
+Chain = tuple[np.ndarray, np.ndarray, np.ndarray]  # transition, means and start: what an oracle is given
+Path = tuple[np.ndarray, np.ndarray, Chain | None]  # states, means and the chain, if there is one
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,11 +48,11 @@ class FittedWorld:
         """Number of arms."""
         return len(self.noise)
 
-    def scale(self, **scales: Any) -> Self:
+    def scale(self, **scales: float) -> Self:
         """Return the same world with other scales."""
-        return dataclasses.replace(self, **scales)
+        return dataclasses.replace(self, **scales)  # type: ignore[arg-type]
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states (rounds,), means (rounds, arms) and what an oracle is given, None if nothing."""
         raise NotImplementedError
 
@@ -119,7 +121,7 @@ class FittedRegimes(FittedWorld):
         """Return the number of the sample that a draw is."""
         return int(np.random.default_rng(stream(seed, Purpose.WORLD, draw)).integers(len(self.means)))
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states, means and the chain."""
         sample = self.chosen(seed, draw)
         matrix = np.ascontiguousarray(widened(self.means[sample], self.scale_gaps, self.rewards))
@@ -149,7 +151,7 @@ class FittedDrift(FittedWorld):
     def __repr__(self) -> str:
         return f"<FittedDrift: {self.arms} arms, {self.time:.0f} rounds>"
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return no states, and means that wander."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         levels = random.standard_normal((horizon, self.arms))
@@ -185,7 +187,7 @@ class FittedChanges(FittedWorld):
     def __repr__(self) -> str:
         return f"<FittedChanges: {self.arms} arms, {self.time:.0f} rounds>"
 
-    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return the number of every round's stretch, and its means."""
         random = np.random.default_rng(stream(seed, Purpose.PATH, draw, repeat))
         stretch = np.cumsum(random.random(horizon) < 1 / (self.time * self.scale_dwell))
