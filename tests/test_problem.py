@@ -55,7 +55,7 @@ def test_a_recorded_problem_reads_its_file(tmp_path: Path) -> None:
 
 def test_ranges_are_drawn_evenly_on_their_scale() -> None:
     problem = Problem(states="3 to 6", dwell=(10, 1000), noise=[0.1, 0.4], carryover="0.2 to 0.4")
-    drawn = [problem.sampled(7, draw) for draw in range(4000)]
+    drawn = [problem.sample_quantities(7, draw) for draw in range(4000)]
     states = np.bincount([int(one["states"]) for one in drawn], minlength=7)
     shares = np.diff(np.log([3, 4, 5, 6, 7])) / np.log(7 / 3)
     assert states[:3].sum() == 0
@@ -69,8 +69,8 @@ def test_ranges_are_drawn_evenly_on_their_scale() -> None:
 
 def test_a_range_of_stickiness_is_one_of_dwell_times() -> None:
     sticky, dwelling = Problem(stickiness=(0.9, 0.999)), Problem(dwell=(10, 1000))
-    ours = np.sort([1 / (1 - sticky.sampled(1, draw)["stickiness"]) for draw in range(500)])
-    theirs = np.sort([dwelling.sampled(2, draw)["dwell"] for draw in range(500)])
+    ours = np.sort([1 / (1 - sticky.sample_quantities(1, draw)["stickiness"]) for draw in range(500)])
+    theirs = np.sort([dwelling.sample_quantities(2, draw)["dwell"] for draw in range(500)])
     assert ours[0] >= 10 - 1e-9
     assert ours[-1] <= 1000 + 1e-6
     assert abs(np.log(np.median(ours)) - np.log(np.median(theirs))) < 0.25

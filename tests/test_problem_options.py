@@ -79,7 +79,7 @@ def test_a_range_with_a_shape_samples_the_number_and_keeps_the_shape() -> None:
     assert len({world.noise for world in worlds}) == 5
     assert all(0.2 <= world.autocorrelation <= 0.4 for world in worlds)
     # what was there before samples what it did then
-    assert [world.noise for world in worlds] == [Problem(noise=(0.1, 0.5)).sampled(0, i)["noise"] for i in range(5)]
+    assert [world.noise for world in worlds] == [Problem(noise=(0.1, 0.5)).sample_quantities(0, i)["noise"] for i in range(5)]
     assert problem.replace(noise=0.2) == Problem(noise=0.2, noise_shape="laplace", autocorrelation=(0.2, 0.4))
     assert problem.replace(noise="t3").noise == Range(0.1, 0.5)
     assert Problem(noise="t3").widen().noise == Range(0.01, 0.5)
@@ -87,14 +87,14 @@ def test_a_range_with_a_shape_samples_the_number_and_keeps_the_shape() -> None:
 
 def test_perhaps_there_is_no_regime() -> None:
     problem = Problem(states="1 to 5", horizon=200, runs=4)
-    counts = np.bincount([int(problem.sampled(0, draw)["states"]) for draw in range(2000)], minlength=6)
+    counts = np.bincount([int(problem.sample_quantities(0, draw)["states"]) for draw in range(2000)], minlength=6)
     shares = np.diff(np.log([1, 2, 3, 4, 5, 6])) / np.log(6)
     assert np.abs(counts[1:6] / 2000 - shares).max() < 0.04
     assert problem.grid("states")[:2] == [1, 2]
     assert Problem(states=3).grid("states")[0] == 2
     assert (quantities(problem, 16)["low"]["switching rate"]) == 0
     results = lb.simulate(problem, ["best-single-arm", "bayes-limit"], horizon=50, draws=6, repeats=1, interpreted=True)
-    single = [problem.sampled(0, draw)["states"] == 1 for draw in range(6)]
+    single = [problem.sample_quantities(0, draw)["states"] == 1 for draw in range(6)]
     assert any(single)
     assert results.regret[:, single].max() == 0
 

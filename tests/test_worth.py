@@ -9,7 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.compare import Comparison, has_limit, is_record, rank
-from latentbandits.advice.figures import shown
+from latentbandits.advice.figures import plotted_policies
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.worth import FLAT, NO_ROOM, SINGLE, TIED, UNKNOWN, WORSE, WORTH, Worth, judge, sentences
 from latentbandits.policies.groups import LIMIT
@@ -158,13 +158,13 @@ def test_oracles_that_were_asked_for_are_plotted() -> None:
         "random": 90 + SPREAD,
     }
     one = comparison(lb.Problem(), regret, "ts", "state-oracle")
-    assert shown(one) == ["ts", "state-oracle", LIMIT, SINGLE]
+    assert plotted_policies(one) == ["ts", "state-oracle", LIMIT, SINGLE]
     assert [np.asarray(line.get_ydata())[-1] for line in one.figure().axes[0].get_lines()] == pytest.approx(
         [15, 0, 9, 30]
     )
     assert one.figure().axes[0].get_ylim()[0] < 0  # the line at 0 can be seen
     asked = comparison(lb.Problem(), regret, "ts", "random")
-    assert shown(asked)[:2] == ["ts", "random"]
+    assert plotted_policies(asked)[:2] == ["ts", "random"]
     assert asked.ranked == ["ts", "random"]
 
 

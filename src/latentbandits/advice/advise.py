@@ -89,12 +89,12 @@ class Advice(Result):
     @property
     def runner_up(self) -> str | None:
         """The candidate that comes next on the worlds that measure."""
-        return next((one for one in self.comparison.ranked if one in self.rivals), None)
+        return next((label for label in self.comparison.ranked if label in self.rivals), None)
 
     @property
     def rivals(self) -> list[str]:
         """The other candidates, best first."""
-        return [one for one in self.race.order if one != self.winner]
+        return [label for label in self.race.order if label != self.winner]
 
     @property
     def as_good(self) -> list[str]:

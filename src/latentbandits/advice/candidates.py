@@ -28,10 +28,10 @@ def candidates(problem: BaseProblem, policies: Specs | None = None) -> dict[str,
     """
     if policies is None or (isinstance(policies, str) and policies in GROUPS):
         return group(problem, policies or "all")
-    found: dict[str, Spec] = {}
+    chosen: dict[str, Spec] = {}
     for label, spec in labelled(policies).items():
-        found |= group(problem, spec) if isinstance(spec, str) and spec in GROUPS else {label: spec}
-    return found
+        chosen |= group(problem, spec) if isinstance(spec, str) and spec in GROUPS else {label: spec}
+    return chosen
 
 
 def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
@@ -48,17 +48,17 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     """
     units = problem.units or 1
     several, known = min(units, problem.arms), problem.known_range()
-    pairs = [one if several == problem.arms else f"{one}:units={several}" for one in TWO_UNIT] if several > 1 else []
+    pairs = [spec if several == problem.arms else f"{spec}:units={several}" for spec in TWO_UNIT] if several > 1 else []
     if name == "paper":
-        return {one: one for one in [*pairs, *SINGLE_UNIT]}
-    single = [one for one in REGISTRY if one not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
+        return {spec: spec for spec in [*pairs, *SINGLE_UNIT]}
+    single = [spec for spec in REGISTRY if spec not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
     shared = [f"units={units}"] if units > 1 else []
     libraries = [shared] if shared else []
     if known is not None:
         ends = [f"low={known.low:.6g}", f"high={known.high:.6g}"]
         libraries += [ends, *([[*shared, *ends]] if shared else [])]
     variants = [f"state-library:{','.join(settings)}" for settings in libraries]
-    return {one: one for one in [single[0], *variants, *pairs, *single[1:], ab_test(problem)]}
+    return {spec: spec for spec in [single[0], *variants, *pairs, *single[1:], ab_test(problem)]}
 
 
 def ab_test(problem: BaseProblem) -> str:

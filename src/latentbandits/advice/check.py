@@ -53,12 +53,12 @@ def _rewards(values: Words) -> Distribution:
 
 def sizes_of_matrices(given: Words, values: Words) -> dict[str, tuple[int, str]]:
     """Return the sizes that follow from matrices, each with the word that it follows from."""
-    found: dict[str, tuple[int, str]] = {}
+    sizes: dict[str, tuple[int, str]] = {}
     for name, word in PARAMETERS.items():
         if word.type == MATRIX and name in given and not isinstance(values[name], Range):
             for size, count in zip(word.sizes, np.shape(values[name]), strict=False):
-                found.setdefault(size, (count, name))
-    return found
+                sizes.setdefault(size, (count, name))
+    return sizes
 
 
 def add_sizes(given: Words, values: WordValues, rows: list[list[float]] | None) -> None:

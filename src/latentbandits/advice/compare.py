@@ -203,8 +203,8 @@ def compare(
         if specs.get(name, name) != name:
             raise Refusal("compare", "label", name, "another one: this is a reference that all are compared with")
     made = as_policies(specs, described, "compare")
-    for label, one in made.items():
-        check_units(label, one, described.units)
+    for label, policy in made.items():
+        check_units(label, policy, described.units)
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
@@ -253,7 +253,8 @@ def is_record(problem: BaseProblem, seed: int) -> bool:
     rounds = min(200, problem.horizon)
     first, *others = (problem.realise(rounds, 1, seed, draw, 0) for draw in range(DRAWS))
     return all(
-        np.array_equal(first.rewards, one.rewards) and np.array_equal(first.offered, one.offered) for one in others
+        np.array_equal(first.rewards, other.rewards) and np.array_equal(first.offered, other.offered)
+        for other in others
     )
 
 
@@ -297,11 +298,13 @@ def rank(
         beats = unknown
         if label in ranked[:-1] and results.draws > 1:
             following = ranked[ranked.index(label) + 1]
-            beats = share(wins(regret[label], regret[following]), len(regret[label]))
+            beats = wilson_interval(wins(regret[label], regret[following]), len(regret[label]))
         lines.append(
             {
                 "policy": label,
-                "rank": 1 + sum(regret[one].mean() < regret[label].mean() for one in ranked) if label in ranked else 0,
+                "rank": 1 + sum(regret[other].mean() < regret[label].mean() for other in ranked)
+                if label in ranked
+                else 0,
                 "units": made[label].units,  # type: ignore[union-attr]
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
@@ -341,16 +344,16 @@ def wins(one: np.ndarray, other: np.ndarray) -> float:
     return float((one < other).sum() + 0.5 * (one == other).sum())
 
 
-def share(count: float, size: int) -> tuple[float, float, float]:
+def wilson_interval(count: float, size: int) -> tuple[float, float, float]:
     """Return a share and its 95 % interval (Wilson).
 
     Examples
     --------
-    >>> from latentbandits.advice.compare import share
-    >>> tuple(round(x, 3) for x in share(9, 10))
+    >>> from latentbandits.advice.compare import wilson_interval
+    >>> tuple(round(x, 3) for x in wilson_interval(9, 10))
     (0.9, 0.596, 0.982)
     """
-    z, found = 1.959964, count / size
-    middle = (found + z * z / (2 * size)) / (1 + z * z / size)
-    half = z / (1 + z * z / size) * float(np.sqrt(found * (1 - found) / size + z * z / (4 * size * size)))
-    return found, max(0.0, middle - half), min(1.0, middle + half)
+    z, rate = 1.959964, count / size
+    middle = (rate + z * z / (2 * size)) / (1 + z * z / size)
+    half = z / (1 + z * z / size) * float(np.sqrt(rate * (1 - rate) / size + z * z / (4 * size * size)))
+    return rate, max(0.0, middle - half), min(1.0, middle + half)

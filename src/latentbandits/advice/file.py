@@ -57,17 +57,17 @@ def example() -> str:
 
 def _lines(word: Parameter) -> list[str]:
     """Return the lines of one word: its meaning, its default and its other form; a comment for options and what the default lacks."""
-    found = []
+    lines = []
     if word.default is not None:
         silent = "" if HIDDEN_MARKOV in word.kinds and not word.option else "# "
         value = f'"{word.default}"' if isinstance(word.default, str | Range) else word.default
-        found.append(f"{silent}{word.name} = {value}")
+        lines.append(f"{silent}{word.name} = {value}")
     if word.example:
-        found.append(f"{'' if word.type == SPECS else '# '}{word.name} = {word.example}")
+        lines.append(f"{'' if word.type == SPECS else '# '}{word.name} = {word.example}")
     choices = f" ({word.choices()})" if word.choices() else ""
-    if len(found) == 1 and len(found[0]) < WIDTH and not choices:
-        return [f"{found[0]:<{WIDTH}} # {word.help}"]
-    return ["", f"# {word.help}{choices}", *found]
+    if len(lines) == 1 and len(lines[0]) < WIDTH and not choices:
+        return [f"{lines[0]:<{WIDTH}} # {word.help}"]
+    return ["", f"# {word.help}{choices}", *lines]
 
 
 def write(path: Path, content: bytes, owner: str, option: str) -> None:
@@ -126,7 +126,7 @@ def line(text: str, key: str) -> int:
     return next((number for number, content in lines if named.match(content)), 1)
 
 
-def numbers_of(path: str) -> list[list[float]]:
+def read_numbers(path: str) -> list[list[float]]:
     """Return the numbers of a file, separated by commas, line by line, or refuse it; a first line of names is left out."""
     rule = "a column of numbers for each of at least two arms, separated by commas, and a line per round"
     try:
@@ -135,20 +135,20 @@ def numbers_of(path: str) -> list[list[float]]:
         reason = ((problem.strerror if isinstance(problem, OSError) else None) or "not a text file").lower()
         raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
     _refuse_log(path, lines[0] if lines else "")
-    found: list[list[float]] = []
+    rows: list[list[float]] = []
     for number, content in enumerate(lines, start=1):
         cells = [_number(cell) for cell in content.split(",")]
         if not content.strip() or (number == 1 and not any(cell is not None for cell in cells)):
             continue
         row = [cell for cell in cells if cell is not None]
-        if len(row) < max(2, len(cells)) or (found and len(row) != len(found[0])):
+        if len(row) < max(2, len(cells)) or (rows and len(row) != len(rows[0])):
             raise Refusal(OWNER, "file", path, f"{rule} (line {number} is {content[:40]!r})")
-        found.append(row)
-    if not found:
+        rows.append(row)
+    if not rows:
         raise Refusal(OWNER, "file", path, f"{rule} (it has no numbers)")
-    if len(found) >= COUNTING and any(all(a < b for a, b in pairwise(column)) for column in zip(*found, strict=True)):
+    if len(rows) >= COUNTING and any(all(a < b for a, b in pairwise(column)) for column in zip(*rows, strict=True)):
         raise Refusal(OWNER, "file", path, f"{rule} (a column only ever grows, as times do; {LOG})")
-    return found
+    return rows
 
 
 def _refuse_log(path: str, first: str) -> None:
@@ -162,7 +162,7 @@ def _refuse_log(path: str, first: str) -> None:
 def _number(text: str) -> float | None:
     """Return the number in a cell, None if it is not a valid reward."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if abs(found) <= LARGEST_REWARD else None
+    return number if abs(number) <= LARGEST_REWARD else None

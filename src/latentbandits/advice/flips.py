@@ -127,8 +127,8 @@ class FlipSearch:
         """Return in words what there was no time for; nothing if there was time for all."""
         kinds = [words for words in self.undone if words in self.kinds]
         quantities = [quantity for quantity in self.undone if quantity not in kinds]
-        found = [f"whether it flips with {', '.join(quantities)}"] if quantities else []
-        return found + ([f"whether it flips if {' or '.join(kinds)}"] if kinds else [])
+        undone = [f"whether it flips with {', '.join(quantities)}"] if quantities else []
+        return undone + ([f"whether it flips if {' or '.join(kinds)}"] if kinds else [])
 
     def sweep(self, quantity: str) -> Sweep:
         """Return the races along one quantity, and its flips."""
@@ -148,8 +148,8 @@ class FlipSearch:
         """Return where another policy becomes better, on both sides: through the range and beyond it."""
         inside = within([point.value for point in points], known)
         down, up = points[inside[-1] :: -1], points[inside[0] :]
-        found = [self.first_flip(quantity, side, known, path) for side, path in (("below", down), ("above", up))]
-        return [flip for flip in found if flip is not None]
+        flips = [self.first_flip(quantity, side, known, path) for side, path in (("below", down), ("above", up))]
+        return [flip for flip in flips if flip is not None]
 
     def first_flip(self, quantity: str, side: str, known: Range, path: list[Point]) -> Flip | None:
         """Return the first flip along a path after a point at which the advice stands."""
@@ -221,19 +221,19 @@ def plan(problem: BaseProblem, count: int) -> dict[str, list[int]]:
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.advice.flips import plan
-    >>> {section: len(rounds) for section, rounds in plan(lb.Problem(kind="drift"), count=3).items()}
+    >>> {section: len(steps) for section, steps in plan(lb.Problem(kind="drift"), count=3).items()}
     {'timescale': 25, 'noise': 25, 'horizon': 15}
     """
-    found = {}
+    rounds = {}
     for quantity in problem.movable():
         values = problem.grid(quantity)
         horizons = [round(value) if quantity == "horizon" else problem.horizon for value in values]
         tests = len(values) + len(within(values, problem.bounds(quantity))) + 2 * HALVINGS  # on the way down and up
         races = [count * LOOKS[-1] * horizon for horizon in horizons]
-        found[quantity] = [*races, *[2 * CHECKED * problem.horizon] * tests]
+        rounds[quantity] = [*races, *[2 * CHECKED * problem.horizon] * tests]
     for words in problem.alternatives():
-        found[words] = [count * LOOKS[-1] * problem.horizon, 2 * CHECKED * problem.horizon]
-    return found
+        rounds[words] = [count * LOOKS[-1] * problem.horizon, 2 * CHECKED * problem.horizon]
+    return rounds
 
 
 def within(values: Sequence[float], known: Range) -> list[int]:

@@ -62,8 +62,8 @@ def looks(runs: int) -> list[int]:
     >>> looks(200), looks(5)
     ([8, 16, 32, 64, 128, 200], [5])
     """
-    found = [8 * 2**i for i in range(20) if 8 * 2**i < runs * 0.8]
-    return [*found, runs]
+    counts = [8 * 2**i for i in range(20) if 8 * 2**i < runs * 0.8]
+    return [*counts, runs]
 
 
 def measure(
@@ -108,12 +108,12 @@ def sureness(chosen: Race, comparison: Comparison) -> float:
     errors = [p_value(regret[label] - ours) for label in rivals if label in regret]
     unmeasured = [label for label in chosen.left if label not in regret]
     if chosen.hurried:
-        errors += [len(rivals) * p_value(paired(chosen, label)) for label in unmeasured]
+        errors += [len(rivals) * p_value(excess_regret(chosen, label)) for label in unmeasured]
     sure = 0.0 if unmeasured and not chosen.hurried else 1 - sum(errors) - RISK
     return max(0.0, min(sure, len(ours) / (len(ours) + 1)))
 
 
-def paired(chosen: Race, label: str) -> np.ndarray:
+def excess_regret(chosen: Race, label: str) -> np.ndarray:
     """Return how much more regret a candidate has than the winner of a race, on the worlds that both used."""
     count = min(chosen.worlds(label), chosen.worlds(chosen.winner))
     more: np.ndarray = chosen.regret[label][:count] - chosen.regret[chosen.winner][:count]

@@ -70,8 +70,8 @@ def page(advice: "Advice") -> str:
 
 def comparison_page(comparison: "Comparison") -> str:
     """Return the page of a comparison."""
-    found = comparison.worth
-    title, *instead = worth.sentences(found, comparison.record) if found is not None else [comparison.headline]
+    judged = comparison.worth
+    title, *instead = worth.sentences(judged, comparison.record) if judged is not None else [comparison.headline]
     rows = [Row(row, classes="best" if row[0] in comparison.ranked[:1] else "") for row in comparison_rows(comparison)]
     parts = [
         headline(title),

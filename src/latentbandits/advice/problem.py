@@ -86,7 +86,7 @@ class Problem(BaseProblem):
         words = split_shapes(words)
         given = {word: _plain(words[word]) for word in PARAMETERS if words.get(word) is not None}
         values = check.check_words(given)
-        rows = file.numbers_of(values["file"]) if "file" in values else None
+        rows = file.read_numbers(values["file"]) if "file" in values else None
         check.add_sizes(given, values, rows)
         check.add_defaults(values)
         vars(self).update({word: values.get(word) for word in PARAMETERS}, _given=given, _rows=rows)
@@ -186,9 +186,9 @@ class Problem(BaseProblem):
 
     def sample(self, seed: int, draw: int) -> World:
         """Return one world that fits the description."""
-        return self._world(self.sampled(seed, draw)) if self.vague else self._only
+        return self._world(self.sample_quantities(seed, draw)) if self.vague else self._only
 
-    def sampled(self, seed: int, draw: int) -> dict[str, float]:
+    def sample_quantities(self, seed: int, draw: int) -> dict[str, float]:
         """Return the quantities of one world that fits the description."""
         generator = np.random.default_rng(stream(seed, Purpose.PROBLEM, draw))
         levels = dict(zip(QUANTITIES, generator.random(len(QUANTITIES)).tolist(), strict=True))

@@ -109,11 +109,11 @@ def race(
     >>> import latentbandits as lb
     >>> from latentbandits.advice.race import race
     >>> policies = {name: lb.policy(name) for name in ("ucb1", "random", "sw-ucb")}
-    >>> found = race(lb.Problem(stickiness=0.995, horizon=2000), policies, (8, 16, 32))
-    >>> found.winner, found.worlds("random") < 32
+    >>> ran = race(lb.Problem(stickiness=0.995, horizon=2000), policies, (8, 16, 32))
+    >>> ran.winner, ran.worlds("random") < 32
     ('sw-ucb', True)
     """
-    found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
+    ran = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
     report, simulator, horizon = progress or (lambda _done, _most: None), simulator or Simulator(), problem.horizon
     played = 0
@@ -133,40 +133,38 @@ def race(
         costs, used = {}, min(START, looks[0])
         for label in candidates:
             begin = simulator.spent
-            found.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
+            ran.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
             costs[label] = (simulator.spent - begin) / used
-        found.sort()
-    found.costs = dict(costs or {})
+        ran.sort()
+    ran.costs = dict(costs or {})
     for look in looks:
         while used < look:
             step = min(look - used, max(START, used)) if simulator.limited else look - used
-            count, step = simulator.afford([found.costs.get(label, 0.0) for label in found.left], step)
-            found.left, waiting = found.left[:count], found.left[count:] + waiting
+            count, step = simulator.afford([ran.costs.get(label, 0.0) for label in ran.left], step)
+            ran.left, waiting = ran.left[:count], ran.left[count:] + waiting
             if not step:
                 break
-            begin, expected = simulator.spent, step * sum(found.costs.get(label, 0.0) for label in found.left)
-            found.add(play(found.left, used, step, played + len(found.left) * (looks[-1] - used) * horizon))
-            found.sort()
+            begin, expected = simulator.spent, step * sum(ran.costs.get(label, 0.0) for label in ran.left)
+            ran.add(play(ran.left, used, step, played + len(ran.left) * (looks[-1] - used) * horizon))
+            ran.sort()
             used += step
             if expected > 0:
-                found.costs = {
-                    label: cost * (simulator.spent - begin) / expected for label, cost in found.costs.items()
-                }
+                ran.costs = {label: cost * (simulator.spent - begin) / expected for label, cost in ran.costs.items()}
         if not used:
             break
-        leader = found.regret[found.winner]
+        leader = ran.regret[ran.winner]
         least = factor * leader.mean() if used < MANY else 0.0
-        found.left = [
+        ran.left = [
             label
-            for label in found.left
-            if p_value(found.regret[label] - leader) > level or found.regret[label].mean() < least
+            for label in ran.left
+            if p_value(ran.regret[label] - leader) > level or ran.regret[label].mean() < least
         ]
-        if len(found.left) == 1 or used < look:
+        if len(ran.left) == 1 or used < look:
             break
     report(played, played)
-    found.hurried = bool(waiting) or (len(found.left) > 1 and used < looks[-1])
-    found.left += waiting
-    return found
+    ran.hurried = bool(waiting) or (len(ran.left) > 1 and used < looks[-1])
+    ran.left += waiting
+    return ran
 
 
 def p_value(differences: np.ndarray) -> float:

@@ -158,12 +158,11 @@ def remarks(comparison: "Comparison") -> list[str]:
 def verdict(advice: "Advice") -> list[str]:
     """Return whether it is worth it, what to use, how sure that is, and what to expect."""
     row = advice.comparison.table.loc[advice.winner]
-    found = advice.worth
     regret = f"Expect a regret of {figure(row['regret'])} ({span(row['low'], row['high'])}) per unit in "
     limit = f", {multiple(row['x_limit'])} times that of the limit" if row["x_limit"] == row["x_limit"] else ""
     share = f", {percent(row['share'], digits=1)} of the attainable reward" if row["share"] == row["share"] else ""
-    first, *instead = worth.sentences(found)
-    if found.verdict == worth.WORTH:
+    first, *instead = worth.sentences(advice.worth)
+    if advice.worth.verdict == worth.WORTH:
         first = first.replace(f"Worth it: {advice.winner} has", f"Use {advice.winner}: it has", 1)
     else:
         instead.append(f"If you use a policy, use {advice.winner}.")
@@ -223,21 +222,21 @@ def flip_lines(advice: "Advice") -> list[str]:
     """Return when the advice would flip, the nearest first, and where no flip was found."""
     if not advice.sweeps:
         return []
-    found = [flip_sentence(flip) for flip in advice.nearest_flips]
+    lines = [flip_sentence(flip) for flip in advice.nearest_flips]
     quiet = [sweep for sweep in advice.sweeps if not sweep.flips]
     if len(quiet) < len(advice.sweeps):
         nearest = advice.nearest_flips[0]
         where = "inside" if nearest.inside else "outside"
-        found.insert(
+        lines.insert(
             0, f"{foremost(advice)} is {nearest.quantity}: its threshold is the nearest, {where} the given range."
         )
-    found += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
+    lines += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     searched = [f"{sweep.quantity} {span(sweep.points[0].value, sweep.points[-1].value, short)}" for sweep in quiet]
     if searched:
-        found.append("No flip found for " + "; ".join(searched) + ".")
+        lines.append("No flip found for " + "; ".join(searched) + ".")
     if len(quiet) == len(advice.sweeps):
-        found.append(smallest_lead(advice))
-    return found
+        lines.append(smallest_lead(advice))
+    return lines
 
 
 def foremost(advice: "Advice") -> str:

@@ -251,7 +251,7 @@ def tabulate(start: int, states: np.ndarray, means: np.ndarray, arms: np.ndarray
             "state": states,
             "best": means.argmax(axis=1),
             **{f"unit {unit}": arms[:, unit] for unit in range(arms.shape[1])},
-            "probe": [", ".join(word for reason, word in REASONS.items() if reason & one) for one in why],
+            "probe": [", ".join(word for reason, word in REASONS.items() if reason & bits) for bits in why],
             "regret": np.take_along_axis(gaps, arms, axis=1).mean(axis=1),
         },
         index=pd.RangeIndex(start, start + len(means), name="round"),
@@ -271,9 +271,9 @@ def believed_changes(beliefs: Iterable["Belief"], after: int) -> list[int]:
     >>> believed_changes((belief._replace(changed=when) for when in (9, 40, 41, 41, 70, 41, 90)), after=20)
     [41, 90]
     """
-    found: list[int] = []
+    changes: list[int] = []
     for belief in beliefs:
-        while found and found[-1] >= belief.changed - 2:
-            found.pop()
-        found.append(belief.changed)
-    return [when for when in found if when > after]
+        while changes and changes[-1] >= belief.changed - 2:
+            changes.pop()
+        changes.append(belief.changed)
+    return [when for when in changes if when > after]

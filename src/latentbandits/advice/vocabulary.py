@@ -230,9 +230,9 @@ def split_shapes(words: Mapping[str, object]) -> dict[str, object]:
     >>> split_shapes({"states": 3, "noise": "0.1 to 0.5 laplace"})
     {'states': 3, 'noise': '0.1 to 0.5', 'noise_shape': 'laplace'}
     """
-    found = dict(words)
+    expanded = dict(words)
     for word in PARAMETERS.values():
-        text = found.get(word.name)
+        text = expanded.get(word.name)
         if not word.shape or not isinstance(text, str):
             continue
         shapes, parts = PARAMETERS[word.shape].names, text.split()
@@ -242,12 +242,12 @@ def split_shapes(words: Mapping[str, object]) -> dict[str, object]:
         if shape_names[0] not in shapes:
             rule = f"{word.must_be} ({', '.join(shapes)}){nearest(shape_names[0], shapes)}"
             raise word.refusal(text, rule)
-        if found.get(word.shape) not in (None, shape_names[0]):
-            raise PARAMETERS[word.shape].refusal(found[word.shape], f"left out when {word.name} is {text!r}")
+        if expanded.get(word.shape) not in (None, shape_names[0]):
+            raise PARAMETERS[word.shape].refusal(expanded[word.shape], f"left out when {word.name} is {text!r}")
         rest = " ".join(part for part in parts if part != shape_names[0])
-        found[word.shape] = shape_names[0]
-        found[word.name] = (rest if " " in rest else parse_number(rest)) if rest else None
-    return found
+        expanded[word.shape] = shape_names[0]
+        expanded[word.name] = (rest if " " in rest else parse_number(rest)) if rest else None
+    return expanded
 
 
 def refuse_unknown(owner: str, word: str) -> Refusal:

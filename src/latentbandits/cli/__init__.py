@@ -65,11 +65,11 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
     >>> parser().parse_args(["compare", "--runs", "4"]).runs
     '4'
     """
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="latentbandits", description="Bandits for problems whose best arm changes with a hidden regime."
     )
-    made.add_argument("--version", action="version", version=f"latentbandits {__version__}")
-    subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"latentbandits {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in commands().items():
         examples = "\n".join(["examples:", *(f"  {line}" for line in module.EXAMPLES)])
         sub = subparsers.add_parser(
@@ -83,7 +83,7 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
         if configured is None or name in configured:
             module.configure(sub)
         sub.set_defaults(run=module.run, resumes=vars(module).get("RESUMES", False))
-    return made
+    return parser
 
 
 def welcome() -> int:

@@ -71,41 +71,41 @@ def run(options: argparse.Namespace) -> int:
 
     problem.ending(options.out, Diagnosis.owner, ".html")
     if options.log.endswith(".npz"):
-        found = Diagnosis.load(options.log)
+        diagnosis = Diagnosis.load(options.log)
     else:
         columns: dict[str, str | None] = {role: vars(options)[role] for role in ROLES}
         log = Log.read(options.log, **columns, context=options.context)
         if options.above is not None:
             log = log.above(options.above)
         with Progress("diagnosing;", unit="million steps") as progress:
-            found = diagnose(
+            diagnosis = diagnose(
                 log,
                 seed=options.seed,
                 workers=options.workers,
                 progress=lambda done, total: progress(done // 1_000_000, total),
             )
     beside = options.out.with_suffix(".npz")
-    found.save(options.out)  # before policies are compared: an interrupt then loses nothing
-    found.save(beside)
-    known = found.text()
+    diagnosis.save(options.out)  # before policies are compared: an interrupt then loses nothing
+    diagnosis.save(beside)
+    text = diagnosis.text()
     if not options.json:
-        show(known, headline=True)  # the verdict at once: policies take longer, and at first a minute to compile
-    if found.regimes and found.useful and not options.no_compare:
+        show(text, headline=True)  # the verdict at once: policies take longer, and at first a minute to compile
+    if diagnosis.regimes and diagnosis.useful and not options.no_compare:
         try:
-            comparison = found.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
+            comparison = diagnosis.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
         except KeyboardInterrupt:
             wipe()
             print(
                 f"interrupted; {options.out} is without policies: `{again(options, beside)}` goes on", file=sys.stderr
             )
             return 130
-        found = dataclasses.replace(found, comparison=comparison)
-        found.save(options.out)
+        diagnosis = dataclasses.replace(diagnosis, comparison=comparison)
+        diagnosis.save(options.out)
     if options.json:
-        print(found.json())
+        print(diagnosis.json())
         return 0
-    more = found.text().removeprefix(known).removeprefix("\n")
-    best = [found.comparison.best] if found.comparison is not None and found.comparison.best else []
+    more = diagnosis.text().removeprefix(text).removeprefix("\n")
+    best = [diagnosis.comparison.best] if diagnosis.comparison is not None and diagnosis.comparison.best else []
     show(f"{more}\n" if more else "", best)
     show(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
     return 0

@@ -59,12 +59,12 @@ def names(text: str) -> list[str]:
     >>> names("red, green"), names("3")
     (['red', 'green'], ['arm 1', 'arm 2', 'arm 3'])
     """
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if len(found) == 1 and found[0].isdigit():
-        found = [f"arm {n + 1}" for n in range(min(int(found[0]), 1001))]
-    if not 2 <= len(set(found)) == len(found) <= 1000:
+    arms = [name.strip() for name in text.split(",") if name.strip()]
+    if len(arms) == 1 and arms[0].isdigit():
+        arms = [f"arm {n + 1}" for n in range(min(int(arms[0]), 1001))]
+    if not 2 <= len(set(arms)) == len(arms) <= 1000:
         raise ValueError("2 to 1000 different names with commas between them, or their number")
-    return found
+    return arms
 
 
 def word(name: str) -> Callable[[str], object]:
@@ -127,7 +127,10 @@ def run(options: argparse.Namespace) -> int:
 
     if options.out.exists():
         raise Refusal("quickstart", "--out", str(options.out), "a folder that does not exist yet")
-    answers: dict[str, Any] = {one.word: one.answer(one.default) if options.defaults else ask(one) for one in QUESTIONS}
+    answers: dict[str, Any] = {
+        question.word: question.answer(question.default) if options.defaults else ask(question)
+        for question in QUESTIONS
+    }
     arms: list[str] = answers.pop("arms")
     words = {"arms": len(arms)} | {name: value for name, value in answers.items() if value not in (None, 0)}
     print(

@@ -34,10 +34,10 @@ def run(options: argparse.Namespace) -> int:
     described = problem.described(options)
     out = options.out or Path(f"trace-{file_stem(options.policy)}.svg")
     problem.ending(out, "trace", *Trace.suffixes)
-    found = trace(described, options.policy, start=options.start, rounds=options.rounds)
-    content = found.content(out.suffix.lower())
+    traced = trace(described, options.policy, start=options.start, rounds=options.rounds)
+    content = traced.content(out.suffix.lower())
     problem.write(out, content, "trace")
     print(
-        f"{out}: {found.text()} Next: open it; --start and --rounds show other rounds, NAME:KEY=VALUE other settings."
+        f"{out}: {traced.text()} Next: open it; --start and --rounds show other rounds, NAME:KEY=VALUE other settings."
     )
     return 0
