@@ -46,10 +46,6 @@ def test_compile_fills_the_cache_once(tmp_path: Path) -> None:
     assert again.returncode == 0
     assert again.stdout.startswith("everything was compiled before; ")
     assert again.stderr == ""
-    simulated = command("compare --policies random ucb1 --horizon 20 --runs 2", tmp_path, tmp_path)
-    assert simulated.returncode == 0
-    announced = [line.partition("; ")[0] for line in simulated.stderr.splitlines() if "; " in line]
-    assert announced == ["compiling bayes-planner, best-single-arm"]  # the rest was there
 
 
 @pytest.mark.compiled
@@ -109,13 +105,6 @@ def test_what_is_compiled_is_said_before_it_starts(
 def test_user_code_is_not_promised_to_be_kept() -> None:
     sentence = compiling.describe([cache.Code(first, (1,), "mine")])
     assert sentence.endswith("in every run: machine code of user code (first) is not kept")
-
-
-def test_the_line_names_what_is_compiled_and_its_turn() -> None:
-    codes = [cache.Code(first, (1,), "a"), cache.Code(first, (1.0,), "b")]
-    line = compiling.Compiling(codes)._line(1, 2, 3.2)
-    assert line == "compiling b (2 of 2)  3 s of about 1 s"
-    assert compiling.Compiling(codes[:1])._line(0, 1, 3.2) == "compiling a  3 s of about 1 s"
 
 
 def test_usual_seconds_are_those_of_the_class() -> None:

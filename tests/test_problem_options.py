@@ -79,7 +79,9 @@ def test_a_range_with_a_shape_samples_the_number_and_keeps_the_shape() -> None:
     assert len({world.noise for world in worlds}) == 5
     assert all(0.2 <= world.autocorrelation <= 0.4 for world in worlds)
     # what was there before samples what it did then
-    assert [world.noise for world in worlds] == [Problem(noise=(0.1, 0.5)).sample_quantities(0, i)["noise"] for i in range(5)]
+    assert [world.noise for world in worlds] == [
+        Problem(noise=(0.1, 0.5)).sample_quantities(0, i)["noise"] for i in range(5)
+    ]
     assert problem.replace(noise=0.2) == Problem(noise=0.2, noise_shape="laplace", autocorrelation=(0.2, 0.4))
     assert problem.replace(noise="t3").noise == Range(0.1, 0.5)
     assert Problem(noise="t3").widen().noise == Range(0.01, 0.5)

@@ -277,25 +277,26 @@ def smallest_lead(advice: "Advice") -> str:
     return f"{foremost(advice)} is {quantity}: near {short(value)} {lead}."
 
 
+def cost_table(advice: "Advice") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of what other choices cost, on the same worlds."""
+    head = ["instead of it", "more regret", "95 % interval", "times", "worse in"]
+    return head, [
+        [str(name), figure(row["more"]), span(row["low"], row["high"]), multiple(row["times"]), percent(row["beaten"])]
+        for name, row in advice.costs.iterrows()
+    ]
+
+
 def advice_text(advice: "Advice") -> str:
     """Return the whole advice."""
-    costs = aligned(
-        ["instead of it", "more regret", "95 % interval", "times", "worse in"],
-        [
-            [
-                str(name), figure(row["more"]), span(row["low"], row["high"]), multiple(row["times"]), percent(row["beaten"])
-            ]
-            for name, row in advice.costs.iterrows()
-        ],
-    )  # fmt: skip
     names, *rows = side_by_side(advice)
+    costs = [aligned(*cost_table(advice))] if len(advice.costs) else []
     parts = [
         *verdict(advice),
         f"Settings: {settings_line(advice)}.",
         *remarks(advice.comparison),
         *section("Side by side (on worlds that were not used to choose):", [aligned(names, rows)]),
         columns(advice),
-        *section("What it costs to be wrong (on the same worlds):", [costs] if len(advice.costs) else []),
+        *section("What it costs to be wrong (on the same worlds):", costs),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
     ]
     return "\n".join(parts)

@@ -1,13 +1,11 @@
-"""What a command says of compilation: before it starts what, how long it usually takes and where it is kept; then how far it is."""
+"""What a command says of compilation before it starts: what, how long it usually takes, and where it is kept."""
 
 import contextlib
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
 from latentbandits.compiled.cache import CacheWarning, Code, place
-from latentbandits.presentation.progress import Progress
 
 Finish = Callable[[Code, float], None]  # what is called with each code and the seconds that it took
 
@@ -32,64 +30,27 @@ def expected_seconds(codes: list[Code]) -> float:
     return sum(LONGER.get((name := c.function.__name__, c.owner), USUAL.get(name, OTHER)) for c in codes)
 
 
-class Compiling(Progress):
-    """The line that says what is being compiled.
-
-    Parameters
-    ----------
-    codes : list of Code
-        What is compiled, in order.
-    finish : callable, optional
-        Called after each.
-    """
-
-    def __init__(self, codes: list[Code], finish: Finish | None = None) -> None:
-        super().__init__("compiling")
-        self._codes, self._finish, self._at = codes, finish, 0
-        self._since = time.perf_counter()
-
-    def begin(self, code: Code) -> None:
-        """Go on to the next code."""
-        if code is not self._codes[self._at]:
-            self.end()
-            self._at += 1
-
-    def end(self) -> None:
-        """Report the code that is finished."""
-        now = time.perf_counter()
-        if self._finish is not None:
-            self.close()
-            self._finish(self._codes[self._at], now - self._since)
-        self._since = now
-
-    def show(self, stop: threading.Event) -> None:
-        """Show the line again and again: a single function may take half a minute."""
-        while not stop.wait(0.2):
-            self(self._at, len(self._codes))
-
-    def _line(self, done: int, total: int | None, spent: float) -> str:
-        turn = "" if total == 1 else f" ({done + 1} of {total})"
-        return f"{self._title} {self._codes[done].label}{turn}  {spent:.0f} s of about {max(1, round(expected_seconds(self._codes)))} s"
-
-    def _share(self, done: int, total: int | None, spent: float) -> float:  # noqa: ARG002
-        return min(1.0, spent / expected_seconds(self._codes))
-
-
 @contextlib.contextmanager
 def announce(codes: list[Code], finish: Finish | None = None) -> Iterator[Callable[[Code], None]]:
-    """Say what is compiled, unless it takes less than a second, and show progress until it is done."""
+    """Say what is compiled, unless it takes less than a second; `finish` is called after each code."""
     if finish is not None or expected_seconds(codes) >= SHORT:
         print(describe(codes), file=sys.stderr, flush=True)
-    stop = threading.Event()
-    with Compiling(codes, finish) as progress:
-        thread = threading.Thread(target=progress.show, args=(stop,))
-        thread.start()
-        try:
-            yield progress.begin
-            progress.end()
-        finally:
-            stop.set()
-            thread.join()
+    begun: list[tuple[Code, float]] = []
+
+    def end() -> None:
+        code, since = begun.pop()
+        if finish is not None:
+            finish(code, time.perf_counter() - since)
+
+    def begin(code: Code) -> None:
+        if begun and begun[-1][0] is not code:
+            end()
+        if not begun:
+            begun.append((code, time.perf_counter()))
+
+    yield begin
+    if begun:
+        end()
 
 
 def describe(codes: list[Code]) -> str:
