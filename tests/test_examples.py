@@ -33,6 +33,7 @@ def test_every_story_has_a_script() -> None:
     assert {file.stem for file in (ROOT / "examples").glob("*.py")} == {*STORIES, *PROGRAMS, "skeleton", "softmax"}
 
 
+@pytest.mark.usefixtures("hasty_limit")
 @pytest.mark.parametrize("name", STORIES)
 def test_a_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))

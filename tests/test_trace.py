@@ -263,7 +263,7 @@ def test_a_world_without_states_has_no_panel_for_them() -> None:
 
 
 def test_the_legend_covers_no_data() -> None:
-    for name, arms in (("adarp-ucb", 2), ("adasp-ucb", 12), ("best-single-arm", 2), ("state-library", 7)):
+    for name, arms in (("adasp-ucb", 12), ("state-library", 7)):
         figure = traced(name, arms=arms).figure()
         figure.draw_without_rendering()
         box = figure.legends[0].get_window_extent()
