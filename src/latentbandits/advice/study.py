@@ -35,8 +35,7 @@ PARTS, KEPT = (9, 3, 1), 3
 # Rounds below which a policy has hardly begun
 FEWEST_ROUNDS = 200
 STUDY = "latentbandits tune"
-# Random settings to try before a search is refused because its policy accepts none of them
-ATTEMPTS = 100
+ATTEMPTS = 100  # random settings to try before a search is refused because its policy accepts none of them
 
 
 class Task(NamedTuple):
@@ -119,11 +118,6 @@ class Task(NamedTuple):
         )  # fmt: skip
         return float(results.regret.mean()) / rounds
 
-    def no_valid_settings(self) -> ValueError:
-        """Return the refusal of a search in which the policy accepts no settings."""
-        where = {axis.setting: str(axis) for axis in self.axes}
-        return Refusal(OWNER, "search", where, f"settings that {self.name} accepts together with its others")
-
 
 def run_study(
     task: Task, trials: int, path: str | Path | None, progress: Callable[[int], None]
@@ -169,18 +163,19 @@ def quiet_optuna() -> Iterator[None]:
 
 def check_playable(task: Task) -> None:
     """Refuse a search without valid settings and a policy that cannot play, before any file is touched."""
-    if task.start is None and not any(task.candidate(trial) for trial in random_trials(task)):
-        raise task.no_valid_settings()
-    task.train(task.policy, task.rungs[0], 1)
-
-
-def random_trials(task: Task) -> Iterator["Trial"]:
-    """Yield trials with random settings."""
     import optuna
 
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    for _ in range(ATTEMPTS):
-        yield study.ask({axis.name: axis.distribution for axis in task.axes})
+    trials = (study.ask({axis.name: axis.distribution for axis in task.axes}) for _ in range(ATTEMPTS))
+    if task.start is None and not any(task.candidate(trial) for trial in trials):
+        raise refuse_search(task)
+    task.train(task.policy, task.rungs[0], 1)
+
+
+def refuse_search(task: Task) -> Refusal:
+    """Return the refusal of a search in which the policy accepts no settings."""
+    where = {axis.setting: str(axis) for axis in task.axes}
+    return Refusal(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
 
 
 @contextmanager
@@ -322,6 +317,6 @@ def best_changes(task: Task, finished: Sequence["FrozenTrial"]) -> dict[str, Val
     """Return the changes with the least regret on the worlds to tune on; the first of equals."""
     complete = [trial for trial in finished if task.horizon in trial.intermediate_values]
     if not complete:
-        raise task.no_valid_settings()
+        raise refuse_search(task)
     best = task.settings(min(complete, key=lambda trial: trial.intermediate_values[task.horizon]))
     return {axis.setting: best[axis.setting] for axis in task.axes if best[axis.setting] != axis.default}

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from latentbandits import __version__
 from latentbandits.cli.compiling import announce, show_warning
+from latentbandits.cli.problem import write_example
 from latentbandits.compiled import CompileError, listening
 from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
@@ -140,6 +141,8 @@ def command(given: Sequence[str]) -> int:
     """Run one command."""
     options = parser(given).parse_args(given)
     try:
+        if vars(options).get("write_example") is not None:
+            return write_example(options.write_example)
         with listening(announce), warnings.catch_warnings():
             warnings.showwarning = show_warning
             return int(options.run(options))

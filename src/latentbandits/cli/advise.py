@@ -43,8 +43,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Advise, print the advice, write the page."""
-    if options.write_example is not None:
-        return problem.write_example(options.write_example, f"latentbandits advise {options.write_example}")
     from latentbandits.advice.advise import Advice, advise
     from latentbandits.presentation.progress import Progress
 

@@ -34,8 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate, print the table, write the figure."""
-    if options.write_example is not None:
-        return problem.write_example(options.write_example, f"latentbandits compare {options.write_example}")
     from latentbandits.advice.compare import Comparison, compare
     from latentbandits.presentation.progress import Progress
 

@@ -103,7 +103,7 @@ def parse(word: str, text: str) -> object:
     return value(text) if kind in (INTEGER, NUMBER, DELAY) else text
 
 
-def write_example(path: Path, next_step: str) -> int:
+def write_example(path: Path) -> int:
     """Write the example, unless something is there already."""
     from latentbandits.advice.file import example
     from latentbandits.settings import Refusal
@@ -111,7 +111,7 @@ def write_example(path: Path, next_step: str) -> int:
     if path.exists():
         raise Refusal("problem", "--write-example", str(path), "a file that does not exist yet")
     write(path, example().encode(), "problem", "--write-example")
-    print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `{next_step}`.")
+    print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `latentbandits compare {path}`.")
     return 0
 
 

@@ -25,9 +25,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play one run, write the file and print the sums."""
-    if options.write_example is not None:
-        step = f"latentbandits trace {options.policy} {options.write_example}"
-        return problem.write_example(options.write_example, step)
     from latentbandits.advice.trace import Trace, trace
     from latentbandits.specs import file_stem
 

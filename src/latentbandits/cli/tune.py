@@ -48,9 +48,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Search, judge, write settings and figure, and print what was found."""
-    if options.write_example is not None:
-        step = f"latentbandits tune {options.policy} {options.write_example}"
-        return problem.write_example(options.write_example, step)
     from latentbandits.advice.tune import tune
     from latentbandits.presentation.progress import Progress
 
