@@ -9,10 +9,10 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.advice import budget as module
-from latentbandits.advice.budget import RACE, START, Budget, Spent
+from latentbandits.advice import simulator as module
 from latentbandits.advice.measure import looks
 from latentbandits.advice.race import race
+from latentbandits.advice.simulator import RACE, START, Simulator, Spent
 
 pytestmark = pytest.mark.usefixtures("hasty_limit")
 PROBLEM = lb.Problem(states=3, dwell="30 to 60", noise=0.1, horizon=300, runs=24)
@@ -27,8 +27,7 @@ class Clock:
         self.now = self.compiled = 0.0
         monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: self.now))
         monkeypatch.setattr(module, "waited", lambda: self.compiled)
-        for name in ("race", "measure", "flips", "given"):
-            monkeypatch.setattr(f"latentbandits.advice.{name}.simulate", self.simulate(pace))
+        monkeypatch.setattr(module, "simulate", self.simulate(pace))
 
     def simulate(self, pace: float) -> Callable[..., lb.Results]:
         def simulated(*given: Any, **options: Any) -> lb.Results:
@@ -94,9 +93,9 @@ def test_a_short_race_goes_on_with_those_in_front(monkeypatch: pytest.MonkeyPatc
     clock = Clock(monkeypatch, ROUND)
     policies = {name: lb.policy(name) for name in ("sw-ucb", "d-ucb", "ts", "epsilon-greedy", "ucb1")}
     whole = len(policies) * 40 * PROBLEM.horizon * ROUND
-    budget = Budget(whole)
-    budget.stage(RACE)
-    found = race(PROBLEM, policies, looks(64), horizon=PROBLEM.horizon, seed=0, budget=budget)
+    simulator = Simulator(whole)
+    simulator.stage(RACE)
+    found = race(PROBLEM, policies, looks(64), simulator=simulator)
     worlds = [found.worlds(label) for label in found.left]
     assert found.hurried
     assert clock.now <= RACE * whole
@@ -112,7 +111,7 @@ def test_compiling_is_not_counted_but_said(monkeypatch: pytest.MonkeyPatch) -> N
         clock.now, clock.compiled = clock.now + 50.0, clock.compiled + 50.0
         return play(*given, **options)
 
-    monkeypatch.setattr("latentbandits.advice.race.simulate", compiling)
+    monkeypatch.setattr(module, "simulate", compiling)
     found = advised(10, sweep=False)
     assert found.spent is not None
     assert found.spent.undone == ()
@@ -127,16 +126,6 @@ def test_a_hasty_choice_between_equals_is_not_sure(monkeypatch: pytest.MonkeyPat
     names = [f"sw-ucb:window={window}" for window in range(46, 56)]
     sure = [advised(seconds, names, seed=seed, sweep=False).sure for seconds in (10, 60) for seed in range(4)]
     assert np.mean(np.array(sure) > 0.9) <= 0.1
-
-
-def test_who_is_given_the_noise_is_set_aside_if_there_is_no_time_to_judge_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    Clock(monkeypatch, ROUND)
-    monkeypatch.setattr("latentbandits.advice.given.informed", lambda *_: {"sw-ucb:window=40": "the noise"})
-    found = advised(5, ["sw-ucb", "random", "sw-ucb:window=40"], sweep=False)
-    assert found.spent is not None
-    assert "whether it helps to be given the noise" in found.spent.undone
-    assert found.set_aside == ("sw-ucb:window=40",)
-    assert found.winner == "sw-ucb"
 
 
 def test_progress_ends_at_its_total(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +147,7 @@ def test_a_limit_that_takes_long_is_left_out_and_that_is_said(monkeypatch: pytes
         clock.now += options["draws"] * ("bayes-planner" in made)
         return play(world, made, **options)
 
-    monkeypatch.setattr("latentbandits.advice.measure.simulate", slow)
+    monkeypatch.setattr(module, "simulate", slow)
     found = advised(20, sweep=False)
     assert found.spent is not None
     assert found.spent.undone == ("the limit, which takes long",)

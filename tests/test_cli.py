@@ -10,15 +10,19 @@ from latentbandits.presentation.progress import Progress
 ROOT = Path(__file__).parent.parent
 
 
-def test_demo_prints_a_row_for_every_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["demo", "--draws", "2", "--horizon", "300"]) == 0
+@pytest.mark.usefixtures("hasty_limit")
+def test_compare_takes_all_policies(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("latentbandits.advice.candidates.REGISTRY", dict.fromkeys(("ucb1", "ts", "random")))
+    assert cli.main(["compare", "--policies", "all", "--runs", "2", "--horizon", "300"]) == 0
     lines = capsys.readouterr().out.splitlines()
     head = next(i for i, line in enumerate(lines) if line.startswith("policy"))
-    rows = [line.split()[0] for line in lines[head + 1 : head + 1 + len(REGISTRY)]]
-    assert sorted(rows) == sorted(REGISTRY)
-    assert rows[0] == "state-oracle"
+    rows = {line.split()[0] for line in lines[head + 1 : head + 7]}
+    assert rows == {"bayes-planner", "best-single-arm", "random", "ucb1", "ts", "ab-test:test=30"}
     assert lines[-1].startswith("Next:")
-    assert len({len(line) for line in lines[head : head + 1 + len(REGISTRY)]}) == 1  # aligned to the last column
+    assert len({len(line) for line in lines[head : head + 7]}) == 1  # aligned to the last column
 
 
 def test_policies_lists_all_and_shows_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,8 +49,8 @@ def test_bad_input_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture
     for arguments in (
         ["policies", "ucb2"],
         ["policies", "ucb1:explore=1"],
-        ["demo", "--draws", "0"],
-        ["demo", "--seed", "-1"],
+        ["compare", "--runs", "0"],
+        ["compare", "--seed", "-1"],
     ):
         assert cli.main(arguments) == 2
         said = capsys.readouterr().err.strip()

@@ -33,6 +33,7 @@ def test_every_story_has_a_script() -> None:
     assert {file.stem for file in (ROOT / "examples").glob("*.py")} == {*STORIES, *PROGRAMS, "skeleton", "softmax"}
 
 
+@pytest.mark.usefixtures("hasty_limit")
 @pytest.mark.parametrize("name", STORIES)
 def test_a_script_runs(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
@@ -162,12 +163,14 @@ def test_the_batch_job_learns_tonight_what_it_decided_last_night(tmp_path: Path)
 
 def test_the_container_file_uses_commands_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
     text = (ROOT / "examples" / "container" / "Dockerfile").read_text().replace("\\\n", " ")
-    commands = [part.strip() for line in text.splitlines() for part in line.split("&&") if "latentbandits warm" in part]
-    assert commands == ["latentbandits warm state-library"]
+    commands = [
+        part.strip() for line in text.splitlines() for part in line.split("&&") if "latentbandits policies" in part
+    ]
+    assert commands == ["latentbandits policies --compile state-library"]
     _, *words = shlex.split(commands[0])
     with pytest.raises(SystemExit) as end:
         command([*words, "--help"])
     assert end.value.code == 0
-    assert "latentbandits warm" in capsys.readouterr().out
+    assert "latentbandits policies" in capsys.readouterr().out
     assert (ROOT / "examples" / "web_app.py").exists()
     assert "COPY web_app.py" in text

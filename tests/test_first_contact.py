@@ -76,6 +76,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_is_comput
     assert capsys.readouterr().err.strip().endswith("must be a file in a folder that can be written to")
 
 
+@pytest.mark.usefixtures("hasty_limit")
 def test_quickstart_asks_and_leaves_a_problem_a_page_and_a_program_that_decides(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

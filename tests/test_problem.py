@@ -12,9 +12,9 @@ from scipy.stats import kstest
 import latentbandits as lb
 from latentbandits import cli
 from latentbandits.advice.file import example
+from latentbandits.advice.parameter import Range
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import QUANTITIES, WORDS
+from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES
 from latentbandits.settings import Refusal
 from latentbandits.worlds.registry import REGISTRY
 
@@ -55,7 +55,7 @@ def test_a_recorded_problem_reads_its_file(tmp_path: Path) -> None:
 
 def test_ranges_are_drawn_evenly_on_their_scale() -> None:
     problem = Problem(states="3 to 6", dwell=(10, 1000), noise=[0.1, 0.4], carryover="0.2 to 0.4")
-    drawn = [problem.sampled(7, draw) for draw in range(4000)]
+    drawn = [problem.sample_quantities(7, draw) for draw in range(4000)]
     states = np.bincount([int(one["states"]) for one in drawn], minlength=7)
     shares = np.diff(np.log([3, 4, 5, 6, 7])) / np.log(7 / 3)
     assert states[:3].sum() == 0
@@ -69,8 +69,8 @@ def test_ranges_are_drawn_evenly_on_their_scale() -> None:
 
 def test_a_range_of_stickiness_is_one_of_dwell_times() -> None:
     sticky, dwelling = Problem(stickiness=(0.9, 0.999)), Problem(dwell=(10, 1000))
-    ours = np.sort([1 / (1 - sticky.sampled(1, draw)["stickiness"]) for draw in range(500)])
-    theirs = np.sort([dwelling.sampled(2, draw)["dwell"] for draw in range(500)])
+    ours = np.sort([1 / (1 - sticky.sample_quantities(1, draw)["stickiness"]) for draw in range(500)])
+    theirs = np.sort([dwelling.sample_quantities(2, draw)["dwell"] for draw in range(500)])
     assert ours[0] >= 10 - 1e-9
     assert ours[-1] <= 1000 + 1e-6
     assert abs(np.log(np.median(ours)) - np.log(np.median(theirs))) < 0.25
@@ -87,15 +87,15 @@ def test_worlds_depend_on_seed_and_draw_alone() -> None:
 
 
 def test_what_is_left_out_is_unknown_to_advice() -> None:
-    wide = Problem(arms=4).widened()
+    wide = Problem(arms=4).widen()
     assert {field: getattr(wide, field) for field in wide.vague} == {
         field: QUANTITIES[field].wide for field in ("states", "dwell", "noise")
     }
-    assert Problem(states=3, stickiness=0.9, noise=0.1).widened().vague == ()
-    assert Problem(means=MATRIX, transition=CHAIN).widened().vague == ("noise",)
-    assert Problem(rewards="bernoulli").widened().vague == ("states", "dwell")
-    assert Problem(means="0 to 100").widened().noise == Range(1, 50)  # noise is seen against the means
-    assert Problem(kind="drift").widened().vague == ("timescale", "noise")
+    assert Problem(states=3, stickiness=0.9, noise=0.1).widen().vague == ()
+    assert Problem(means=MATRIX, transition=CHAIN).widen().vague == ("noise",)
+    assert Problem(rewards="bernoulli").widen().vague == ("states", "dwell")
+    assert Problem(means="0 to 100").widen().noise == Range(1, 50)  # noise is seen against the means
+    assert Problem(kind="drift").widen().vague == ("timescale", "noise")
 
 
 def test_but_changes_words_and_keeps_the_others() -> None:
@@ -168,9 +168,9 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
     path = tmp_path / "world.toml"
     path.write_text(example())
     assert as_problem(path) == Problem()
-    assert len(as_problem(path).policies) > 1
+    assert len(as_problem(path).policies or []) > 1
     # every word that is commented out can be used
-    for name, word in WORDS.items():
+    for name, word in PARAMETERS.items():
         found = re.findall(rf"^(?:# )?{name} = (.*?)(?: +# .*)?$", example(), re.MULTILINE)
         assert found, name
         for value in found:
@@ -178,11 +178,11 @@ def test_the_example_is_the_default_problem(tmp_path: Path) -> None:
 
 
 def test_every_word_belongs_to_worlds_that_take_it() -> None:
-    assert {name for name, word in WORDS.items() if not word.kinds} == set()
-    assert WORDS["carryover"].kinds == ("hidden-markov",)
-    assert {"hidden-markov", "seasons", "drift"} <= {*WORDS["noise"].kinds}
-    assert WORDS["file"].kinds == ("recorded",)
-    assert WORDS["seed"].kinds == tuple(REGISTRY)
+    assert {name for name, word in PARAMETERS.items() if not word.kinds} == set()
+    assert PARAMETERS["carryover"].kinds == ("hidden-markov",)
+    assert {"hidden-markov", "seasons", "drift"} <= {*PARAMETERS["noise"].kinds}
+    assert PARAMETERS["file"].kinds == ("recorded",)
+    assert PARAMETERS["seed"].kinds == tuple(REGISTRY)
 
 
 def test_the_order_of_quantities_names_their_random_numbers() -> None:

@@ -9,10 +9,9 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.advice.flips import grid, movable, other_kinds
 from latentbandits.advice.options import OPTIONS
+from latentbandits.advice.parameter import Range
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.ranges import Range
 from latentbandits.cli.problem import as_options
 from latentbandits.worlds.registry import RECORDED, REGISTRY
 from latentbandits_studies.experiments.theory.quantities import quantities
@@ -80,22 +79,24 @@ def test_a_range_with_a_shape_samples_the_number_and_keeps_the_shape() -> None:
     assert len({world.noise for world in worlds}) == 5
     assert all(0.2 <= world.autocorrelation <= 0.4 for world in worlds)
     # what was there before samples what it did then
-    assert [world.noise for world in worlds] == [Problem(noise=(0.1, 0.5)).sampled(0, i)["noise"] for i in range(5)]
+    assert [world.noise for world in worlds] == [
+        Problem(noise=(0.1, 0.5)).sample_quantities(0, i)["noise"] for i in range(5)
+    ]
     assert problem.replace(noise=0.2) == Problem(noise=0.2, noise_shape="laplace", autocorrelation=(0.2, 0.4))
     assert problem.replace(noise="t3").noise == Range(0.1, 0.5)
-    assert Problem(noise="t3").widened().noise == Range(0.01, 0.5)
+    assert Problem(noise="t3").widen().noise == Range(0.01, 0.5)
 
 
 def test_perhaps_there_is_no_regime() -> None:
     problem = Problem(states="1 to 5", horizon=200, runs=4)
-    counts = np.bincount([int(problem.sampled(0, draw)["states"]) for draw in range(2000)], minlength=6)
+    counts = np.bincount([int(problem.sample_quantities(0, draw)["states"]) for draw in range(2000)], minlength=6)
     shares = np.diff(np.log([1, 2, 3, 4, 5, 6])) / np.log(6)
     assert np.abs(counts[1:6] / 2000 - shares).max() < 0.04
-    assert grid(problem, "states")[:2] == [1, 2]
-    assert grid(Problem(states=3), "states")[0] == 2
+    assert problem.grid("states")[:2] == [1, 2]
+    assert Problem(states=3).grid("states")[0] == 2
     assert (quantities(problem, 16)["low"]["switching rate"]) == 0
     results = lb.simulate(problem, ["best-single-arm", "bayes-limit"], horizon=50, draws=6, repeats=1, interpreted=True)
-    single = [problem.sampled(0, draw)["states"] == 1 for draw in range(6)]
+    single = [problem.sample_quantities(0, draw)["states"] == 1 for draw in range(6)]
     assert any(single)
     assert results.regret[:, single].max() == 0
 
@@ -106,25 +107,27 @@ def test_advice_on_one_state() -> None:
 
 
 def test_sweeps_leave_names_alone_and_move_shares_that_are_ranges() -> None:
-    usual = movable(Problem())
+    usual = Problem().movable()
     assert usual == ["dwell", "states", "noise", "horizon"]
-    assert movable(Problem(noise="0.1 t3", dwell="lognormal", delay="1 to 9", trend="0 to 1", lost=0.1)) == usual
+    assert Problem(noise="0.1 t3", dwell="lognormal", delay="1 to 9", trend="0 to 1", lost=0.1).movable() == usual
     vague = Problem(lost="0.1 to 0.3", rare="0.01 to 0.1")
-    assert movable(vague) == ["dwell", "states", "noise", "rare", "lost", "horizon"]
+    assert vague.movable() == ["dwell", "states", "noise", "rare", "lost", "horizon"]
     for quantity in ("rare", "lost"):
-        for value in grid(vague, quantity):
+        for value in vague.grid(quantity):
             vague.replace(**{quantity: value})
 
 
 def test_another_kind_of_world_has_the_same_options() -> None:
     problem = Problem(noise="0.2 t3", delay=5, trend=1, alike=0.5, means="2 to 9", runs=3)
-    drifts, still = (there for _, there in other_kinds(problem))
+    drifts, still = problem.alternatives().values()
     assert drifts == Problem(
         kind="drift", noise="0.2 t3", delay=5, trend=1, means="2 to 9", timescale=100, arms=2, runs=3
     )
     assert still == problem.replace(stickiness=1.0)
     matrix = Problem(rewards="bernoulli", means=[[0.3, 0.4], [0.5, 0.6]], calendar=0.3)
-    assert other_kinds(matrix)[0][1].means == Range(0.3, 0.6)
+    drifting = next(iter(matrix.alternatives().values()))
+    assert isinstance(drifting, Problem)
+    assert drifting.means == Range(0.3, 0.6)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in REGISTRY if kind != RECORDED])

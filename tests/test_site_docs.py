@@ -144,7 +144,7 @@ def test_the_readme_cites_as_the_citation_file_does() -> None:
 
 
 def test_every_script_of_the_gallery_has_a_title_a_text_and_a_figure() -> None:
-    assert len(GALLERY) >= 12
+    assert len(GALLERY) >= 11
     for script in GALLERY:
         title, line, empty, text = script.read_text().removeprefix('"""').lstrip().split("\n", 3)
         assert line == "=" * len(title), script.name

@@ -26,11 +26,10 @@ def test_the_command_writes_one_figure(
 
 
 def test_the_same_run_is_the_same_file(tmp_path: Path) -> None:
-    for policy in ("state-library", "adasp-ucb"):
-        for name in ("a.svg", "b.svg", "a.png", "b.png"):
-            assert cli.main(["trace", policy, *SHORT, "--out", str(tmp_path / name)]) == 0
-        for kind in ("svg", "png"):
-            assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
+    for policy, kind in (("state-library", "svg"), ("adasp-ucb", "png")):
+        for name in ("a", "b"):
+            assert cli.main(["trace", policy, *SHORT, "--out", str(tmp_path / f"{name}.{kind}")]) == 0
+        assert (tmp_path / f"a.{kind}").read_bytes() == (tmp_path / f"b.{kind}").read_bytes()
 
 
 WORDS = ["--arms", "4", "--states", "3", "--stickiness", "0.5", "--rewards", "bernoulli", "--carryover", "0.3"]

@@ -202,7 +202,10 @@ def test_the_figure_shows_search_and_verdict() -> None:
         ({"workers": 0}, "tune: workers is 0"),
         ({"policy": "d-ubc"}, r"policy: name is 'd-ubc' but must be .*did you mean d-ucb"),
         ({"policy": "random", "search": None}, "tune: policy is 'UniformRandom' but must be one with settings"),
-        ({"policy": "state-oracle", "search": None}, "tune: policy is 'StateOracle' but must be one with settings"),
+        (
+            {"policy": "state-oracle", "search": None},
+            "tune: policy is .state-oracle. but must be a NamedTuple of settings, and not given the truth",
+        ),
         ({"policy": 7}, "tune: policies"),
         ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),

@@ -26,11 +26,12 @@ def test_the_usual_space_is_around_the_defaults_and_accepted(name: str) -> None:
     study = optuna.create_study(sampler=sampler)
     accepted = 0
     for axis in axes:
-        assert axis.value(axis.coordinate(axis.default)) == axis.default == all_settings(policy)[axis.setting]
-        assert axis.low < axis.default < axis.high
+        default: Any = axis.default
+        assert axis.value(axis.coordinate(default) or 0) == default == all_settings(policy)[axis.setting]
+        assert axis.low < default < axis.high
     for _ in range(20):
         trial = study.ask({axis.name: axis.distribution for axis in axes})
-        found = {axis.setting: axis.value(trial.params[axis.name]) for axis in axes}
+        found: dict[str, Any] = {axis.setting: axis.value(trial.params[axis.name]) for axis in axes}
         assert all(axis.low <= found[axis.setting] <= axis.high for axis in axes)
         assert all_settings(replaced(policy, found)) == {**all_settings(policy), **found}
         accepted += 1

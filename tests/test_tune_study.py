@@ -63,13 +63,13 @@ def test_a_kill_in_the_middle_of_a_trial_loses_only_that_trial(tmp_path: Path) -
 import os, signal
 import latentbandits as lb
 from latentbandits.advice import study
-training, calls = study.Task.training, []
+training, calls = study.Task.train, []
 def fatal(self, *given):
     calls.append(given)
     if len(calls) == AT:
         os.kill(os.getpid(), signal.SIGKILL)
     return training(self, *given)
-study.Task.training = fatal
+study.Task.train = fatal
 lb.tune(lb.{FLIP}, {OPTIONS["policy"]!r}, search={OPTIONS["search"]!r}, trials=8, study={str(path)!r})
 """
     for at in (3, 8):  # in the first trial, the defaults; then, after what was there, in a later one

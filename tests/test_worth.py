@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.advice.compare import Comparison, always_the_same, has_limit, rank
-from latentbandits.advice.figures import shown
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.compare import Comparison, has_limit, is_record, rank
+from latentbandits.advice.figures import plotted_policies
+from latentbandits.advice.problem import as_problem
 from latentbandits.advice.worth import FLAT, NO_ROOM, SINGLE, TIED, UNKNOWN, WORSE, WORTH, Worth, judge, sentences
 from latentbandits.policies.groups import LIMIT
 from latentbandits.simulation.results import Results
@@ -113,7 +115,7 @@ def test_what_finds_the_arm_at_least_cost_is_advised() -> None:
     assert itself.instead == "Find that arm with an A/B test (ab-test: 600.0)."
 
 
-def comparison(problem: object, regret: Mapping[str, np.ndarray], *asked: str) -> Comparison:
+def comparison(problem: BaseProblem, regret: Mapping[str, np.ndarray], *asked: str) -> Comparison:
     """Return a comparison of regrets made by hand, which fall into two bins."""
     bins = np.array([np.stack([values / 4, 3 * values / 4], axis=1) for values in regret.values()])
     counts = {"probes": np.zeros(bins.shape[:2], int)}
@@ -156,13 +158,13 @@ def test_oracles_that_were_asked_for_are_plotted() -> None:
         "random": 90 + SPREAD,
     }
     one = comparison(lb.Problem(), regret, "ts", "state-oracle")
-    assert shown(one) == ["ts", "state-oracle", LIMIT, SINGLE]
+    assert plotted_policies(one) == ["ts", "state-oracle", LIMIT, SINGLE]
     assert [np.asarray(line.get_ydata())[-1] for line in one.figure().axes[0].get_lines()] == pytest.approx(
         [15, 0, 9, 30]
     )
     assert one.figure().axes[0].get_ylim()[0] < 0  # the line at 0 can be seen
     asked = comparison(lb.Problem(), regret, "ts", "random")
-    assert shown(asked)[:2] == ["ts", "random"]
+    assert plotted_policies(asked)[:2] == ["ts", "random"]
     assert asked.ranked == ["ts", "random"]
 
 
@@ -185,8 +187,8 @@ def test_a_policy_that_gains_is_worth_it_whatever_the_limit_says() -> None:
 
 def test_rare_rewards_are_no_record_and_what_reads_the_context_has_no_limit() -> None:
     rare = lb.HiddenMarkov(means=[[1e-4, 2e-4]], rewards="bernoulli")
-    assert not always_the_same(rare, seed=1)
-    assert not always_the_same(lb.Problem(rewards="bernoulli", means="0 to 0.0001"), seed=1)
-    assert always_the_same(lb.Available(lb.Recorded([[0.0, 1.0]] * 9), np.ones((9, 2))), seed=1)
+    assert not is_record(as_problem(rare), seed=1)
+    assert not is_record(lb.Problem(rewards="bernoulli", means="0 to 0.0001"), seed=1)
+    assert is_record(as_problem(lb.Available(lb.Recorded([[0.0, 1.0]] * 9), np.ones((9, 2)))), seed=1)
     assert has_limit(rare)
     assert not has_limit(lb.HiddenMarkov(reveal="state"))

@@ -1,7 +1,6 @@
 """Pages that follow from the code: the Python interface, the commands, the settings of the policies, the requests of the service."""
 
 import argparse
-import importlib
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -66,8 +65,7 @@ def api() -> str:
 def parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of every command and of every action of one, by name."""
     found: dict[str, argparse.ArgumentParser] = {}
-    for name in cli.commands():
-        module = importlib.import_module(f"latentbandits.cli.{name}")
+    for name, module in cli.commands().items():
         parser = argparse.ArgumentParser(prog=f"latentbandits {name}", description=module.__doc__, allow_abbrev=False)
         module.configure(parser)
         found[name] = parser

@@ -1,27 +1,18 @@
 """Which policy for this problem, how sure that is, what another choice costs, and when the advice would change."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import pandas as pd
 
-from latentbandits.advice import flips, given
-from latentbandits.advice.budget import FLIPS, GIVEN, MEASURE, NO_LIMIT, RACE, Budget, OutOfTime, Spent, cut
-from latentbandits.advice.candidates import candidates
-from latentbandits.advice.compare import (
-    REFERENCES,
-    Comparison,
-    always_the_same,
-    check_units,
-    has_limit,
-    policies_source,
-    problem_source,
-    wins,
-)
+from latentbandits.advice import flips
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.candidates import Spec, Specs, candidates, check_units
+from latentbandits.advice.compare import REFERENCES, Comparison, has_limit, is_record, policies_source, wins
 from latentbandits.advice.measure import (
     MEASURED,
     candidate_table,
@@ -31,16 +22,18 @@ from latentbandits.advice.measure import (
     sureness,
     worth_sweeping,
 )
-from latentbandits.advice.problem import Problem, as_problem
+from latentbandits.advice.parameter import Words
+from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import Race, race
-from latentbandits.advice.result import Result, plain, problem_values, records
+from latentbandits.advice.result import Result, Values, plain, records
+from latentbandits.advice.simulator import FLIPS, MEASURE, NO_LIMIT, RACE, Simulator, Spent, name_undone
 from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
 from latentbandits.protocols import Oracle
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import as_policies, labelled
+from latentbandits.simulation.batch import Contestant, as_policies, labelled
 from latentbandits.simulation.results import interval
 from latentbandits.specs import fairly
 
@@ -51,11 +44,12 @@ FEWEST = 8  # worlds
 LEAST_SURE = 0.5  # below this there is no advice that could flip
 
 
+@runtime_checkable
 class Advisable(Protocol):
-    """What can be advised on in its own way, such as a `Diagnosis`."""
+    """What is advised on in its own way, such as a `Diagnosis`: by each explanation of a log that is still in the race."""
 
     @property
-    def advise(self) -> Callable[..., Any]:
+    def advise(self) -> Callable[..., "Advice"]:
         """The function that returns the advice."""
 
 
@@ -77,35 +71,30 @@ class Advice(Result):
     sweeps : races along every quantity
     other_kinds : other kinds of world in which another policy would be better
     policies : the candidates as given; None for all
-    given : a candidate that is given noise or range and has less regret than all that learn them, see `latentbandits.advice.given`
-    set_aside : candidates that are given noise or range and are not recommended
     spent : what became of the seconds, and what there was no time for; None if there was no limit
     """
 
-    problem: Problem
+    problem: BaseProblem
     winner: str
-    policy: Any
+    policy: Contestant
     sure: float
     comparison: Comparison
     race: Race
     sweeps: list[flips.Sweep]
     other_kinds: list[flips.Flip]
-    policies: Any
-    given: given.Given | None
-    set_aside: tuple[str, ...]
+    policies: Specs | None
     spent: Spent | None = None
     owner: ClassVar[str] = "advise"
-    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
 
     @property
     def runner_up(self) -> str | None:
         """The candidate that comes next on the worlds that measure."""
-        return next((one for one in self.comparison.ranked if one in self.rivals), None)
+        return next((label for label in self.comparison.ranked if label in self.rivals), None)
 
     @property
     def rivals(self) -> list[str]:
-        """The other candidates, best first, without those that were set aside."""
-        return [one for one in self.race.order if one != self.winner and one not in self.set_aside]
+        """The other candidates, best first."""
+        return [label for label in self.race.order if label != self.winner]
 
     @property
     def as_good(self) -> list[str]:
@@ -131,15 +120,17 @@ class Advice(Result):
         use = choice(self)
         return use if self.worth.verdict == WORTH else f"{self.worth.verdict}; at best {use}"
 
+    @property
+    def nearest_flips(self) -> list[flips.Flip]:
+        """Where another policy would be better, the nearest threshold first, then other kinds of world."""
+        moved = [(flips.away(flip.threshold, sweep.range), flip) for sweep in self.sweeps for flip in sweep.flips]
+        return [*(flip for _, flip in sorted(moved, key=lambda pair: pair[0])), *self.other_kinds]
+
     @cached_property
     def flips(self) -> pd.DataFrame:
         """Where another policy would be better: a row per threshold, the nearest first."""
-        known = {sweep.quantity: sweep.range for sweep in self.sweeps}
-        rows = [flip for sweep in self.sweeps for flip in sweep.flips]
-        rows.sort(key=lambda flip: flips.away(flip.threshold, known[flip.quantity]))
-        rows += self.other_kinds
         columns = [*flips.Flip._fields, "threshold"]
-        return pd.DataFrame([[*flip, flip.threshold] for flip in rows], columns=columns)
+        return pd.DataFrame([[*flip, flip.threshold] for flip in self.nearest_flips], columns=columns)
 
     @cached_property
     def costs(self) -> pd.DataFrame:
@@ -173,13 +164,9 @@ class Advice(Result):
 
         return page(self)
 
-    def content(self, suffix: str) -> bytes:
-        """Return the content of a file with one of the suffixes."""
-        return self.page().encode() if suffix == ".html" else super().content(suffix)
-
     def python(self, path: str | Path = "advice.html") -> str:
         """Return the Python that gives this advice and saves its page."""
-        given = [problem_source(self.problem)]
+        given = [self.problem.source()]
         if self.policies is not None:
             named = self.policies
             given.append(repr(named) if isinstance(named, str) else policies_source(labelled(named)))
@@ -193,10 +180,10 @@ class Advice(Result):
             f"print(advice.text())\nadvice.save({str(path)!r})\nagent = lb.Agent(advice.policy)"
         )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
         return {
-            "problem": problem_values(self.problem),
+            "problem": self.problem.values(),
             "policy": self.winner,
             "settings": all_settings(self.policy),
             "sure": self.sure,
@@ -205,7 +192,6 @@ class Advice(Result):
             "fresh": records(self.comparison.table),
             "costs": records(self.costs),
             "candidates": records(self.table),
-            "given": plain(self.given),
             "flips": records(self.flips),
             "python": self.python(),
             **({} if self.spent is None else {"spent": self.spent._asdict()}),
@@ -213,8 +199,8 @@ class Advice(Result):
 
 
 def advise(
-    problem: Problem | Advisable | Mapping[str, Any] | str | Path,
-    policies: Iterable[Any] | Mapping[str, Any] | str | None = None,
+    problem: BaseProblem | Advisable | Words | str | Path,
+    policies: Specs | None = None,
     *,
     horizon: int | None = None,
     runs: int | None = None,
@@ -267,71 +253,60 @@ def advise(
     <Advice: use state-library, 94 % sure>
     >>> agent = lb.Agent(advice.policy)
     """
-    diagnosed: Any = problem
-    if hasattr(diagnosed, "advise"):  # by each explanation of a log that is still in the race
+    if isinstance(problem, Advisable):
         sizes = {"horizon": horizon, "runs": runs, "seed": seed}
         played = {"workers": workers, "executor": executor, "progress": progress}
-        return diagnosed.advise(policies, sweep=sweep, seconds=seconds, **played, **sizes)  # type: ignore[no-any-return]
-    budget = Budget(seconds)
-    described: Problem = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    problem, policies, specs, made = admitted(described, policies)
-    size = problem.runs * problem.horizon
-    later = sum(sum(rounds) for rounds in flips.plan(problem, len(made)).values()) if sweep and len(made) > 1 else 0
-    challengers = given.informed(specs, made, problem)
-    progress = budget.report(progress or usual("advising"))
-    stages = Stages(progress, len(made) * size, given.rounds(problem, len(challengers)), MEASURED * size, later)
-    budget.stage(RACE)
-    chosen = race(
-        problem, {label: one for label, one in made.items() if label not in challengers}, looks(problem.runs), horizon=problem.horizon,
-        seed=problem.seed, workers=workers, executor=executor, progress=stages.next(), budget=budget,
-    )  # fmt: skip
-    undone = cut(chosen.worlds(chosen.winner), problem.runs, "the choice") if chosen.hurried else []
-    budget.stage(GIVEN)
-    found = None
-    try:
-        chosen, found = given.challenge(problem, specs, chosen, challengers, workers, stages.next(), executor, budget)
-    except OutOfTime:
-        undone.append("whether it helps to be given " + " or ".join(dict.fromkeys(challengers.values())))
-    set_aside = tuple(label for label in challengers if label != chosen.winner)
-    budget.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
-    comparison = measure(problem, specs, finalists(chosen, made, found), workers, stages.next(), executor, budget)
-    undone += cut(comparison.results.draws, problem.runs, "the measurement")
-    undone += [NO_LIMIT] if budget.limited and has_limit(problem) and LIMIT not in comparison.results.labels else []
-    sure = sureness(chosen, comparison, set_aside)
+        return problem.advise(policies, sweep=sweep, seconds=seconds, **played, **sizes)
+    simulator = Simulator(seconds, workers, executor)
+    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    policies = policies if policies is not None else described.policies
+    described, specs, made = prepare(described, policies)
+    size = described.runs * described.horizon
+    later = sum(sum(rounds) for rounds in flips.plan(described, len(made)).values()) if sweep and len(made) > 1 else 0
+    stages = Stages(simulator.report(progress or usual("advising")), len(made) * size, MEASURED * size, later)
+    simulator.stage(RACE)
+    chosen = race(described, made, looks(described.runs), simulator=simulator, progress=stages.next())
+    undone = name_undone(chosen.worlds(chosen.winner), described.runs, "the choice") if chosen.hurried else []
+    simulator.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
+    comparison = measure(described, specs, finalists(chosen, made), simulator, stages.next())
+    undone += name_undone(comparison.results.draws, described.runs, "the measurement")
+    undone += (
+        [NO_LIMIT] if simulator.limited and has_limit(described) and LIMIT not in comparison.results.labels else []
+    )
+    sure = sureness(chosen, comparison)
     sweeps: list[flips.Sweep] = []
     other_kinds: list[flips.Flip] = []
     if later and sure >= LEAST_SURE:
-        budget.stage(FLIPS)
-        swept = {label: specs[label] for label in worth_sweeping(chosen, made) if label not in set_aside}
+        simulator.stage(FLIPS)
+        swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
         search = flips.FlipSearch(
-            problem, chosen.winner, lambda there: as_policies(swept, there), workers, stages.next(), executor, budget,
-            chosen.costs,
-        )  # fmt: skip
+            described, chosen.winner, lambda there: as_policies(swept, there), simulator, stages.next(), chosen.costs
+        )
         sweeps, other_kinds = search.run()
         undone += search.left_out()
     elif later and undone:
         undone.append("when it would flip")
     stages.close()
     return Advice(
-        candidate_table(chosen), problem, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
-        other_kinds, policies, found, set_aside, budget.account(undone),
+        candidate_table(chosen), described, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
+        other_kinds, policies, simulator.account(undone),
     )  # fmt: skip
 
 
-def admitted(described: Any, policies: Any) -> tuple[Problem, Any, dict[str, Any], dict[str, Any]]:
-    """Return a problem with its ranges and its candidates, as given, as specs and made, or refuse what cannot be advised on."""
-    if not (isinstance(described, Problem) or hasattr(described, "factors")):
-        world: Any = described
-        raise Refusal("advise", "problem", world.world, "a Problem, the path of a TOML file, or words as a mapping")
-    policies = policies if policies is not None else described.policies
-    problem: Problem = described.widened()
+def prepare(
+    described: BaseProblem, policies: Specs | None
+) -> tuple[BaseProblem, dict[str, Spec], dict[str, Contestant]]:
+    """Return a problem with its ranges, and its candidates as specs and as policies, or refuse what cannot be advised on."""
+    if not described.advisable:
+        raise Refusal("advise", "problem", described, "a Problem, the path of a TOML file, or words as a mapping")
+    problem = described.widen()
     whole("advise", "runs", problem.runs, least=FEWEST)
-    if always_the_same(problem, problem.seed):
+    if is_record(problem, problem.seed):
         raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = fairly(candidates(problem, policies), problem)
     made = as_policies(specs, problem, "advise")
-    for label, one in made.items():
-        check_units(label, one, problem.units)
-        if isinstance(one, Oracle) or label in REFERENCES[:2]:
+    for label, policy in made.items():
+        check_units(label, policy, problem.units)
+        if isinstance(policy, Oracle) or label in REFERENCES[:2]:
             raise Refusal("advise", "policies", label, "policies that are not given the truth")
-    return problem, policies, specs, made
+    return problem, specs, made

@@ -1,19 +1,22 @@
-"""Which policies `advise` considers for a problem."""
+"""Which policies play: the candidates that `advise` considers for a problem, and one policy for `tune` and `trace`."""
 
-import math
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-import numpy as np
-
-from latentbandits.advice.problem import Problem
+from latentbandits import specs
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.problem import as_problem
 from latentbandits.policies.groups import AB_TEST, CONTROL, ORACLES, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.simulation.batch import labelled
+from latentbandits.settings import Refusal
+from latentbandits.simulation.batch import Contestant, as_policies, labelled
 
+Spec = str | Contestant  # a policy, or a text that stands for it
+Specs = Iterable[Spec] | Mapping[str, Spec] | str
 GROUPS = ("all", "paper")
 
 
-def candidates(problem: Problem, policies: Any = None) -> dict[str, Any]:
+def candidates(problem: BaseProblem, policies: Specs | None = None) -> dict[str, Spec]:
     """Return the candidates that the number of units permits, label -> spec.
 
     Examples
@@ -25,47 +28,88 @@ def candidates(problem: Problem, policies: Any = None) -> dict[str, Any]:
     """
     if policies is None or (isinstance(policies, str) and policies in GROUPS):
         return group(problem, policies or "all")
-    found: dict[str, Any] = {}
+    chosen: dict[str, Spec] = {}
     for label, spec in labelled(policies).items():
-        found |= group(problem, spec) if isinstance(spec, str) and spec in GROUPS else {label: spec}
-    return found
+        chosen |= group(problem, spec) if isinstance(spec, str) and spec in GROUPS else {label: spec}
+    return chosen
 
 
-def group(problem: Problem, name: str) -> dict[str, str]:
-    """Return a group of candidates: all, or the paper's."""
-    several = min(problem.units, problem.arms)
-    pairs = [one if several == problem.arms else f"{one}:units={several}" for one in TWO_UNIT] if several > 1 else []
-    if name == "paper":
-        return {one: one for one in [*pairs, *SINGLE_UNIT]}
-    single = [one for one in REGISTRY if one not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
-    libraries = [one for units in dict.fromkeys((1, problem.units)) for one in informed_libraries(problem, units)]
-    shared = [f"state-library:units={problem.units}"] if problem.units > 1 else []
-    return {one: one for one in [single[0], *shared, *libraries, *pairs, *single[1:], ab_test(problem)]}
+def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
+    """Return a group of candidates: all, or the paper's.
 
-
-def informed_libraries(problem: Problem, units: int) -> list[str]:
-    """Return StateLibrary with what the problem gives exactly: the range of means, and the noise as well.
+    Where rewards have no noise of their own, StateLibrary with the range of means that the problem gives is one of them.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits.advice.candidates import informed_libraries
-    >>> informed_libraries(lb.Problem(noise=0.3, means="0 to 1"), units=1)
-    ['state-library:low=0,high=1', 'state-library:noise=0.3,low=0,high=1']
-    >>> informed_libraries(lb.Problem(noise="0.1 to 0.3"), units=1)
-    []
+    >>> from latentbandits.advice.candidates import group
+    >>> list(group(lb.Problem(rewards="bernoulli", means="0.02 to 0.2"), "all"))[:2]
+    ['state-library', 'state-library:low=0.02,high=0.2']
     """
-    shared, noise, span = [f"units={units}"] if units > 1 else [], [], []
-    if "noise" in problem.given and "noise" not in problem.vague and problem.noise > 0:
-        noise = [f"noise={problem.noise * math.sqrt(units):.6g}"]
-    if "means" in problem.given:
-        known = np.asarray(problem.means, dtype=float)
-        span = [f"low={known.min():.6g}", f"high={known.max():.6g}"]
-    found = [[*shared, *span]] if span else []
-    found += [[*shared, *noise, *span]] if noise else []
-    return [f"state-library:{','.join(settings)}" for settings in found]
+    units = problem.units or 1
+    several, known = min(units, problem.arms), problem.known_range()
+    pairs = [spec if several == problem.arms else f"{spec}:units={several}" for spec in TWO_UNIT] if several > 1 else []
+    if name == "paper":
+        return {spec: spec for spec in [*pairs, *SINGLE_UNIT]}
+    single = [spec for spec in REGISTRY if spec not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
+    shared = [f"units={units}"] if units > 1 else []
+    libraries = [shared] if shared else []
+    if known is not None:
+        ends = [f"low={known.low:.6g}", f"high={known.high:.6g}"]
+        libraries += [ends, *([[*shared, *ends]] if shared else [])]
+    variants = [f"state-library:{','.join(settings)}" for settings in libraries]
+    return {spec: spec for spec in [single[0], *variants, *pairs, *single[1:], ab_test(problem)]}
 
 
-def ab_test(problem: Problem) -> str:
+def ab_test(problem: BaseProblem) -> str:
     """Return the plain test that takes a tenth of the rounds."""
     return f"{AB_TEST}:test={max(problem.arms, problem.horizon // 10)}"
+
+
+def check_units(label: str, policy: Contestant, units: int | None) -> None:
+    """Refuse a policy that needs more units than there are."""
+    needed: int = policy.units  # type: ignore[union-attr]
+    if units is not None and needed > units:
+        raise Refusal("compare", f"units of {label}", needed, f"at most the problem's {units} (its key is units)")
+
+
+class Single(NamedTuple):
+    """A problem and a policy that fits it.
+
+    Attributes
+    ----------
+    problem : the problem, or the world and its sizes
+    spec : the policy as labels show it
+    name : its name, or module:Class, without settings
+    policy : the policy
+    """
+
+    problem: BaseProblem
+    spec: str
+    name: str
+    policy: Contestant
+
+
+def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> Single:
+    """Return a problem, with some words changed, and a policy that fits it, or refuse either.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits.advice.candidates import fit_policy
+    >>> fit_policy("trace", lb.Problem(arms=4), "SW-UCB:window=300", seed=3)[:3]
+    (Problem(arms=4, seed=3), 'sw-ucb:window=300', 'sw-ucb')
+    >>> fit_policy("trace", lb.Problem(), "rp-ucb")
+    Traceback (most recent call last):
+    latentbandits.settings.Refusal: trace: units of rp-ucb is 2 but must be at most the problem's 1 (its key is units)
+    """
+    try:
+        described = as_problem(problem, **words)
+        spec = specs.shown_as(policy)
+        made = as_policies({spec: policy}, described)[spec]
+        check_units(spec, made, described.units)
+        return Single(described, spec, specs.name_of(policy), made)
+    except Refusal as refusal:
+        if refusal.owner in ("compare", "simulate"):
+            raise refusal.at(owner=owner) from None
+        raise

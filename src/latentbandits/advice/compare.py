@@ -1,25 +1,29 @@
 """Any policies on any problem: a ranking, with everything paired."""
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.result import Result, plain, problem_values, records
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.candidates import Spec, Specs, candidates, check_units
+from latentbandits.advice.parameter import Words
+from latentbandits.advice.problem import as_problem
+from latentbandits.advice.result import Result, Values, plain, records
 from latentbandits.advice.worth import SINGLE, Worth, judge
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Oracle, World
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import as_policies, labelled, simulate
+from latentbandits.simulation.batch import Contestant, as_policies, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.specs import fairly
+from latentbandits.worlds.available import Available
 from latentbandits.worlds.base import SampledWorld
 
 if TYPE_CHECKING:
@@ -53,12 +57,11 @@ class Comparison(Result):
         numbers), `low` and `high` contain 95 % of the seeds (NaN for a policy that uses none), and other intervals are NaN
     """
 
-    problem: Any
-    policies: Mapping[str, Any]
+    problem: BaseProblem
+    policies: Mapping[str, Spec]
     results: Results
     record: bool
     owner: ClassVar[str] = "compare"
-    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html")
 
     @property
     def ranked(self) -> list[str]:
@@ -116,19 +119,15 @@ class Comparison(Result):
 
         return comparison_page(self)
 
-    def content(self, suffix: str) -> bytes:
-        """Return the content of a file with one of the suffixes."""
-        return self.page().encode() if suffix == ".html" else super().content(suffix)
-
     def python(self, path: str | Path = "compare.svg") -> str:
         """Return the Python that makes this comparison and saves its figure."""
         return (
             "import latentbandits as lb\n\n"
-            f"comparison = lb.compare(\n    {problem_source(self.problem)},\n    {policies_source(self.policies)},\n)\n"
+            f"comparison = lb.compare(\n    {self.problem.source()},\n    {policies_source(self.policies)},\n)\n"
             f"print(comparison.text())\ncomparison.save({str(path)!r})"
         )
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
         results = self.results
         over_time = {
@@ -136,7 +135,7 @@ class Comparison(Result):
             for name, bins in zip(results.labels, results.regret_bins, strict=True)
         }
         return {
-            "problem": problem_values(self.problem),
+            "problem": self.problem.values(),
             "horizon": results.horizon,
             "runs": results.draws,
             "record": self.record,
@@ -149,8 +148,8 @@ class Comparison(Result):
 
 
 def compare(
-    problem: World | Mapping[str, Any] | str | Path,
-    policies: Iterable[Any] | Mapping[str, Any] | None = None,
+    problem: World | Words | str | Path,
+    policies: Specs | None = None,
     *,
     horizon: int | None = None,
     runs: int | None = None,
@@ -167,8 +166,8 @@ def compare(
     problem : Problem, world, path or mapping
         A `Problem`, any world, such as `HiddenMarkov`, the path of a TOML file, or the words of a problem as a mapping.
     policies : iterable or mapping, optional
-        Specs that `latentbandits.policy` takes, policies, or a mapping from labels to either; those that the problem names, or six usual
-        ones, if not given.
+        Specs that `latentbandits.policy` takes, policies, or a mapping from labels to either; "all" and "paper" stand for all that the
+        units permit and those of the paper. Those that the problem names, or six usual ones, if not given.
     horizon, runs, units, seed : int, optional
         Instead of the problem's own (for a world: 10,000 rounds, 200 runs, any number of units, seed 0).
     workers : int, optional
@@ -198,13 +197,14 @@ def compare(
     True
     """
     described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
-    specs = fairly(labelled(policies if policies is not None else described.policies or defaults(described)), described)
+    named = policies if policies is not None else described.policies or defaults(described)
+    specs = fairly(candidates(described, named), described)
     for name in REFERENCES:
         if specs.get(name, name) != name:
             raise Refusal("compare", "label", name, "another one: this is a reference that all are compared with")
     made = as_policies(specs, described, "compare")
-    for label, one in made.items():
-        check_units(label, one, described.units)
+    for label, policy in made.items():
+        check_units(label, policy, described.units)
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
@@ -213,25 +213,14 @@ def compare(
     return rank(described, specs, made, results)
 
 
-def defaults(problem: Any) -> list[str]:
+def defaults(problem: BaseProblem) -> list[str]:
     """Return the policies that are compared if none are named."""
-    if (problem.units or 1) == 1:
-        return [*DEFAULT]
-    return [*DEFAULT, f"adarp-ucb:units={min(problem.units, problem.arms)}", f"state-library:units={problem.units}"]
+    units = problem.units or 1
+    several = [f"adarp-ucb:units={min(units, problem.arms)}", f"state-library:units={units}"]
+    return [*DEFAULT, *(several if units > 1 else [])]
 
 
-def check_units(label: str, policy: Any, units: int | None) -> None:
-    """Refuse a policy that needs more units than there are."""
-    if units is not None and policy.units > units:
-        raise Refusal("compare", f"units of {label}", policy.units, f"at most the problem's {units} (its key is units)")
-
-
-def problem_source(problem: Any) -> str:
-    """Return the Python that makes a problem, as far as that is known."""
-    return f"lb.{problem}" if isinstance(problem, Problem) else f"{type(problem.world).__name__}(...)"
-
-
-def policies_source(specs: Mapping[str, Any]) -> str:
+def policies_source(specs: Mapping[str, Spec]) -> str:
     """Return policies as Python that names them: a list of specs, or a mapping from labels where it needs one.
 
     Examples
@@ -244,27 +233,28 @@ def policies_source(specs: Mapping[str, Any]) -> str:
     if all(isinstance(spec, str) and label == spec for label, spec in specs.items()):
         return repr(list(specs))
 
-    def source(spec: Any) -> str:
+    def source(spec: Spec) -> str:
         ours = type(spec).__module__.startswith("latentbandits.")
         return f"lb.{spec!r}" if ours else repr(spec)
 
     return "{" + ", ".join(f"{label!r}: {source(spec)}" for label, spec in specs.items()) + "}"
 
 
-def always_the_same(world: World, seed: int) -> bool:
-    """Whether every draw of a world is the same, as those of a recorded one are.
+def is_record(problem: BaseProblem, seed: int) -> bool:
+    """Whether every draw of a problem is the same, as those of a recorded world are.
 
     A world of this package that samples is none of these, even if its first rounds happen to be alike.
     """
-    inner = world
-    while hasattr(inner, "world"):
+    inner = problem.sample(seed, 0)
+    while isinstance(inner, Available):
         inner = inner.world
-    if isinstance(inner.sample(seed, 0) if isinstance(inner, Problem) else inner, SampledWorld):
+    if isinstance(inner, SampledWorld):
         return False
-    rounds = min(200, getattr(world, "horizon", 200), getattr(world, "rounds", 200))
-    first, *others = (world.realise(rounds, 1, seed, draw, 0) for draw in range(DRAWS))
+    rounds = min(200, problem.horizon)
+    first, *others = (problem.realise(rounds, 1, seed, draw, 0) for draw in range(DRAWS))
     return all(
-        np.array_equal(first.rewards, one.rewards) and np.array_equal(first.offered, one.offered) for one in others
+        np.array_equal(first.rewards, other.rewards) and np.array_equal(first.offered, other.offered)
+        for other in others
     )
 
 
@@ -274,7 +264,7 @@ def has_limit(world: World) -> bool:
     return realisation.truth is not None and realisation.context.shape[1] == 0  # it reads no context
 
 
-def references(world: World, known: Container[str] = ()) -> dict[str, Any]:
+def references(world: World, known: Container[str] = ()) -> dict[str, Contestant]:
     """Return the references of a world that are not known yet, label -> policy.
 
     Examples
@@ -285,15 +275,17 @@ def references(world: World, known: Container[str] = ()) -> dict[str, Any]:
     ['best-single-arm']
     """
     wanted = [name for name in REFERENCES if name not in known and (name != LIMIT or has_limit(world))]
-    return dict(as_policies(wanted, world)) if wanted else {}
+    return as_policies(wanted, world) if wanted else {}
 
 
-def rank(problem: Any, specs: Mapping[str, Any], made: Mapping[str, Any], results: Results) -> Comparison:
+def rank(
+    problem: BaseProblem, specs: Mapping[str, Spec], made: Mapping[str, Contestant], results: Results
+) -> Comparison:
     """Return the comparison of paired results: `specs` as given, `made` the policies that played."""
     regret = dict(zip(results.labels, results.regret, strict=True))
     order = sorted(results.labels, key=lambda label: float(regret[label].mean()))
     ranked = [label for label in order if label in specs and not isinstance(made[label], Oracle)]
-    record = always_the_same(problem, results.seed)
+    record = is_record(problem, results.seed)
     summaries = {row.label: row for row in results.summary()}
     unknown = (np.nan,) * 3
     lines = []
@@ -306,12 +298,14 @@ def rank(problem: Any, specs: Mapping[str, Any], made: Mapping[str, Any], result
         beats = unknown
         if label in ranked[:-1] and results.draws > 1:
             following = ranked[ranked.index(label) + 1]
-            beats = share(wins(regret[label], regret[following]), len(regret[label]))
+            beats = wilson_interval(wins(regret[label], regret[following]), len(regret[label]))
         lines.append(
             {
                 "policy": label,
-                "rank": 1 + sum(regret[one].mean() < regret[label].mean() for one in ranked) if label in ranked else 0,
-                "units": made[label].units,
+                "rank": 1 + sum(regret[other].mean() < regret[label].mean() for other in ranked)
+                if label in ranked
+                else 0,
+                "units": made[label].units,  # type: ignore[union-attr]
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,
@@ -350,16 +344,16 @@ def wins(one: np.ndarray, other: np.ndarray) -> float:
     return float((one < other).sum() + 0.5 * (one == other).sum())
 
 
-def share(count: float, size: int) -> tuple[float, float, float]:
+def wilson_interval(count: float, size: int) -> tuple[float, float, float]:
     """Return a share and its 95 % interval (Wilson).
 
     Examples
     --------
-    >>> from latentbandits.advice.compare import share
-    >>> tuple(round(x, 3) for x in share(9, 10))
+    >>> from latentbandits.advice.compare import wilson_interval
+    >>> tuple(round(x, 3) for x in wilson_interval(9, 10))
     (0.9, 0.596, 0.982)
     """
-    z, found = 1.959964, count / size
-    middle = (found + z * z / (2 * size)) / (1 + z * z / size)
-    half = z / (1 + z * z / size) * float(np.sqrt(found * (1 - found) / size + z * z / (4 * size * size)))
-    return found, max(0.0, middle - half), min(1.0, middle + half)
+    z, rate = 1.959964, count / size
+    middle = (rate + z * z / (2 * size)) / (1 + z * z / size)
+    half = z / (1 + z * z / size) * float(np.sqrt(rate * (1 - rate) / size + z * z / (4 * size * size)))
+    return rate, max(0.0, middle - half), min(1.0, middle + half)

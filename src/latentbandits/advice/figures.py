@@ -2,13 +2,14 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
-from latentbandits.advice.vocabulary import WORDS
+from latentbandits.advice.flips import Sweep
+from latentbandits.advice.vocabulary import PARAMETERS
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.numbers import short
@@ -42,7 +43,7 @@ def over_time(comparison: "Comparison", first: str | None = None) -> Figure:
     return figure
 
 
-def shown(comparison: "Comparison", first: str | None = None) -> list[str]:
+def plotted_policies(comparison: "Comparison", first: str | None = None) -> list[str]:
     """Return what a figure of a comparison plots: the policies and all oracles, but random play only if it was asked for."""
     others = [str(name) for name in comparison.table.index if name not in (*comparison.ranked, CONTROL)]
     return [*dict.fromkeys([*([first] if first else []), *comparison.ranked, *others])]
@@ -51,7 +52,7 @@ def shown(comparison: "Comparison", first: str | None = None) -> list[str]:
 def _curves(axes: Axes, comparison: "Comparison", first: str | None = None) -> None:
     results = comparison.results
     seen: dict[tuple[str, str], int] = {}
-    for name in shown(comparison, first):
+    for name in plotted_policies(comparison, first):
         curves = np.cumsum(results.regret_bins[results.labels.index(name)], axis=1)
         spread = _seeds if comparison.record else interval
         bands = np.vstack([np.zeros(3), [spread(curve) for curve in curves.T]])
@@ -60,7 +61,7 @@ def _curves(axes: Axes, comparison: "Comparison", first: str | None = None) -> N
         seen[look.color, str(look.line)] = twin + 1
         axes.plot(
             results.edges, bands[:, 0], color=look.color, linestyle=look.line, markevery=0.1, ms=4,
-            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{_wrapped(name)}: {number(bands[-1, 0])}",
+            marker=MARKERS[(twin - 1) % len(MARKERS)] if twin else None, label=f"{_wrap(name)}: {number(bands[-1, 0])}",
         )  # fmt: skip
         if len(curves) > 1:
             axes.fill_between(results.edges, bands[:, 1], bands[:, 2], color=look.color, alpha=0.15, linewidth=0)
@@ -79,7 +80,7 @@ def _seeds(values: np.ndarray) -> tuple[float, float, float]:
     return float(values.mean()), float(low), float(high)
 
 
-def _wrapped(name: str) -> str:
+def _wrap(name: str) -> str:
     """Return a policy's label in lines that a legend has room for."""
     return "\n".join(textwrap.wrap(label(name), WIDTH))
 
@@ -153,7 +154,7 @@ def _rivals(advice: "Advice") -> list[str]:
     return [*dict.fromkeys([*others[:2], *(name for name in best if name != advice.winner)])][:6]
 
 
-def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
+def _sweep(axes: Axes, sweep: Sweep, winner: str, shown: Sequence[str]) -> None:
     values = [point.value for point in sweep.points]
     axes.axvspan(
         sweep.range.low / 1.02,
@@ -185,7 +186,7 @@ def _sweep(axes: Axes, sweep: Any, winner: str, shown: Sequence[str]) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(WORDS[sweep.quantity].label if sweep.quantity in WORDS else sweep.quantity)
+    axes.set_xlabel(PARAMETERS[sweep.quantity].label if sweep.quantity in PARAMETERS else sweep.quantity)
 
 
 def advice_summary(advice: "Advice") -> Figure:

@@ -5,11 +5,10 @@ import tomllib
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import WORDS, refuse_unknown
-from latentbandits.advice.word import OWNER, SPECS, Word
+from latentbandits.advice.parameter import OWNER, SPECS, Parameter, Range, WordValues
+from latentbandits.advice.vocabulary import PARAMETERS, refuse_unknown
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import Refusal
@@ -36,7 +35,7 @@ _OPTIONS = """
 class Words(NamedTuple):
     """The words of a file, and where they are."""
 
-    words: dict[str, Any]
+    words: WordValues
     where: Callable[[str], str]
 
 
@@ -50,25 +49,25 @@ def example() -> str:
     ['states = 10                # number of hidden regimes (states)']
     """
     common, options = (
-        "\n".join(line for word in WORDS.values() if word.option == option for line in _lines(word)) + "\n"
+        "\n".join(line for word in PARAMETERS.values() if word.option == option for line in _lines(word)) + "\n"
         for option in (False, True)
     )
     return _HEAD + common + _OPTIONS + options.lstrip("\n")
 
 
-def _lines(word: Word) -> list[str]:
+def _lines(word: Parameter) -> list[str]:
     """Return the lines of one word: its meaning, its default and its other form; a comment for options and what the default lacks."""
-    found = []
+    lines = []
     if word.default is not None:
         silent = "" if HIDDEN_MARKOV in word.kinds and not word.option else "# "
         value = f'"{word.default}"' if isinstance(word.default, str | Range) else word.default
-        found.append(f"{silent}{word.name} = {value}")
+        lines.append(f"{silent}{word.name} = {value}")
     if word.example:
-        found.append(f"{'' if word.type == SPECS else '# '}{word.name} = {word.example}")
+        lines.append(f"{'' if word.type == SPECS else '# '}{word.name} = {word.example}")
     choices = f" ({word.choices()})" if word.choices() else ""
-    if len(found) == 1 and len(found[0]) < WIDTH and not choices:
-        return [f"{found[0]:<{WIDTH}} # {word.help}"]
-    return ["", f"# {word.help}{choices}", *found]
+    if len(lines) == 1 and len(lines[0]) < WIDTH and not choices:
+        return [f"{lines[0]:<{WIDTH}} # {word.help}"]
+    return ["", f"# {word.help}{choices}", *lines]
 
 
 def write(path: Path, content: bytes, owner: str, option: str) -> None:
@@ -98,7 +97,7 @@ def read(path: str | Path) -> Words:
         text = Path(path).read_text(encoding="utf-8-sig")
         words = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or str(problem)
+        reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
         rule = f"a TOML file, as `compare --write-example` writes it ({reason[:1].lower()}{reason[1:]})"
         raise Refusal(OWNER, "file", str(path), rule) from None
 
@@ -106,7 +105,7 @@ def read(path: str | Path) -> Words:
         return f"{path}, line {line(text, word)}"
 
     for word in words:
-        if word not in WORDS:
+        if word not in PARAMETERS:
             raise refuse_unknown(where(word), word)
     if isinstance(words.get("file"), str):  # beside the description
         words["file"] = str(Path(path).parent / words["file"])
@@ -127,29 +126,29 @@ def line(text: str, key: str) -> int:
     return next((number for number, content in lines if named.match(content)), 1)
 
 
-def numbers_of(path: str) -> list[list[float]]:
+def read_numbers(path: str) -> list[list[float]]:
     """Return the numbers of a file, separated by commas, line by line, or refuse it; a first line of names is left out."""
     rule = "a column of numbers for each of at least two arms, separated by commas, and a line per round"
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        reason = (getattr(problem, "strerror", None) or "not a text file").lower()
+        reason = ((problem.strerror if isinstance(problem, OSError) else None) or "not a text file").lower()
         raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
     _refuse_log(path, lines[0] if lines else "")
-    found: list[list[float]] = []
+    rows: list[list[float]] = []
     for number, content in enumerate(lines, start=1):
         cells = [_number(cell) for cell in content.split(",")]
         if not content.strip() or (number == 1 and not any(cell is not None for cell in cells)):
             continue
         row = [cell for cell in cells if cell is not None]
-        if len(row) < max(2, len(cells)) or (found and len(row) != len(found[0])):
+        if len(row) < max(2, len(cells)) or (rows and len(row) != len(rows[0])):
             raise Refusal(OWNER, "file", path, f"{rule} (line {number} is {content[:40]!r})")
-        found.append(row)
-    if not found:
+        rows.append(row)
+    if not rows:
         raise Refusal(OWNER, "file", path, f"{rule} (it has no numbers)")
-    if len(found) >= COUNTING and any(all(a < b for a, b in pairwise(column)) for column in zip(*found, strict=True)):
+    if len(rows) >= COUNTING and any(all(a < b for a, b in pairwise(column)) for column in zip(*rows, strict=True)):
         raise Refusal(OWNER, "file", path, f"{rule} (a column only ever grows, as times do; {LOG})")
-    return found
+    return rows
 
 
 def _refuse_log(path: str, first: str) -> None:
@@ -163,7 +162,7 @@ def _refuse_log(path: str, first: str) -> None:
 def _number(text: str) -> float | None:
     """Return the number in a cell, None if it is not a valid reward."""
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if abs(found) <= LARGEST_REWARD else None
+    return number if abs(number) <= LARGEST_REWARD else None

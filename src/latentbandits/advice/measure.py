@@ -1,42 +1,38 @@
 """The finalists of a race on worlds that were not used to choose, and how sure the choice is."""
 
-from collections.abc import Callable, Container, Mapping
-from concurrent.futures import Executor
-from functools import partial
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice import given
-from latentbandits.advice.budget import START, Budget
-from latentbandits.advice.candidates import ab_test
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.candidates import Spec, ab_test
 from latentbandits.advice.compare import BINS, REFERENCES, Comparison, rank, references
-from latentbandits.advice.problem import Problem
 from latentbandits.advice.race import RISK, Race, p_value
+from latentbandits.advice.simulator import START, Simulator
 from latentbandits.policies.groups import AB_TEST, CLASSIC, LIMIT
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.simulation.batch import as_policies, simulate
+from latentbandits.presentation.progress import Report
+from latentbandits.simulation.batch import Contestant, as_policies
 from latentbandits.specs import fairly
 
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
 # Which candidates are measured: those that never dropped out, and those with less than CLOSE times the winner's regret
 CLOSE, FINALISTS = 2.0, 6
-# At most: with the first two, the best of another class, one that is given the noise, two plain policies and the references
-MEASURED = FINALISTS + 2 + 1 + 1 + 2 + len(REFERENCES)
+# At most: with the first two, the best of another class, two plain policies and the references
+MEASURED = FINALISTS + 2 + 1 + 2 + len(REFERENCES)
 LIMIT_SHARE = 0.5  # of the time there is for measuring: a limit that takes more is left out
 
 
-def finalists(chosen: Race, made: Mapping[str, Any], found: given.Given | None = None) -> list[str]:
-    """Return the candidates to measure: the first two, those close to the winner, the best of another class, one given the noise."""
+def finalists(chosen: Race, made: Mapping[str, Contestant]) -> list[str]:
+    """Return the candidates to measure: the first two, those close to the winner, the best of another class."""
     order = chosen.order
     close = [label for label in order if label in chosen.left or chosen.over(label, chosen.winner) < CLOSE]
     others = [label for label in order if type(made[label]) is not type(made[chosen.winner])]
-    informed = [found.label] if found is not None else []
-    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1], *informed])]
+    return [*dict.fromkeys([*order[:2], *close[:FINALISTS], *others[:1]])]
 
 
-def worth_sweeping(chosen: Race, made: Mapping[str, Any]) -> list[str]:
+def worth_sweeping(chosen: Race, made: Mapping[str, Contestant]) -> list[str]:
     """Return the candidates that could flip the advice: of many variants of the winner only the best one, and presets."""
     variants = [label for label in chosen.order[1:] if type(made[label]) is type(made[chosen.winner])]
     spared = [label for label in variants[1:] if label not in REGISTRY]
@@ -66,44 +62,37 @@ def looks(runs: int) -> list[int]:
     >>> looks(200), looks(5)
     ([8, 16, 32, 64, 128, 200], [5])
     """
-    found = [8 * 2**i for i in range(20) if 8 * 2**i < runs * 0.8]
-    return [*found, runs]
+    counts = [8 * 2**i for i in range(20) if 8 * 2**i < runs * 0.8]
+    return [*counts, runs]
 
 
 def measure(
-    problem: Problem,
-    specs: Mapping[str, Any],
+    problem: BaseProblem,
+    specs: Mapping[str, Spec],
     chosen: list[str],
-    workers: int | None,
-    progress: Callable[[int, int], None],
-    executor: Executor | None = None,
-    budget: Budget | None = None,
+    simulator: Simulator,
+    progress: Report,
 ) -> Comparison:
     """Return the comparison of finalists and plain policies on worlds that were not used to choose, as many as there is time for.
 
     Where there is no time for the limit it is left out: it says how much better a policy could be, not which one is better.
     """
-    shown = {label: specs[label] for label in chosen}
+    measured = {label: specs[label] for label in chosen}
     tests = [label for label, spec in specs.items() if isinstance(spec, str) and spec.startswith(AB_TEST)]
-    shown |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
-    shown = fairly(shown, problem)
-    made = as_policies(shown, problem)
+    measured |= {label: specs.get(label, label) for label in (CLASSIC, *(tests[:1] or [ab_test(problem)]))}
+    measured = fairly(measured, problem)
+    made = as_policies(measured, problem)
     made |= references(problem, made)
-    clock = budget or Budget()
-    running = partial(
-        simulate, problem, horizon=problem.horizon, repeats=1, seed=problem.seed, bins=BINS, workers=workers, executor=executor
-    )  # fmt: skip
-    if clock.limited and LIMIT in made:
-        begin = clock.spent
-        running({LIMIT: made[LIMIT]}, draws=START, first=HELD_OUT)
-        if (clock.spent - begin) / START * problem.runs > LIMIT_SHARE * clock.left:
+    if simulator.limited and LIMIT in made:
+        begin = simulator.spent
+        simulator.simulate(problem, {LIMIT: made[LIMIT]}, HELD_OUT, START, bins=BINS)
+        if (simulator.spent - begin) / START * problem.runs > LIMIT_SHARE * simulator.left:
             del made[LIMIT]
-    running = partial(running, made)
-    results = clock.play(running, HELD_OUT, problem.runs, len(made) * problem.horizon, progress, needed=START)
-    return rank(problem, shown, made, results)
+    results = simulator.play(problem, made, HELD_OUT, problem.runs, progress, needed=START, bins=BINS)
+    return rank(problem, measured, made, results)
 
 
-def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = ()) -> float:
+def sureness(chosen: Race, comparison: Comparison) -> float:
     """Return how sure it is that the winner has the least regret on average: 1 less the probabilities of all errors.
 
     They are the race's risk and, for every candidate that was measured, the p-value of a paired t-test on fresh worlds. In addition, what
@@ -111,20 +100,20 @@ def sureness(chosen: Race, comparison: Comparison, set_aside: Container[str] = (
     of time, a candidate that was not measured counts with its p-value in the race, times the number of candidates that could have beaten it
     there by chance.
     """
-    rivals = [label for label in chosen.regret if label != chosen.winner and label not in set_aside]
+    rivals = [label for label in chosen.regret if label != chosen.winner]
     if not rivals:
         return 1.0
     regret = comparison.regret
     ours = regret[chosen.winner]
     errors = [p_value(regret[label] - ours) for label in rivals if label in regret]
-    unmeasured = [label for label in chosen.left if label not in regret and label not in set_aside]
+    unmeasured = [label for label in chosen.left if label not in regret]
     if chosen.hurried:
-        errors += [len(rivals) * p_value(paired(chosen, label)) for label in unmeasured]
+        errors += [len(rivals) * p_value(excess_regret(chosen, label)) for label in unmeasured]
     sure = 0.0 if unmeasured and not chosen.hurried else 1 - sum(errors) - RISK
     return max(0.0, min(sure, len(ours) / (len(ours) + 1)))
 
 
-def paired(chosen: Race, label: str) -> np.ndarray:
+def excess_regret(chosen: Race, label: str) -> np.ndarray:
     """Return how much more regret a candidate has than the winner of a race, on the worlds that both used."""
     count = min(chosen.worlds(label), chosen.worlds(chosen.winner))
     more: np.ndarray = chosen.regret[label][:count] - chosen.regret[chosen.winner][:count]

@@ -1,34 +1,34 @@
 """The words for what most problems do not have: unusual noise, effects on the means, late rewards, arms that come and go."""
 
-from latentbandits.advice.word import DELAY, INTEGER, LINEAR, LOG, NAME, NUMBER, Word
+from latentbandits.advice.parameter import DELAY, INTEGER, LINEAR, LOG, NAME, NUMBER, Parameter
 from latentbandits.settings import AtLeast, Within
 from latentbandits.worlds.delivery import RULE
 from latentbandits.worlds.dwell import DWELLS
 from latentbandits.worlds.noise import SHAPES
 
 
-def _share(name: str, text: str, metavar: str, rule: Within, default: float, label: str) -> Word:
+def _share(name: str, text: str, metavar: str, rule: Within, default: float, label: str) -> Parameter:
     """Return a word for a number on a linear scale."""
-    return Word(name, NUMBER, text, metavar, rule, default, ranged=True, scale=LINEAR, label=label)
+    return Parameter(name, NUMBER, text, metavar, rule, default, ranged=True, scale=LINEAR, label=label)
 
 
-def _amount(name: str, text: str, metavar: str, rule: AtLeast | None, default: float) -> Word:
+def _amount(name: str, text: str, metavar: str, rule: AtLeast | None, default: float) -> Parameter:
     """Return a word for a number without an upper limit."""
     scale = LINEAR if rule is None or rule.low <= 0 else LOG
-    return Word(name, NUMBER, text, metavar, rule, default, ranged=True, scale=scale, swept=False)
+    return Parameter(name, NUMBER, text, metavar, rule, default, ranged=True, scale=scale, swept=False)
 
 
 # New words that may be ranges go last: the position names a word's random numbers
 OPTIONS = tuple(
     word._replace(option=True)
     for word in (
-        Word(
+        Parameter(
             "noise_shape",
             NAME,
             "shape of the noise; or behind the noise, as in 0.1 t3",
             "NAME",
-            {name: shape.summary for name, shape in SHAPES.items()},
-            "normal",
+            names={name: shape.summary for name, shape in SHAPES.items()},
+            default="normal",
         ),
         _amount(
             "uneven_arms",
@@ -61,13 +61,13 @@ OPTIONS = tuple(
             AtLeast(1),
             1,
         ),
-        Word(
+        Parameter(
             "dwell_shape",
             NAME,
             "how the time that a regime lasts varies; or behind the dwell, as in 200 lognormal",
             "NAME",
-            DWELLS,
-            "geometric",
+            names=DWELLS,
+            default="geometric",
         ),
         _share(
             "rare",
@@ -101,7 +101,9 @@ OPTIONS = tuple(
             0,
             "correlation of the arms' means",
         ),
-        Word("dominated", INTEGER, "arms, the last ones, that are never better than the first", "N", Within(0, 999), 0),
+        Parameter(
+            "dominated", INTEGER, "arms, the last ones, that are never better than the first", "N", Within(0, 999), 0
+        ),
         _amount("trend", "change of all means in 1,000 rounds", "AMOUNT", None, 0),
         _amount("calendar", "amplitude of a periodic change of all means together", "AMOUNT", AtLeast(0), 0),
         _amount(
@@ -112,7 +114,7 @@ OPTIONS = tuple(
             0,
         ),
         _amount("period", "rounds after which the calendar repeats", "ROUNDS", AtLeast(2), 100),
-        Word(
+        Parameter(
             "features",
             INTEGER,
             "observed features, each -1 or 1, that change the mean of every arm",
@@ -121,13 +123,13 @@ OPTIONS = tuple(
             0,
         ),
         _amount("feature_effect", "largest effect of a feature on a mean", "AMOUNT", AtLeast(0), 0.2),
-        Word(
+        Parameter(
             "delay",
             DELAY,
             "rounds after which a reward arrives; in a range every reward takes its own time",
             "ROUNDS",
-            RULE,
-            0,
+            form=RULE,
+            default=0,
         ),
         _share(
             "lost", "share of rounds whose rewards never arrive", "SHARE", Within(0, 0.99), 0, "share of lost rewards"

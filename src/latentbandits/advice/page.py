@@ -7,6 +7,7 @@ from latentbandits.advice.text import (
     capital,
     columns,
     comparison_rows,
+    cost_table,
     definitions,
     first_two,
     flip_lines,
@@ -17,8 +18,7 @@ from latentbandits.advice.text import (
     verdict,
 )
 from latentbandits.presentation import html
-from latentbandits.presentation.html import Cell, Row, tag
-from latentbandits.presentation.numbers import figure, multiple, percent, span
+from latentbandits.presentation.html import Row, tag
 
 if TYPE_CHECKING:
     from latentbandits.advice.advise import Advice
@@ -47,7 +47,9 @@ def page(advice: "Advice") -> str:
             f"Regret over time on {advice.comparison.results.draws:,} worlds that were not used to choose.",
         ),
         tag("h2", "What it costs to be wrong"),
-        costs(advice),
+        html.table(*cost_table(advice)),
+        tag("h2", "All that were measured"),
+        policy_table(advice.comparison, advice.winner),
     ]
     if advice.sweeps:
         flips = html.figure(figures.all_sweeps(advice), SWEEPS)
@@ -70,15 +72,14 @@ def page(advice: "Advice") -> str:
 
 def comparison_page(comparison: "Comparison") -> str:
     """Return the page of a comparison."""
-    found = comparison.worth
-    title, *instead = worth.sentences(found, comparison.record) if found is not None else [comparison.headline]
-    rows = [Row(row, classes="best" if row[0] in comparison.ranked[:1] else "") for row in comparison_rows(comparison)]
+    judged = comparison.worth
+    title, *instead = worth.sentences(judged, comparison.record) if judged is not None else [comparison.headline]
     parts = [
         headline(title),
         *(tag("p", line) for line in instead),
         *caveats(comparison),
         tag("p", f"{capital(comparison.size)}: ", tag("code", str(comparison.problem)), classes="note"),
-        html.table(head(comparison), rows),
+        policy_table(comparison, comparison.best),
         tag("p", definitions(comparison), classes="note"),
         *(tag("p", line) for line in first_two(comparison)),
         html.figure(figures.over_time(comparison), "Regret over time; oracles are given the truth, policies are not."),
@@ -86,6 +87,12 @@ def comparison_page(comparison: "Comparison") -> str:
         tag("pre", comparison.python("compare.html")),
     ]
     return html.page(title, *parts)
+
+
+def policy_table(comparison: "Comparison", best: str) -> html.Html:
+    """Return the ranking as a table in which a policy stands out."""
+    rows = [Row(row, classes="best" if row[0] == best else "") for row in comparison_rows(comparison)]
+    return html.table(head(comparison), rows)
 
 
 def headline(sentence: str) -> html.Html:
@@ -96,29 +103,3 @@ def headline(sentence: str) -> html.Html:
 def caveats(comparison: "Comparison") -> list[html.Html]:
     """Return what a reader should know before comparing."""
     return [tag("p", line, classes="quick") for line in remarks(comparison)]
-
-
-def costs(advice: "Advice") -> html.Html:
-    """Return the table of what other choices cost."""
-    names = [
-        "policy", "regret", "95 % interval", "share", "x limit", "best arm", "probes per 1,000", "more than advised", "95 % interval",
-        "worse in",
-    ]  # fmt: skip
-    rows = []
-    for name, row in advice.comparison.table.iterrows():
-        more = ["", "", ""]
-        if name in advice.costs.index:
-            cost = advice.costs.loc[name]
-            more = [figure(cost["more"]), span(cost["low"], cost["high"]), f"{percent(cost['beaten'])} of worlds"]
-        cells: list[str | Cell] = [
-            Cell(str(name), "name"),
-            figure(row["regret"]),
-            span(row["low"], row["high"]),
-            percent(row["share"], digits=1) if row["share"] == row["share"] else "",
-            multiple(row["x_limit"]) if row["x_limit"] == row["x_limit"] else "",
-            percent(row["optimal"], digits=1),
-            figure(row["probes"]) if row["probes"] else "",
-            *more,
-        ]
-        rows.append(Row(cells, classes="best" if name == advice.winner else ""))
-    return html.table(names, rows)

@@ -1,34 +1,55 @@
 """A problem as a user describes it: exact where it is known, a range where it is not. It is a world that can be simulated."""
 
-import dataclasses
 import functools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from inspect import Parameter, Signature, cleandoc
+import math
+from collections.abc import Callable, Mapping
+from inspect import Parameter as Argument
+from inspect import Signature, cleandoc
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
-from latentbandits.advice import file
-from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import QUANTITIES, WORDS, documented, expanded, refuse_unknown, words_of
-from latentbandits.advice.word import MATRIX, OWNER
-from latentbandits.protocols import Realisation, World
+from latentbandits.advice import check, file
+from latentbandits.advice.base import SIZES, BaseProblem, WorldProblem
+from latentbandits.advice.parameter import INTEGER, LINEAR, OWNER, SPECS, Range, Words, WordValues
+from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES, docstring, refuse_unknown, split_shapes, words_of
+from latentbandits.protocols import World
 from latentbandits.random import Purpose, stream
-from latentbandits.rewards import DISTRIBUTIONS, Distribution
-from latentbandits.settings import Refusal
-from latentbandits.specs import policy
-from latentbandits.worlds.registry import REGISTRY
+from latentbandits.settings import Refusal, Within
+from latentbandits.worlds.registry import DRIFT, HIDDEN_MARKOV, RECORDED, REGISTRY
 
+Made = TypeVar("Made")
 # Rewards of one run, in numbers: 400 MB
 MOST_CELLS = 50_000_000
-# How much is simulated
-SIZES = ("units", "horizon", "runs", "seed")
+# How far `advise` moves a quantity beyond its range, or beyond an exact value, and to how many values
+STRETCH, STRETCH_EXACT = 8.0, 32.0
+POINTS, POINTS_EXACT = 7, 9
+LONGEST = 1e5  # a regime of more rounds is one that never ends
+# No quantity is moved beyond this, unless the problem is there itself
+MOST = {"states": 100.0, "dwell": LONGEST, "timescale": LONGEST}
+LEAST = {"states": 2.0}  # that nothing changes is tried anyway
+DRIFTING, CONSTANT = "the means drift smoothly instead of jumping", "nothing changes at all"
 
 
-class Problem:
+@runtime_checkable
+class Arrays(Protocol):
+    """What becomes rows of numbers, such as an array or a data frame."""
+
+    def __array__(self) -> np.ndarray:
+        """Return it as an array."""
+
+
+@runtime_checkable
+class Described(Protocol):
+    """What has a problem of its own, such as a `Diagnosis`."""
+
+    def problem(self, **sizes: Any) -> BaseProblem:
+        """Return the problem."""
+
+
+class Problem(BaseProblem):
     """A problem in the user's words; what is left out is as in the paper's default world.
 
     Quantities that are not known exactly are ranges: ``"3 to 20"`` or ``(3, 20)``. Every run then samples its own value, evenly on a
@@ -53,51 +74,53 @@ class Problem:
     latentbandits.settings.Refusal: problem: states is '20 to 3' but must be a range with the lower end first, such as "3 to 20"
     """
 
-    __signature__ = Signature([Parameter(word, Parameter.KEYWORD_ONLY, default=None) for word in WORDS])
-    kind: str
-    arms: int
-    units: int
-    horizon: int
-    runs: int
-    seed: int
-
+    __signature__ = Signature([Argument(word, Argument.KEYWORD_ONLY, default=None) for word in PARAMETERS])
     if TYPE_CHECKING:
 
         def __getattr__(self, word: str) -> Any: ...  # every word is an attribute
 
     def __init__(self, **words: Any) -> None:
         for word in words:
-            if word not in WORDS:
+            if word not in PARAMETERS:
                 raise refuse_unknown(OWNER, word)
-        words = expanded(words)
-        given = {word: _plain(words[word]) for word in WORDS if words.get(word) is not None}
-        values = _accepted(given)
-        rows = file.numbers_of(values["file"]) if "file" in values else None
-        _add_sizes(given, values, rows)
-        _add_defaults(values)
-        vars(self).update({word: values.get(word) for word in WORDS}, _given=given, _rows=rows)
-        _check_specs(values.get("policies", ()), values["arms"])
+        words = split_shapes(words)
+        given = {word: _plain(words[word]) for word in PARAMETERS if words.get(word) is not None}
+        values = check.check_words(given)
+        rows = file.read_numbers(values["file"]) if "file" in values else None
+        check.add_sizes(given, values, rows)
+        check.add_defaults(values)
+        vars(self).update({word: values.get(word) for word in PARAMETERS}, _given=given, _rows=rows)
+        check.check_specs(values.get("policies", ()), values["arms"])
         for end in (0, 1):  # what no world can be is refused now, not during a run
             world = self._world({word: self.range(word)[end] for word in self.quantities})
             if self.separation is not None:
-                self._translated(world.matrix, self.seed, 0)  # type: ignore[attr-defined]
-        most = MOST_CELLS // (self.units * self.arms)
+                _in_own_words(world.matrix, self.seed, 0)  # type: ignore[attr-defined]
+        rewards = values["units"] * self.arms
+        most = MOST_CELLS // rewards
         if self.horizon > most:
-            raise WORDS["horizon"].refusal(
-                self.horizon, f"at most {most} rounds with {self.units * self.arms} rewards each"
-            )
+            raise PARAMETERS["horizon"].refusal(self.horizon, f"at most {most} rounds with {rewards} rewards each")
 
     @property
-    def given(self) -> Mapping[str, Any]:
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(vars(self)["arms"])
+
+    @property
+    def units(self) -> int:
+        """Most units that a policy may have."""
+        return int(vars(self)["units"])
+
+    @property
+    def given(self) -> Words:
         """The words that were given, as they were given."""
         return MappingProxyType(self._given)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"problem: {name} cannot be set; use replace({name}=...)")
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> WordValues:
         # which policies are to be compared is no part of the problem
-        return {word: getattr(self, word) for word in WORDS if word != "policies"}
+        return {word: vars(self)[word] for word in PARAMETERS if word != "policies"}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Problem) and self._content() == other._content()
@@ -106,23 +129,23 @@ class Problem:
         return hash(repr(self._content()))
 
     def __repr__(self) -> str:
-        hidden = {word: WORDS[word].default for word in ("kind", *SIZES)} | {"policies": self.policies}
+        hidden = {word: PARAMETERS[word].default for word in ("kind", *SIZES)} | {"policies": self.policies}
         shown = {word: value for word, value in self.given.items() if hidden.get(word) != value}
-        return f"Problem({', '.join(f'{word}={_shown(value)}' for word, value in shown.items())})"
+        return f"Problem({', '.join(f'{word}={_show(value)}' for word, value in shown.items())})"
 
     @property
     def quantities(self) -> tuple[str, ...]:
         """The words that have a number or a range."""
-        return tuple(word for word in QUANTITIES if getattr(self, word) is not None)
+        return tuple(word for word in QUANTITIES if vars(self)[word] is not None)
 
     @property
     def vague(self) -> tuple[str, ...]:
         """The words that have a range."""
-        return tuple(word for word in QUANTITIES if isinstance(getattr(self, word), Range))
+        return tuple(word for word in QUANTITIES if isinstance(vars(self)[word], Range))
 
     def range(self, word: str) -> Range:
         """Return a quantity as a range, which may be a single value."""
-        value = getattr(self, word)
+        value = vars(self)[word]
         return value if isinstance(value, Range) else Range(value, value)
 
     @property
@@ -132,7 +155,7 @@ class Problem:
             return self.means.high - self.means.low
         return 1.0 if self.means is None else float(np.ptp(np.asarray(self.means, dtype=float))) or 1.0
 
-    def replace(self, **words: Any) -> Self:
+    def replace(self, **words: object) -> Self:
         """Return the same problem with some words changed; words of one group, such as dwell and stickiness, replace each other.
 
         Examples
@@ -141,18 +164,18 @@ class Problem:
         >>> lb.Problem(states=3, stickiness=0.9).replace(dwell=20, runs=50)
         Problem(states=3, dwell=20, runs=50)
         """
-        return type(self)(**_replaced(self.given, words))
+        return type(self)(**check.replace_words(self.given, words))
 
-    def widened(self) -> Self:
+    def widen(self) -> Self:
         """Return the same problem with wide ranges for what was left out, as `advise` takes it.
 
         Examples
         --------
         >>> import latentbandits as lb
-        >>> lb.Problem(arms=4, noise=0.3).widened().vague
+        >>> lb.Problem(arms=4, noise=0.3).widen().vague
         ('states', 'dwell')
         """
-        known = {*self.given, *_following(self.given, self._content())}
+        known = {*self.given, *check.sizes_of_matrices(self.given, self._content())}
         unsaid = {}
         for name in self.quantities:
             word = QUANTITIES[name]
@@ -163,17 +186,13 @@ class Problem:
 
     def sample(self, seed: int, draw: int) -> World:
         """Return one world that fits the description."""
-        return self._world(self.sampled(seed, draw)) if self.vague else self._only
+        return self._world(self.sample_quantities(seed, draw)) if self.vague else self._only
 
-    def sampled(self, seed: int, draw: int) -> dict[str, float]:
+    def sample_quantities(self, seed: int, draw: int) -> dict[str, float]:
         """Return the quantities of one world that fits the description."""
         generator = np.random.default_rng(stream(seed, Purpose.PROBLEM, draw))
         levels = dict(zip(QUANTITIES, generator.random(len(QUANTITIES)).tolist(), strict=True))
         return {word: QUANTITIES[word].sample(self.range(word), levels[word]) for word in self.quantities}
-
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return one realisation; see `latentbandits.protocols.World`."""
-        return self.sample(seed, draw).realise(horizon, units, seed, draw, repeat)
 
     @functools.cached_property
     def _only(self) -> World:
@@ -183,160 +202,144 @@ class Problem:
         """Return the world with these quantities, or refuse."""
         kind = REGISTRY[self.kind]
         arguments = kind.arguments
-        words = {word: getattr(self, word) for word in words_of(self.kind)} | {**quantities, "file": self._rows}
+        words = {word: vars(self)[word] for word in words_of(self.kind)} | {**quantities, "file": self._rows}
         if isinstance(self.means, Range):
             words |= {"means": None, "span": tuple(self.means)}
         for word, value in quantities.items():
             if kind.takes_integer(word) and (word in self.vague or value == int(value)):
                 words[word] = round(value)
         taken = {word: value for word, value in words.items() if word in arguments and value is not None}
-        world: World = self._translated(kind.make, **taken)
+        world: World = _in_own_words(kind.make, **taken)
         return world
 
-    def _translated(self, make: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return what is made, or refuse in this problem's words."""
-        try:
-            return make(*args, **kwargs)
-        except Refusal as refusal:
-            raise refusal.at(owner=OWNER, field="means" if refusal.field == "span" else refusal.field) from None
+    def known_range(self) -> Range | None:
+        """Return the range of means, if it is given and rewards have no noise of their own, such as clicks; else None."""
+        if "means" not in self.given or self.noise is not None:
+            return None
+        return Range(float(np.min(self.means)), float(np.max(self.means)))
 
+    def movable(self) -> list[str]:
+        """Return the quantities whose change could change the advice."""
+        if self.kind == RECORDED:
+            return []
+        matrices = [PARAMETERS[name] for name in ("means", "transition") if isinstance(vars(self)[name], list)]
+        fixed = {size for word in matrices for size in word.sizes} | {word.group for word in matrices}
+        found = []
+        for name in ("dwell", *(name for name in QUANTITIES if name != "dwell")):
+            has = name in self.quantities or (name == "dwell" and self.stickiness is not None)
+            free = name not in fixed and (QUANTITIES[name].scale != LINEAR or name in self.vague)
+            found += [name] if has and free and QUANTITIES[name].swept else []
+        return [*found, *super().movable()]
 
-Problem.__doc__ = cleandoc(Problem.__doc__ or "").replace("[words]", documented())
+    def bounds(self, quantity: str) -> Range:
+        """Return the range that the problem gives for a quantity; stickiness is converted to a dwell time."""
+        if quantity == "horizon":
+            return super().bounds(quantity)
+        if quantity == "dwell" and self.stickiness is not None:
+            low, high = self.range("stickiness")
+            return Range(1 / max(1 - low, 1 / LONGEST), 1 / max(1 - high, 1 / LONGEST))
+        return self.range(quantity)
 
+    def grid(self, quantity: str) -> list[float]:
+        """Return the values that a quantity is moved to, its range stretched on both sides.
 
-def _accepted(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given words in their plain form, or refuse what the kind of world does not have and what excludes each other."""
-    kind = WORDS["kind"].accept(given.get("kind", WORDS["kind"].default))
-    values: dict[str, Any] = {"kind": kind}
-    for name, value in given.items():
-        word = WORDS[name]
-        if kind not in word.kinds:
-            raise word.refusal(
-                value,
-                f"left out for kind {kind} (only {' and '.join(word.kinds)} {'has' if len(word.kinds) == 1 else 'have'} it)",
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> [round(value) for value in lb.Problem(dwell="20 to 200").grid("dwell")]
+        [2, 7, 22, 63, 186, 545, 1600]
+        """
+        if quantity == "horizon":
+            return super().grid(quantity)
+        low, high = self.bounds(quantity)
+        points = POINTS_EXACT if low == high else POINTS
+        word = QUANTITIES[quantity]
+        if word.scale == LINEAR:
+            ends = (
+                (word.rule.low, word.rule.high) if isinstance(word.rule, Within) else (2 * low - high, 2 * high - low)
             )
-        for other in values:
-            if word.group and WORDS[other].group == word.group:
-                raise word.refusal(value, f"left out when {other} is given")
-        values[name] = word.accept(value)
-    if "noise" in values and not _rewards(values).noisy:
-        raise WORDS["noise"].refusal(given["noise"], f"left out when rewards are {values['rewards']}")
-    arguments = REGISTRY[kind].arguments
-    if "means" in values and "means" not in arguments and not isinstance(values["means"], Range):
-        raise WORDS["means"].refusal(given["means"], f"a range for kind {kind}")
-    if "file" in arguments and "file" not in values:
-        raise WORDS["file"].refusal(None, f"the path of a file for kind {kind}")
-    return values
+            return [float(value) for value in np.linspace(*ends, points)]
+        if quantity == "noise":
+            low, high = max(low, 1e-3 * self.scale), max(high, 1e-3 * self.scale)
+        stretch = STRETCH_EXACT if low == high else STRETCH
+        rule_low = word.rule.low if word.rule is not None else 0.0
+        least = LEAST.get(quantity, max(float(rule_low), 1e-9))
+        values = np.geomspace(
+            min(low, max(least, low / stretch)),
+            max(high, min(MOST.get(quantity, math.inf), high * stretch)),
+            points,
+        )
+        return [float(value) for value in (np.unique(values.round()) if word.type == INTEGER else values)]
+
+    def counts(self, quantity: str) -> bool:
+        """Whether a quantity is a whole number."""
+        return super().counts(quantity) or QUANTITIES[quantity].type == INTEGER
+
+    def move(self, quantity: str, value: float) -> Self:
+        """Return the problem with one quantity at a value."""
+        whole = self.counts(quantity) or REGISTRY[self.kind].takes_integer(quantity)
+        return self.replace(**{quantity: round(value) if whole else value})
+
+    def alternatives(self) -> dict[str, BaseProblem]:
+        """Return what the world could be instead of a hidden Markov chain."""
+        if self.kind != HIDDEN_MARKOV:
+            return {}
+        shared: WordValues = {
+            word: self.given[word] for word in words_of(DRIFT) if word in self.given and word not in ("kind", "means")
+        }
+        ends = self.means if isinstance(self.means, Range) else Range(np.min(self.means), np.max(self.means))
+        if not ends.exact:
+            shared["means"] = ends
+        if self.transition is None:
+            timescale = self.bounds("dwell")
+        else:
+            stay = float(np.mean(np.diag(np.asarray(self.transition, dtype=float))))
+            timescale = Range(1 / max(1 / LONGEST, 1 - stay), 1 / max(1 / LONGEST, 1 - stay))
+        drift = Problem(kind=DRIFT, **shared | {"arms": self.arms, "timescale": tuple(timescale)})
+        return {DRIFTING: drift, CONSTANT: self.replace(stickiness=1.0)}
+
+    def source(self) -> str:
+        """Return the Python that makes the problem."""
+        return f"lb.{self}"
+
+    def values(self) -> WordValues:
+        """Return the problem as plain values, everything that was given or is assumed.
+
+        Examples
+        --------
+        >>> import latentbandits as lb
+        >>> values = lb.Problem(states="3 to 20").values()
+        >>> [values[word] for word in ("states", "dwell", "noise")]
+        ['3 to 20', 100, 0.01]
+        """
+        content = {name: vars(self)[name] for name, word in PARAMETERS.items() if word.type != SPECS}
+        return {
+            name: str(value) if isinstance(value, Range) else np.asarray(value).tolist()
+            for name, value in content.items()
+            if value is not None
+        }
 
 
-def _check_specs(specs: Iterable[str], arms: int) -> None:
-    """Refuse specs that no policy has."""
-    for spec in specs:
-        try:
-            if spec not in ("all", "paper"):  # groups, for advice
-                policy(spec, arms=arms)
-        except Refusal as refusal:
-            raise Refusal(OWNER, "policies", spec, f"specs of policies ({refusal})") from None
+Problem.__doc__ = cleandoc(Problem.__doc__ or "").replace("[words]", docstring())
 
 
-def _rewards(values: Mapping[str, Any]) -> Distribution:
-    return DISTRIBUTIONS[values.get("rewards", WORDS["rewards"].default)]
+def _in_own_words(make: Callable[..., Made], *args: Any, **kwargs: Any) -> Made:
+    """Return what is made, or refuse in a problem's words."""
+    try:
+        return make(*args, **kwargs)
+    except Refusal as refusal:
+        raise refusal.at(owner=OWNER, field="means" if refusal.field == "span" else refusal.field) from None
 
 
-def _following(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
-    """Return the sizes that follow from matrices, each with the word that it follows from."""
-    found: dict[str, tuple[int, str]] = {}
-    for name, word in WORDS.items():
-        if word.type == MATRIX and name in given and not isinstance(values[name], Range):
-            for size, count in zip(word.sizes, np.shape(values[name]), strict=False):
-                found.setdefault(size, (count, name))
-    return found
+@overload
+def as_problem(problem: "Problem | Words | str | Path | None" = None, **words: object) -> Problem: ...
 
 
-def _add_sizes(given: Mapping[str, Any], values: dict[str, Any], rows: list[list[float]] | None) -> None:
-    """Add the sizes that follow from matrices and from recorded rewards, or refuse others."""
-    following = _following(given, values) | ({} if rows is None else {"arms": (len(rows[0]), "file")})
-    for size, (count, source) in following.items():
-        if values.setdefault(size, count) != count:
-            raise WORDS[size].refusal(given[size], f"{count}, as in {source}")
-    if rows is not None and values.setdefault("horizon", len(rows)) > len(rows):
-        raise WORDS["horizon"].refusal(given["horizon"], f"at most the {len(rows)} rounds of the file")
+@overload
+def as_problem(problem: object, **words: object) -> BaseProblem: ...
 
 
-def _add_defaults(values: dict[str, Any]) -> None:
-    """Add the defaults of the words that the kind of world has and that nothing else replaces."""
-    groups = {WORDS[name].group for name in values}
-    for name in words_of(values["kind"]):
-        word = WORDS[name]
-        replaced = (word.group and word.group in groups) or (name == "noise" and not _rewards(values).noisy)
-        if name not in values and word.default is not None and not replaced:
-            values[name] = Range(*_rewards(values).span) if name == "means" else word.default
-
-
-def _replaced(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the words with some changed: a change drops the others of its group, and a matrix the sizes that follow from it."""
-    changes = {name: value for name, value in expanded(changes).items() if value is not None}
-    dropped = {size for name in changes if name in WORDS for size in WORDS[name].sizes}
-    groups = {WORDS[name].group for name in changes if name in WORDS} - {""}
-    dropped |= {name for name, word in WORDS.items() if word.group in groups}
-    return {name: value for name, value in given.items() if name not in dropped} | dict(changes)
-
-
-@dataclass(frozen=True)
-class WorldProblem:
-    """Any world with the sizes of a simulation: a problem about which nothing else is known.
-
-    Attributes
-    ----------
-    world : the world
-    units : most units that a policy may have; None for any number
-    horizon : rounds; 10,000 if not given, or all that were recorded
-    runs : sampled worlds, each played once
-    seed : names all randomness
-    policies : as in a `Problem`
-    """
-
-    world: World
-    units: int | None = None
-    horizon: int = None  # type: ignore[assignment]
-    runs: int = WORDS["runs"].default
-    seed: int = WORDS["seed"].default
-    policies: list[str] | None = None
-
-    kind: ClassVar[str] = "world"
-    vague: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        if self.horizon is None:
-            object.__setattr__(self, "horizon", getattr(self.world, "rounds", WORDS["horizon"].default))
-        for size in SIZES:
-            if getattr(self, size) is not None:
-                WORDS[size].accept(getattr(self, size))
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return self.world.arms
-
-    def replace(self, **words: Any) -> Self:
-        """Return the same problem with some sizes changed."""
-        for word, value in words.items():
-            if word not in WORDS:
-                raise refuse_unknown(OWNER, word)
-            if word not in (*SIZES, "policies"):
-                raise WORDS[word].refusal(value, "left out for a world that is given")
-        return dataclasses.replace(self, **words)
-
-    def sample(self, seed: int, draw: int) -> World:  # noqa: ARG002
-        """Return the world."""
-        return self.world
-
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        """Return one realisation; see `latentbandits.protocols.World`."""
-        return self.world.realise(horizon, units, seed, draw, repeat)
-
-
-def as_problem(problem: Any = None, **words: Any) -> Any:
+def as_problem(problem: object = None, **words: object) -> BaseProblem:
     """Return a problem, checked once, with some words changed.
 
     Parameters
@@ -361,32 +364,32 @@ def as_problem(problem: Any = None, **words: Any) -> Any:
         return Problem(**{**(problem or {}), **words})
     if isinstance(problem, str | Path):
         return _from_file(problem, words)
-    if isinstance(problem, Problem | WorldProblem):
+    if isinstance(problem, BaseProblem):
         return problem.replace(**words) if words else problem
+    if isinstance(problem, Described):
+        return problem.problem(**words)
     if not isinstance(problem, World) or isinstance(problem, type):
-        if hasattr(problem, "problem"):  # a diagnosis
-            return problem.problem(**words)
         raise Refusal(
             OWNER, "description", problem, "a Problem, the path of a TOML file, a mapping of words or a world"
         )
     return WorldProblem(problem).replace(**words)
 
 
-def _from_file(path: str | Path, changes: Mapping[str, Any]) -> Problem:
+def _from_file(path: str | Path, changes: Words) -> Problem:
     """Return the problem that a file describes, or refuse it with the line of the mistake."""
     words, where = file.read(path)
     try:
-        return Problem(**_replaced(words, changes))
+        return Problem(**check.replace_words(words, changes))
     except Refusal as refusal:
         if refusal.field in changes or refusal.field not in words:
             raise
         raise refusal.at(owner=where(refusal.field)) from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return arrays and data frames as rows."""
-    return np.asarray(value).tolist() if isinstance(value, np.ndarray) or hasattr(value, "to_numpy") else value
+    return np.asarray(value).tolist() if isinstance(value, Arrays) else value
 
 
-def _shown(value: Any) -> str:
+def _show(value: object) -> str:
     return repr(str(value)) if isinstance(value, Range) else repr(value)

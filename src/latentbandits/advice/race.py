@@ -1,16 +1,15 @@
 """Successive elimination: all candidates meet the same worlds, a few more at a time, and those that have clearly lost drop out."""
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtr
 
-from latentbandits.advice.budget import START, Budget
-from latentbandits.protocols import World
-from latentbandits.simulation.batch import simulate
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.simulator import START, Simulator
+from latentbandits.presentation.progress import Report
+from latentbandits.simulation.batch import Contestant
 from latentbandits.simulation.results import Results
 
 # The chance that a race drops its best candidate, all looks and candidates together
@@ -67,19 +66,15 @@ class Race:
 
 
 def race(
-    world: World,
-    candidates: Mapping[str, Any],
+    problem: BaseProblem,
+    candidates: Mapping[str, Contestant],
     looks: Sequence[int],
     *,
-    horizon: int,
-    seed: int,
     first: int = 0,
     level: float | None = None,
     factor: float = HOPELESS,
-    workers: int | None = None,
-    executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    budget: Budget | None = None,
+    simulator: Simulator | None = None,
+    progress: Report | None = None,
     costs: Mapping[str, float] | None = None,
 ) -> Race:
     """Run candidates until each has lost, all worlds are used or there is no time left.
@@ -90,26 +85,22 @@ def race(
 
     Parameters
     ----------
-    world : World
+    problem : BaseProblem
         What they run on.
     candidates : mapping
         Label -> policy.
     looks : sequence of int
         Worlds that have been used at each look, rising.
-    horizon, seed, first : int
-        As in `latentbandits.simulate`.
+    first : int
+        Number of the first world.
     level : float, optional
         Level of each test; `RISK` divided among all looks and candidates if not given.
     factor : float
         Times the leader's regret that a candidate must have to drop out before `MANY` worlds.
-    workers : int, optional
-        Threads.
-    executor : concurrent.futures.Executor, optional
-        Plays the runs instead of threads, as in `latentbandits.simulate`.
+    simulator : Simulator, optional
+        Where its time runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
     progress : callable, optional
         Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
-    budget : Budget, optional
-        Where it runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
     costs : mapping, optional
         Label -> seconds that a world takes, if that is known; else a limited race begins by finding out.
 
@@ -118,63 +109,62 @@ def race(
     >>> import latentbandits as lb
     >>> from latentbandits.advice.race import race
     >>> policies = {name: lb.policy(name) for name in ("ucb1", "random", "sw-ucb")}
-    >>> found = race(lb.HiddenMarkov(stickiness=0.995), policies, (8, 16, 32), horizon=2000, seed=0)
-    >>> found.winner, found.worlds("random") < 32
+    >>> ran = race(lb.Problem(stickiness=0.995, horizon=2000), policies, (8, 16, 32))
+    >>> ran.winner, ran.worlds("random") < 32
     ('sw-ucb', True)
     """
-    found = Race({label: np.zeros(0) for label in candidates}, list(candidates))
+    ran = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
-    report, budget = progress or (lambda _done, _most: None), budget or Budget()
+    report, simulator, horizon = progress or (lambda _done, _most: None), simulator or Simulator(), problem.horizon
     played = 0
 
     def play(labels: Sequence[str], used: int, worlds: int, most: int) -> Results:
         nonlocal played
         before = played
-        results = simulate(
-            world, {label: candidates[label] for label in labels}, horizon=horizon, draws=worlds, repeats=1, seed=seed,
-            first=first + used, bins=1, workers=workers, executor=executor,
-            progress=lambda done, _: report(before + done, most),
-        )  # fmt: skip
+        playing = {label: candidates[label] for label in labels}
+        results = simulator.simulate(
+            problem, playing, first + used, worlds, lambda done, _: report(before + done, most)
+        )
         played += results.regret.size * horizon
         return results
 
     used, waiting = 0, list[str]()  # who cannot be played any more for lack of time, the best first
-    if budget.limited and costs is None:
+    if simulator.limited and costs is None:
         costs, used = {}, min(START, looks[0])
         for label in candidates:
-            begin = budget.spent
-            found.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
-            costs[label] = (budget.spent - begin) / used
-        found.sort()
-    found.costs = dict(costs or {})
+            begin = simulator.spent
+            ran.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
+            costs[label] = (simulator.spent - begin) / used
+        ran.sort()
+    ran.costs = dict(costs or {})
     for look in looks:
         while used < look:
-            step = min(look - used, max(START, used)) if budget.limited else look - used
-            count, step = budget.afforded([found.costs.get(label, 0.0) for label in found.left], step)
-            found.left, waiting = found.left[:count], found.left[count:] + waiting
+            step = min(look - used, max(START, used)) if simulator.limited else look - used
+            count, step = simulator.afford([ran.costs.get(label, 0.0) for label in ran.left], step)
+            ran.left, waiting = ran.left[:count], ran.left[count:] + waiting
             if not step:
                 break
-            begin, expected = budget.spent, step * sum(found.costs.get(label, 0.0) for label in found.left)
-            found.add(play(found.left, used, step, played + len(found.left) * (looks[-1] - used) * horizon))
-            found.sort()
+            begin, expected = simulator.spent, step * sum(ran.costs.get(label, 0.0) for label in ran.left)
+            ran.add(play(ran.left, used, step, played + len(ran.left) * (looks[-1] - used) * horizon))
+            ran.sort()
             used += step
             if expected > 0:
-                found.costs = {label: cost * (budget.spent - begin) / expected for label, cost in found.costs.items()}
+                ran.costs = {label: cost * (simulator.spent - begin) / expected for label, cost in ran.costs.items()}
         if not used:
             break
-        leader = found.regret[found.winner]
+        leader = ran.regret[ran.winner]
         least = factor * leader.mean() if used < MANY else 0.0
-        found.left = [
+        ran.left = [
             label
-            for label in found.left
-            if p_value(found.regret[label] - leader) > level or found.regret[label].mean() < least
+            for label in ran.left
+            if p_value(ran.regret[label] - leader) > level or ran.regret[label].mean() < least
         ]
-        if len(found.left) == 1 or used < look:
+        if len(ran.left) == 1 or used < look:
             break
     report(played, played)
-    found.hurried = bool(waiting) or (len(found.left) > 1 and used < looks[-1])
-    found.left += waiting
-    return found
+    ran.hurried = bool(waiting) or (len(ran.left) > 1 and used < looks[-1])
+    ran.left += waiting
+    return ran
 
 
 def p_value(differences: np.ndarray) -> float:

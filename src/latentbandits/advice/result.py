@@ -1,26 +1,29 @@
-"""What `compare`, `advise` and `tune` return: a table, a figure and a text, each of which can be saved."""
+"""What `compare`, `advise`, `tune` and `trace` return: a table, a figure, a text and a page, each of which can be saved."""
 
 import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
 
 from latentbandits.advice import file
-from latentbandits.advice.problem import Problem
-from latentbandits.advice.ranges import Range
-from latentbandits.advice.vocabulary import WORDS
-from latentbandits.advice.word import SPECS
 from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Values = dict[str, Any]  # plain values, for JSON
 FIGURES = (".svg", ".png", ".pdf")
 ROWS = 40  # of a table that a notebook shows
+
+
+class Record(Protocol):
+    """A named tuple."""
+
+    def _asdict(self) -> Values: ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +39,7 @@ class Result(ABC):
 
     table: pd.DataFrame
     owner: ClassVar[str]
-    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", *FIGURES)
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".json", ".html", *FIGURES)
 
     @property
     @abstractmethod
@@ -57,8 +60,15 @@ class Result(ABC):
         """Return the result as a figure."""
 
     @abstractmethod
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
+
+    def page(self) -> str:
+        """Return the result as one HTML page that needs no other file."""
+        from latentbandits.presentation import html
+
+        picture = html.figure(self.figure(), self.headline)
+        return html.page(self.headline, html.tag("h1", self.headline), html.tag("pre", self.text()), picture)
 
     def json(self) -> str:
         """Return everything but single runs as JSON."""
@@ -70,12 +80,14 @@ class Result(ABC):
             return str(self.table.to_csv()).encode()
         if suffix == ".json":
             return self.json().encode()
+        if suffix == ".html":
+            return self.page().encode()
         from latentbandits.presentation.palette import saved
 
         return saved(self.figure(), suffix[1:])
 
     def save(self, path: str | Path) -> None:
-        """Write a file, whole or not at all; its suffix decides what: the table, everything as JSON, or a figure."""
+        """Write a file, whole or not at all; its suffix decides what: the table, everything as JSON, a page, or a figure."""
         suffix = Path(path).suffix.lower()
         if suffix not in self.suffixes:
             raise Refusal(self.owner, "path", str(path), f"a file name that ends in {' or '.join(self.suffixes)}")
@@ -95,7 +107,7 @@ class Result(ABC):
         return html.shown(html.tag("p", self.headline), rows, *rest, picture)
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[Values]:
     """Return the rows of a table as plain values, with the index as a column if it has a name; NaN becomes None.
 
     Examples
@@ -106,11 +118,11 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     [{'policy': 'ucb1', 'regret': 1.5}, {'policy': 'ts', 'regret': None}]
     """
     named = table.reset_index() if table.index.name else table
-    found: list[dict[str, Any]] = json.loads(named.to_json(orient="records", double_precision=15))
-    return found
+    rows: list[Values] = json.loads(named.to_json(orient="records", double_precision=15))
+    return rows
 
 
-def plain(found: Any) -> dict[str, Any] | None:
+def plain(record: Record | None) -> Values | None:
     """Return a named tuple as plain values; what is not finite becomes None.
 
     Examples
@@ -120,29 +132,8 @@ def plain(found: Any) -> dict[str, Any] | None:
     >>> plain(Flip("kind", "drift", float("nan"), float("nan"), "ts", 0.5, float("nan"), False))["low"] is None
     True
     """
-    if found is None:
+    if record is None:
         return None
     return {
-        key: value if isinstance(value, str) or np.isfinite(value) else None for key, value in found._asdict().items()
-    }
-
-
-def problem_values(problem: Any) -> dict[str, Any]:
-    """Return a problem as plain values, everything that was given or is assumed; of any other world its text and the sizes.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.advice.result import problem_values
-    >>> values = problem_values(lb.Problem(states="3 to 20"))
-    >>> [values[word] for word in ("states", "dwell", "noise")]
-    ['3 to 20', 100, 0.01]
-    """
-    found = {name: getattr(problem, name, None) for name, word in WORDS.items() if word.type != SPECS}
-    if not isinstance(problem, Problem):
-        found["world"] = repr(problem.world)
-    return {
-        word: str(value) if isinstance(value, Range) else np.asarray(value).tolist()
-        for word, value in found.items()
-        if value is not None
+        key: value if isinstance(value, str) or np.isfinite(value) else None for key, value in record._asdict().items()
     }

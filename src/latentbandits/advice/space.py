@@ -2,30 +2,21 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from latentbandits.advice.ranges import parsed
-from latentbandits.parameters import all_settings, has_effect, owner_of
-from latentbandits.settings import (
-    LARGEST,
-    Above,
-    AtLeast,
-    InUnit,
-    OneOf,
-    Refusal,
-    Step,
-    Untuned,
-    Within,
-    finite,
-    nearest,
-    whole,
-)
+from latentbandits.advice.parameter import parse_range
+from latentbandits.markers import InUnit, Step, Untuned, When, has_effect
+from latentbandits.nesting import all_settings, owner_of
+from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, finite, nearest, whole
 from latentbandits.specs import in_unit
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 OWNER = "tune"
+Value = bool | float | str  # of a setting
+Settings = Mapping[str, Value]
+Rule = AtLeast | Above | Within | OneOf
 # A setting is searched from an eighth of its value to eight times its value
 SPAN = 8
 # Significant digits of a number that was found: more would claim a precision that no search has
@@ -54,10 +45,10 @@ class Axis(NamedTuple):
     """
 
     setting: str
-    default: Any
+    default: Value
     low: float = 0.0
     high: float = 0.0
-    choices: tuple[Any, ...] = ()
+    choices: tuple[Value, ...] = ()
     scale: str = "log"
     step: int = 0
 
@@ -84,9 +75,9 @@ class Axis(NamedTuple):
             return FloatDistribution(1.0 - self.high, 1.0 - self.low, log=True)
         return FloatDistribution(self.low, self.high, log=self.scale == "log")
 
-    def coordinate(self, value: Any) -> Any:
+    def coordinate(self, value: Value) -> Value | None:
         """Return the study's parameter for a value of the setting; None for a value outside the range."""
-        if self.choices:
+        if self.choices or isinstance(value, str):
             return value if any(value == choice and type(value) is type(choice) for choice in self.choices) else None
         if not self.low <= value <= self.high or (self.step and value % self.step):
             return None
@@ -94,7 +85,7 @@ class Axis(NamedTuple):
             return int(value) // self.step
         return 1.0 - value if self.scale == "near one" else value
 
-    def value(self, coordinate: Any) -> Any:
+    def value(self, coordinate: Value) -> Value:
         """Return the value of the setting for a parameter of the study, with few digits.
 
         Examples
@@ -103,7 +94,7 @@ class Axis(NamedTuple):
         >>> Axis("discount", 0.99, 0.92, 0.99875, scale="near one").value(0.0123456)
         0.9877
         """
-        if self.choices:
+        if self.choices or isinstance(coordinate, str):
             return coordinate
         if coordinate == self.coordinate(self.default):
             return self.default
@@ -116,9 +107,9 @@ class Axis(NamedTuple):
 
 
 def space(
-    policy: Any,
-    fixed: Mapping[str, Any] | None = None,
-    search: Mapping[str, Any] | None = None,
+    policy: object,
+    fixed: Settings | None = None,
+    search: Mapping[str, object] | None = None,
     means: tuple[float, float] | None = None,
 ) -> list[Axis]:
     """Return the settings of a policy to search, each with its range.
@@ -162,53 +153,54 @@ def space(
                 raise Refusal(
                     OWNER, "search", setting, f"one of {', '.join(settings)}{nearest(str(setting), settings)}"
                 )
-        return [_requested(policy, setting, settings[setting], where) for setting, where in search.items()]
-    found = []
+        return [_requested_axis(policy, setting, settings[setting], where) for setting, where in search.items()]
+    axes: list[Axis] = []
     for setting, value in settings.items():
         if setting in (fixed or {}):
             continue
         if means is not None and in_unit(policy, setting):
-            found += _in_unit(policy, setting, value, *means)
+            axes += _axes_in_unit(policy, setting, value, *means)
         elif _is_tuned(policy, setting):
-            found += _usual(policy, setting, value)
-    if not found:
+            axes += _usual_axes(policy, setting, value)
+    if not axes:
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
         name = type(policy).__name__
         raise Refusal(OWNER, "policy", name, f"one with settings to search that are not given already{others}")
-    return found
+    return axes
 
 
-def _rule(policy: Any, setting: str) -> Any:
+def _rule(policy: object, setting: str) -> Rule | None:
     owner, field = owner_of(policy, setting)
-    return owner.rules.get(field)
+    rule: Rule | None = getattr(owner, "rules", {}).get(field)
+    return rule
 
 
-def _markers(policy: Any, setting: str) -> tuple[Any, ...]:
+def _markers(policy: object, setting: str) -> tuple[InUnit | Step | Untuned | When, ...]:
     owner, field = owner_of(policy, setting)
-    found: tuple[Any, ...] = owner.markers.get(field, ())
-    return found
+    markers: tuple[InUnit | Step | Untuned | When, ...] = getattr(owner, "markers", {}).get(field, ())
+    return markers
 
 
-def _is_tuned(policy: Any, setting: str) -> bool:
+def _is_tuned(policy: object, setting: str) -> bool:
     """Whether a setting is searched by default: it is not marked as `Untuned` and has an effect in this policy."""
     untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
     return not untuned and has_effect(*owner_of(policy, setting))
 
 
-def _in_unit(policy: Any, setting: str, value: float, low: float, high: float) -> list[Axis]:
+def _axes_in_unit(policy: object, setting: str, value: float, low: float, high: float) -> list[Axis]:
     """Return the range of a setting in the unit of rewards: that of the means, or for a distance above 0 a share of its width."""
     if any(isinstance(marker, InUnit) and marker.level for marker in _markers(policy, setting)):
         return [Axis(setting, value, low, high, scale="plain")]
     return [Axis(setting, value, _plain(NARROWEST * (high - low)), high - low)] if value > 0 else []
 
 
-def _step(policy: Any, setting: str, value: Any) -> int:
+def _step(policy: object, setting: str, value: object) -> int:
     """Return the step between the values of an integer setting; 0 for any other."""
     sizes = [marker.size for marker in _markers(policy, setting) if isinstance(marker, Step)]
     return next(iter(sizes), 1) if isinstance(value, int) else 0
 
 
-def _usual(policy: Any, setting: str, value: Any) -> list[Axis]:
+def _usual_axes(policy: object, setting: str, value: object) -> list[Axis]:
     """Return the usual range around a number above zero; nothing for anything else."""
     rule = _rule(policy, setting)
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
@@ -218,13 +210,13 @@ def _usual(policy: Any, setting: str, value: Any) -> list[Axis]:
     step = _step(policy, setting, value)
     if step:
         low, high = max(math.ceil(least), value // SPAN, 1), min(math.floor(most), value * SPAN)
-        found = Axis(setting, value, -(-low // step) * step, high // step * step, step=step)
+        axis = Axis(setting, value, -(-low // step) * step, high // step * step, step=step)
     elif most == 1 and value > NEAR_ONE:
         far = 1.0 - value
-        found = Axis(setting, value, _plain(max(1.0 - SPAN * far, least)), _plain(1.0 - far / SPAN), scale="near one")
+        axis = Axis(setting, value, _plain(max(1.0 - SPAN * far, least)), _plain(1.0 - far / SPAN), scale="near one")
     else:
-        found = Axis(setting, value, _plain(max(value / SPAN, least)), _plain(min(value * SPAN, most)))
-    return [found] if found.low < found.high else []
+        axis = Axis(setting, value, _plain(max(value / SPAN, least)), _plain(min(value * SPAN, most)))
+    return [axis] if axis.low < axis.high else []
 
 
 def _plain(number: float) -> float:
@@ -232,23 +224,22 @@ def _plain(number: float) -> float:
     return float(f"{number:.12g}")
 
 
-def _requested(policy: Any, setting: str, value: Any, where: Any) -> Axis:
+def _requested_axis(policy: object, setting: str, value: Value, where: object) -> Axis:
     """Return the requested range or choices of a setting, or refuse them."""
     rule, step = _rule(policy, setting), _step(policy, setting, value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    field, shown = (
-        f"search of {setting}",
-        ('a range such as "5 to 200", or ' if number else "") + "several values to choose from",
-    )
+    field, form = f"search of {setting}", "several values to choose from"
+    if number:
+        form = f'a range such as "5 to 200", or {form}'
     if isinstance(where, list):
-        choices = tuple(_acceptable(field, value, rule, one) for one in where)
+        choices = tuple(_check_value(field, value, rule, one) for one in where)
         if len(set(choices)) < 2 or len(set(choices)) < len(choices):
-            raise Refusal(OWNER, field, where, shown + ", each once")
+            raise Refusal(OWNER, field, where, form + ", each once")
         return Axis(setting, value, choices=choices)
-    ends = parsed(where)
+    ends = parse_range(where)
     if ends is None or not number:
-        raise Refusal(OWNER, field, where, shown)
-    low, high = (_acceptable(field, value, rule, end) for end in ends)
+        raise Refusal(OWNER, field, where, form)
+    low, high = (float(_check_value(field, value, rule, end)) for end in ends)
     if step > 1:
         low, high = -(-low // step) * step, high // step * step
     if not low < high:
@@ -257,14 +248,14 @@ def _requested(policy: Any, setting: str, value: Any, where: Any) -> Axis:
     return Axis(setting, value, low, high, scale="near one" if near else "log" if low > 0 else "plain", step=step)
 
 
-def _acceptable(field: str, present: Any, rule: Any, value: Any) -> Any:
+def _check_value(field: str, present: Value, rule: Rule | None, value: object) -> Value:
     """Return a value that a setting may have, or refuse it; rules that span settings are checked by the policy later."""
     if isinstance(present, bool):
         if not isinstance(value, bool):
             raise Refusal(OWNER, field, value, "true or false")
         return value
     if isinstance(rule, OneOf):
-        if value not in rule.names:
+        if not isinstance(value, bool | float | str) or value not in rule.names:
             raise Refusal(OWNER, field, value, rule)
         return value
     if not isinstance(present, int | float):

@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from latentbandits import __version__
-from latentbandits.advice.space import OWNER, Axis
-from latentbandits.parameters import all_settings, replaced
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.space import OWNER, Axis, Settings, Value
+from latentbandits.nesting import all_settings, replaced
+from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import simulate
+from latentbandits.simulation.batch import Contestant, simulate
 
 if TYPE_CHECKING:
     from optuna.study import Study
@@ -34,8 +35,7 @@ PARTS, KEPT = (9, 3, 1), 3
 # Rounds below which a policy has hardly begun
 FEWEST_ROUNDS = 200
 STUDY = "latentbandits tune"
-# Random settings to try before a search is refused because its policy accepts none of them
-ATTEMPTS = 100
+ATTEMPTS = 100  # random settings to try before a search is refused because its policy accepts none of them
 
 
 class Task(NamedTuple):
@@ -47,26 +47,27 @@ class Task(NamedTuple):
     name : its name, or module:Class, without settings
     policy : the policy before tuning
     axes : the settings that are searched
-    problem : the problem, or the world
-    horizon, runs, seed : its sizes
+    problem : the problem
     workers, executor : number of threads, or who plays instead of them
     """
 
     spec: str
     name: str
-    policy: Any
+    policy: Policy
     axes: list[Axis]
-    problem: Any
-    horizon: int
-    runs: int
-    seed: int
-    workers: int | None
+    problem: BaseProblem
+    workers: int | None = None
     executor: Executor | None = None
 
     @property
     def worlds(self) -> int:
         """Number of worlds to tune on."""
-        return max(FEWEST_WORLDS, self.runs // 4)
+        return max(FEWEST_WORLDS, self.problem.runs // 4)
+
+    @property
+    def horizon(self) -> int:
+        """Number of rounds."""
+        return self.problem.horizon
 
     @property
     def rungs(self) -> list[int]:
@@ -74,57 +75,53 @@ class Task(NamedTuple):
         return sorted({min(self.horizon, max(FEWEST_ROUNDS, round(self.horizon / part))) for part in PARTS})
 
     @property
-    def start(self) -> dict[str, Any] | None:
+    def start(self) -> dict[str, Value | None] | None:
         """The defaults as parameters of the study; None if they are outside of what is searched."""
-        found = {axis.name: axis.coordinate(axis.default) for axis in self.axes}
-        return None if None in found.values() else found
+        start = {axis.name: axis.coordinate(axis.default) for axis in self.axes}
+        return None if None in start.values() else start
 
     @property
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, object]:
         """What a study file stores of the task; a file with another description is refused."""
         with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
             problem = re.sub(r" at 0x[0-9a-f]+", "", repr(self.problem))
-        found = {
+        description = {
             "policy": self.name,
             "settings": all_settings(self.policy),
             "search": {axis.setting: str(axis) for axis in self.axes},
             "problem": problem,
             "horizon": self.horizon,
             "worlds tuned on": self.worlds,
-            "seed": self.seed,
+            "seed": self.problem.seed,
             "version": __version__,
         }
-        loaded: dict[str, Any] = json.loads(json.dumps(found))
-        return loaded
+        as_loaded: dict[str, object] = json.loads(json.dumps(description))
+        return as_loaded
 
-    def settings(self, trial: "FrozenTrial | Trial") -> dict[str, Any]:
+    def settings(self, trial: "FrozenTrial | Trial") -> Settings:
         """Return the settings of a trial."""
         return {axis.setting: axis.value(trial.params[axis.name]) for axis in self.axes}
 
-    def candidate(self, trial: "FrozenTrial | Trial") -> Any:
+    def candidate(self, trial: "FrozenTrial | Trial") -> Contestant | None:
         """Return the policy with the settings of a trial; None where they contradict each other."""
         try:
-            return replaced(self.policy, self.settings(trial))
+            candidate: Contestant = replaced(self.policy, self.settings(trial))
+            return candidate
         except ValueError:
             return None
 
-    def training(self, policy: Any, rounds: int, worlds: int) -> float:
+    def train(self, policy: Contestant, rounds: int, worlds: int) -> float:
         """Return the mean regret per round in the first rounds of worlds to tune on."""
         results = simulate(
-            self.problem, {self.name: policy}, horizon=rounds, draws=worlds, repeats=1, seed=self.seed,
-            first=max(FIRST_DRAW, self.runs), bins=1, workers=self.workers, executor=self.executor,
+            self.problem, {self.name: policy}, horizon=rounds, draws=worlds, repeats=1, seed=self.problem.seed,
+            first=max(FIRST_DRAW, self.problem.runs), bins=1, workers=self.workers, executor=self.executor,
         )  # fmt: skip
         return float(results.regret.mean()) / rounds
-
-    def no_valid_settings(self) -> ValueError:
-        """Return the refusal of a search in which the policy accepts no settings."""
-        where = {axis.setting: str(axis) for axis in self.axes}
-        return Refusal(OWNER, "search", where, f"settings that {self.name} accepts together with its others")
 
 
 def run_study(
     task: Task, trials: int, path: str | Path | None, progress: Callable[[int], None]
-) -> tuple[pd.DataFrame, dict[str, Any]]:
+) -> tuple[pd.DataFrame, dict[str, Value]]:
     """Return a row per trial, and the changes with the least regret on the worlds to tune on.
 
     Parameters
@@ -166,18 +163,19 @@ def quiet_optuna() -> Iterator[None]:
 
 def check_playable(task: Task) -> None:
     """Refuse a search without valid settings and a policy that cannot play, before any file is touched."""
-    if task.start is None and not any(task.candidate(trial) for trial in random_trials(task)):
-        raise task.no_valid_settings()
-    task.training(task.policy, task.rungs[0], 1)
-
-
-def random_trials(task: Task) -> Iterator["Trial"]:
-    """Yield trials with random settings."""
     import optuna
 
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    for _ in range(ATTEMPTS):
-        yield study.ask({axis.name: axis.distribution for axis in task.axes})
+    trials = (study.ask({axis.name: axis.distribution for axis in task.axes}) for _ in range(ATTEMPTS))
+    if task.start is None and not any(task.candidate(trial) for trial in trials):
+        raise refuse_search(task)
+    task.train(task.policy, task.rungs[0], 1)
+
+
+def refuse_search(task: Task) -> Refusal:
+    """Return the refusal of a search in which the policy accepts no settings."""
+    where = {axis.setting: str(axis) for axis in task.axes}
+    return Refusal(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
 
 
 @contextmanager
@@ -191,12 +189,10 @@ def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
         yield optuna.create_study()
         return
     path = Path(path)
-    with locked(path):
-        # `locked` keeps other processes out and ends with this one: a lock file of Optuna's would outlive a kill
-        unlocked: Any = SimpleNamespace(acquire=lambda: True, release=lambda: None)
+    with lock(path):
         try:
-            storage = JournalStorage(JournalFileBackend(str(path), lock_obj=unlocked))
-            stored = {one.study_name: one.user_attrs.get("description", {}) for one in storage.get_all_studies()}
+            storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_NoLock()))  # type: ignore[arg-type]
+            stored = {study.study_name: study.user_attrs.get("description", {}) for study in storage.get_all_studies()}
         except Exception:  # a file that is no journal fails in many ways
             stored = {}
         if list(stored) != ([STUDY] if path.stat().st_size else []):
@@ -204,7 +200,7 @@ def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
         for key, was in stored.get(STUDY, {}).items():
             now = task.description.get(key)
             if was != now:
-                there = f"{_shortened(was)} there, {_shortened(now)} now"
+                there = f"{_shorten(was)} there, {_shorten(now)} now"
                 raise Refusal(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
         cut_unfinished_line(path)
         study = optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True)
@@ -213,8 +209,18 @@ def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
         yield study
 
 
+class _NoLock:
+    """In place of Optuna's lock file, which would outlive a kill."""
+
+    def acquire(self) -> bool:
+        return True
+
+    def release(self) -> None:
+        pass
+
+
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def lock(path: Path) -> Iterator[None]:
     """Lock a file for this process, and create it if it is new; the system unlocks it however the process ends."""
     try:
         file = path.open("r+b" if path.exists() else "ab")
@@ -242,9 +248,9 @@ def cut_unfinished_line(path: Path) -> None:
             file.truncate(finished)
 
 
-def _shortened(value: Any) -> str:
-    shown = value if isinstance(value, str) else json.dumps(value)
-    return shown if len(shown) < 100 else shown[:97] + "..."
+def _shorten(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) < 100 else text[:97] + "..."
 
 
 def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int], None]) -> list["FrozenTrial"]:
@@ -261,7 +267,9 @@ def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int]
         if len(finished) >= trials:
             return finished[:trials]
         # A new sampler for every trial: the next settings depend on the trials before, not on interruptions between them
-        study.sampler = TPESampler(seed=int(np.random.SeedSequence([task.seed, len(finished)]).generate_state(1)[0]))
+        study.sampler = TPESampler(
+            seed=int(np.random.SeedSequence([task.problem.seed, len(finished)]).generate_state(1)[0])
+        )
         if not finished and task.start and not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
             study.enqueue_trial(task.start)
         trial = study.ask(distributions)
@@ -270,7 +278,7 @@ def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int]
             study.tell(trial, state=TrialState.PRUNED)
             continue
         for rounds in task.rungs:
-            value = task.training(policy, rounds, task.worlds)
+            value = task.train(policy, rounds, task.worlds)
             trial.report(value, rounds)
             rivals = [one.intermediate_values[rounds] for one in finished if rounds in one.intermediate_values]
             if rounds == task.horizon:
@@ -294,7 +302,7 @@ def promising(value: float, rivals: Sequence[float]) -> bool:
     return value <= sorted([*rivals, value])[max(0, (len(rivals) + 1) // KEPT - 1)]
 
 
-def row(task: Task, trial: "FrozenTrial") -> dict[str, Any]:
+def row(task: Task, trial: "FrozenTrial") -> dict[str, object]:
     """Return the row of a trial in the table."""
     rounds = max(trial.intermediate_values, default=0)
     per_round = trial.intermediate_values.get(rounds, np.nan)
@@ -305,10 +313,10 @@ def row(task: Task, trial: "FrozenTrial") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def best_changes(task: Task, finished: Sequence["FrozenTrial"]) -> dict[str, Any]:
+def best_changes(task: Task, finished: Sequence["FrozenTrial"]) -> dict[str, Value]:
     """Return the changes with the least regret on the worlds to tune on; the first of equals."""
     complete = [trial for trial in finished if task.horizon in trial.intermediate_values]
     if not complete:
-        raise task.no_valid_settings()
-    found = task.settings(min(complete, key=lambda trial: trial.intermediate_values[task.horizon]))
-    return {axis.setting: found[axis.setting] for axis in task.axes if found[axis.setting] != axis.default}
+        raise refuse_search(task)
+    best = task.settings(min(complete, key=lambda trial: trial.intermediate_values[task.horizon]))
+    return {axis.setting: best[axis.setting] for axis in task.axes if best[axis.setting] != axis.default}

@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from latentbandits.advice import flips, given, worth
-from latentbandits.advice.budget import NO_LIMIT
+from latentbandits.advice import flips, worth
 from latentbandits.advice.compare import REFERENCES
-from latentbandits.parameters import all_settings
+from latentbandits.advice.simulator import NO_LIMIT
+from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import LIMIT, SCALED
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from latentbandits.advice.advise import Advice
     from latentbandits.advice.compare import Comparison
 
@@ -96,7 +98,7 @@ def comparison_rows(comparison: "Comparison") -> list[list[str]]:
     return [row[:beaten] + row[beaten + 1 :] for row in rows] if comparison.record else rows
 
 
-def comparison_row(name: Hashable, row: Any) -> list[str]:
+def comparison_row(name: Hashable, row: "pd.Series") -> list[str]:
     """Return the cells of one policy, in the order of `HEAD`; what is not known is a dash."""
     known = {field: value == value and abs(value) != math.inf for field, value in row.items()}
     return [
@@ -144,24 +146,23 @@ def first_two(comparison: "Comparison") -> list[str]:
 
 def remarks(comparison: "Comparison") -> list[str]:
     """Return what a reader should know before comparing: policies that expect rewards on [0, 1] were scaled."""
-    scaled = [spec for spec in comparison.policies.values() if isinstance(spec, str) and spec.startswith(f"{SCALED}(")]
+    scaled = [spec for spec in comparison.policies.values() if isinstance(spec, str) and spec.startswith(f"{SCALED}:")]
     if not scaled:
         return []
     return [
-        f"Policies that expect rewards on [0, 1] were played within `{SCALED}(...)`, which learns the range of rewards; policies of your "
-        "own, and specs with settings in the unit of rewards, as they are."
+        f"Policies that expect rewards on [0, 1] were played within `{SCALED}:`, which learns the range of rewards; policies of your own, "
+        "and specs with settings in the unit of rewards, as they are."
     ]
 
 
 def verdict(advice: "Advice") -> list[str]:
     """Return whether it is worth it, what to use, how sure that is, and what to expect."""
     row = advice.comparison.table.loc[advice.winner]
-    found = advice.worth
     regret = f"Expect a regret of {figure(row['regret'])} ({span(row['low'], row['high'])}) per unit in "
     limit = f", {multiple(row['x_limit'])} times that of the limit" if row["x_limit"] == row["x_limit"] else ""
     share = f", {percent(row['share'], digits=1)} of the attainable reward" if row["share"] == row["share"] else ""
-    first, *instead = worth.sentences(found)
-    if found.verdict == worth.WORTH:
+    first, *instead = worth.sentences(advice.worth)
+    if advice.worth.verdict == worth.WORTH:
         first = first.replace(f"Worth it: {advice.winner} has", f"Use {advice.winner}: it has", 1)
     else:
         instead.append(f"If you use a policy, use {advice.winner}.")
@@ -170,7 +171,6 @@ def verdict(advice: "Advice") -> list[str]:
         *([" ".join(instead)] if instead else []),
         confidence(advice),
         *(advice.spent.sentences() if advice.spent is not None else []),
-        *given.sentences(advice.given),
         f"{regret}{counted(advice.problem.horizon, 'round')}{share}{limit}, and the best arm in {percent(row['optimal'])} of rounds.",
     ]
 
@@ -181,15 +181,10 @@ def confidence(advice: "Advice") -> str:
         return "It was the only candidate."
     others, worlds = len(advice.rivals), counted(advice.comparison.results.draws, "world")
     if advice.sure >= 0.9:
-        alone = (
-            f" without being given {advice.given.what}"
-            if advice.given and advice.given.label in advice.set_aside
-            else ""
-        )
         none = f"none of the {others} other candidates has" if others > 1 else f"{advice.runner_up} does not have"
         beaten = advice.costs.loc[advice.runner_up, "beaten"]
         return (
-            f"{certainty(advice.sure)} sure: {none} less regret{alone}, averaged over the worlds that fit. "
+            f"{certainty(advice.sure)} sure: {none} less regret, averaged over the worlds that fit. "
             f"It beats the runner-up, {advice.runner_up}, in {percent(beaten)} of worlds."
         )
     first = f"Only {certainty(advice.sure)} sure" if advice.sure >= SURE else "Not sure"
@@ -227,26 +222,26 @@ def flip_lines(advice: "Advice") -> list[str]:
     """Return when the advice would flip, the nearest first, and where no flip was found."""
     if not advice.sweeps:
         return []
-    found = [flip_sentence(flip) for flip in advice.flips.itertuples()]
+    lines = [flip_sentence(flip) for flip in advice.nearest_flips]
     quiet = [sweep for sweep in advice.sweeps if not sweep.flips]
     if len(quiet) < len(advice.sweeps):
-        nearest = advice.flips.iloc[0]
-        where = "inside" if nearest["inside"] else "outside"
-        found.insert(
-            0, f"{foremost(advice)} is {nearest['quantity']}: its threshold is the nearest, {where} the given range."
+        nearest = advice.nearest_flips[0]
+        where = "inside" if nearest.inside else "outside"
+        lines.insert(
+            0, f"{foremost(advice)} is {nearest.quantity}: its threshold is the nearest, {where} the given range."
         )
-    found += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
+    lines += [line for sweep in quiet for line in unconfirmed(sweep, advice.winner)]
     searched = [f"{sweep.quantity} {span(sweep.points[0].value, sweep.points[-1].value, short)}" for sweep in quiet]
     if searched:
-        found.append("No flip found for " + "; ".join(searched) + ".")
+        lines.append("No flip found for " + "; ".join(searched) + ".")
     if len(quiet) == len(advice.sweeps):
-        found.append(smallest_lead(advice))
-    return found
+        lines.append(smallest_lead(advice))
+    return lines
 
 
 def foremost(advice: "Advice") -> str:
     """Return how the sentence on the foremost quantity begins; there may have been no time for all of them."""
-    whole = len(advice.sweeps) == len(flips.movable(advice.problem))
+    whole = len(advice.sweeps) == len(advice.problem.movable())
     return "What matters most" if whole else "Of these, what matters most"
 
 
@@ -258,7 +253,7 @@ def unconfirmed(sweep: "flips.Sweep", winner: str) -> list[str]:
     return [f"{sweep.quantity} near {short(value)}: {rival} did better on a few worlds, too few to be sure."]
 
 
-def flip_sentence(flip: Any) -> str:
+def flip_sentence(flip: flips.Flip) -> str:
     """Return one flip as a sentence."""
     if flip.quantity == "kind":
         return f"If {flip.side}: {flip.better} has {percent(flip.saves)} less regret."
@@ -282,25 +277,26 @@ def smallest_lead(advice: "Advice") -> str:
     return f"{foremost(advice)} is {quantity}: near {short(value)} {lead}."
 
 
+def cost_table(advice: "Advice") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of what other choices cost, on the same worlds."""
+    head = ["instead of it", "more regret", "95 % interval", "times", "worse in"]
+    return head, [
+        [str(name), figure(row["more"]), span(row["low"], row["high"]), multiple(row["times"]), percent(row["beaten"])]
+        for name, row in advice.costs.iterrows()
+    ]
+
+
 def advice_text(advice: "Advice") -> str:
     """Return the whole advice."""
-    costs = aligned(
-        ["instead of it", "more regret", "95 % interval", "times", "worse in"],
-        [
-            [
-                str(name), figure(row["more"]), span(row["low"], row["high"]), multiple(row["times"]), percent(row["beaten"])
-            ]
-            for name, row in advice.costs.iterrows()
-        ],
-    )  # fmt: skip
     names, *rows = side_by_side(advice)
+    costs = [aligned(*cost_table(advice))] if len(advice.costs) else []
     parts = [
         *verdict(advice),
         f"Settings: {settings_line(advice)}.",
         *remarks(advice.comparison),
         *section("Side by side (on worlds that were not used to choose):", [aligned(names, rows)]),
         columns(advice),
-        *section("What it costs to be wrong (on the same worlds):", [costs] if len(advice.costs) else []),
+        *section("What it costs to be wrong (on the same worlds):", costs),
         *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
     ]
     return "\n".join(parts)

@@ -1,22 +1,24 @@
 """A policy at work on one run: what it played and believed round by round, why it probed, and what that cost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
-from latentbandits.advice.result import Result, records
-from latentbandits.advice.single import single
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.candidates import Spec, fit_policy
+from latentbandits.advice.parameter import Words
+from latentbandits.advice.result import Result, Values, records
 from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
-from latentbandits.protocols import CONTINUED, REASONS, World
+from latentbandits.protocols import CONTINUED, REASONS, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import believe_one, record_one
+from latentbandits.simulation.batch import Contestant, believe_one, record_one
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,10 +52,10 @@ class Trace(Result):
     beliefs : what the policy believed after every round; empty if it has no beliefs
     """
 
-    problem: Any
+    problem: BaseProblem
     spec: str
     name: str
-    policy: Any
+    policy: Contestant
     number_of_states: int
     states: np.ndarray
     means: np.ndarray
@@ -132,7 +134,7 @@ class Trace(Result):
 
         return plot(self)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but the beliefs as plain values."""
         return {
             "policy": self.spec,
@@ -145,8 +147,8 @@ class Trace(Result):
 
 
 def trace(
-    problem: World | Mapping[str, Any] | str | Path,
-    policy: Any,
+    problem: World | Words | str | Path,
+    policy: Spec,
     *,
     start: int | None = None,
     rounds: int | None = None,
@@ -184,22 +186,37 @@ def trace(
     >>> trace.table.columns.tolist()
     ['state', 'best', 'unit 0', 'unit 1', 'probe', 'regret']
     """
-    place, spec, name, made = single(OWNER, problem, policy, seed=seed)
+    place, spec, name, made = fit_policy(OWNER, problem, policy, seed=seed)
     first, last = window(place.horizon, start, rounds)
     if place.arms > MOST_ARMS:
         raise Refusal(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
     # the streams of `simulate`: this is its first run
-    realisation = place.realise(last, made.units, place.seed, 0, 0)
+    realisation = place.realise(last, made.units, place.seed, 0, 0)  # type: ignore[union-attr]
     random = stream(place.seed, Purpose.POLICY, 0, 0)
     arms, why = record_one(made, realisation, random.copy())
-    beliefs = believe_one(made, realisation, random.copy(), first) if made.has_belief else []
-    seen = set(realisation.states[realisation.states >= 0].tolist())
-    number = getattr(place.sample(place.seed, 0), "states", len(seen))
-    if realisation.truth is not None:
-        number = len(realisation.truth.start)
+    beliefs = believe_one(made, realisation, random.copy(), first) if hasattr(made, "belief") else []
+    number = count_states(place.sample(place.seed, 0), realisation)
     states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.offered, arms, why))
-    table = tabulated(first, states, means, arms, why)
+    table = tabulate(first, states, means, arms, why)
     return Trace(table, place, spec, name, made, number, states, means, arms, why, beliefs)
+
+
+@runtime_checkable
+class HasStates(Protocol):
+    """A world that says how many hidden states it has."""
+
+    @property
+    def states(self) -> int:
+        """Number of hidden states."""
+
+
+def count_states(world: World, realisation: Realisation) -> int:
+    """Return the number of hidden states of a world, or of those in a realisation if the world does not say."""
+    if realisation.truth is not None:
+        return len(realisation.truth.start)
+    if isinstance(world, HasStates):
+        return world.states
+    return len(set(realisation.states[realisation.states >= 0].tolist()))
 
 
 def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, int]:
@@ -226,9 +243,7 @@ def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, in
     return start, start + count - 1
 
 
-def tabulated(
-    start: int, states: np.ndarray, means: np.ndarray, arms: np.ndarray, why: np.ndarray
-) -> pd.DataFrame:  # fmt: skip
+def tabulate(start: int, states: np.ndarray, means: np.ndarray, arms: np.ndarray, why: np.ndarray) -> pd.DataFrame:
     """Return the table of rounds from `start` on, counted from 1."""
     gaps = means.max(axis=1, keepdims=True) - means
     return pd.DataFrame(
@@ -236,7 +251,7 @@ def tabulated(
             "state": states,
             "best": means.argmax(axis=1),
             **{f"unit {unit}": arms[:, unit] for unit in range(arms.shape[1])},
-            "probe": [", ".join(word for reason, word in REASONS.items() if reason & one) for one in why],
+            "probe": [", ".join(word for reason, word in REASONS.items() if reason & bits) for bits in why],
             "regret": np.take_along_axis(gaps, arms, axis=1).mean(axis=1),
         },
         index=pd.RangeIndex(start, start + len(means), name="round"),
@@ -256,9 +271,9 @@ def believed_changes(beliefs: Iterable["Belief"], after: int) -> list[int]:
     >>> believed_changes((belief._replace(changed=when) for when in (9, 40, 41, 41, 70, 41, 90)), after=20)
     [41, 90]
     """
-    found: list[int] = []
+    changes: list[int] = []
     for belief in beliefs:
-        while found and found[-1] >= belief.changed - 2:
-            found.pop()
-        found.append(belief.changed)
-    return [when for when in found if when > after]
+        while changes and changes[-1] >= belief.changed - 2:
+            changes.pop()
+        changes.append(belief.changed)
+    return [when for when in changes if when > after]

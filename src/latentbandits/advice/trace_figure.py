@@ -37,6 +37,7 @@ from latentbandits.protocols import (
     STALENESS,
     UNTRIED,
 )
+from latentbandits.settings import describe
 
 if TYPE_CHECKING:
     from latentbandits.advice.trace import Trace
@@ -281,12 +282,13 @@ def _keys(trace: "Trace") -> dict[str, Any]:
         keys["played, not best"] = Line2D([], [], color=RED, linewidth=4)
     if (trace.why != 0).any():
         keys["played in a probe"] = Line2D([], [], **RING)
+    settings = describe(trace.policy) if isinstance(trace.policy, tuple) else {}
     for reason in begun_by(trace):
         mark = MARKS.get(reason, OTHER)
         limits = [
-            rule.format(f"{getattr(trace.policy, setting):.3g}")
+            rule.format(f"{settings[setting]:.3g}")
             for setting, rule in mark.rules.items()
-            if hasattr(trace.policy, setting) and has_effect(trace.policy, setting)
+            if setting in settings and has_effect(trace.policy, setting)
         ]
         keys[REASONS[reason] + "".join(f" ({limit})" for limit in limits)] = Line2D([], [], **_look(mark))
     if trace.beliefs:

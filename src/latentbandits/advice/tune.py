@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from latentbandits import __version__, specs
-from latentbandits.advice.compare import BINS, Comparison, always_the_same, has_limit, problem_source, rank
+from latentbandits.advice.base import BaseProblem
+from latentbandits.advice.candidates import Spec, fit_policy
+from latentbandits.advice.compare import BINS, Comparison, has_limit, is_record, rank
+from latentbandits.advice.parameter import Words
 from latentbandits.advice.problem import Problem, as_problem
-from latentbandits.advice.result import FIGURES, Result, records
-from latentbandits.advice.single import single
-from latentbandits.advice.space import OWNER, Axis, space
+from latentbandits.advice.result import Result, Values, records
+from latentbandits.advice.space import OWNER, Axis, Value, space
 from latentbandits.advice.study import Task, run_study
-from latentbandits.parameters import all_settings, replaced
+from latentbandits.nesting import all_settings, replaced
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.presentation.progress import usual
-from latentbandits.protocols import Policy, World
+from latentbandits.protocols import Oracle, Policy, World
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import as_policies, simulate
+from latentbandits.simulation.batch import Contestant, as_policies, simulate
 from latentbandits.simulation.results import interval
 
 if TYPE_CHECKING:
@@ -45,10 +47,10 @@ class Tuning(Result):
     call : the Python call that returns the same
     """
 
-    problem: Any
+    problem: BaseProblem
     spec: str
     name: str
-    default: Any
+    default: Policy
     axes: Sequence[Axis]
     found: dict[str, Any]
     gain: float
@@ -57,7 +59,7 @@ class Tuning(Result):
     comparison: Comparison
     call: str
     owner: ClassVar[str] = OWNER
-    suffixes: ClassVar[tuple[str, ...]] = (".toml", ".csv", ".json", *FIGURES)
+    suffixes: ClassVar[tuple[str, ...]] = (".toml", *Result.suffixes)
 
     @property
     def recommended(self) -> bool:
@@ -70,9 +72,10 @@ class Tuning(Result):
         return dict(self.found) if self.recommended else {}
 
     @property
-    def policy(self) -> Any:
+    def policy(self) -> Policy:
         """The recommended policy: the tuned one if its gain on held-out worlds is above 0, else the default."""
-        return replaced(self.default, self.settings)
+        policy: Policy = replaced(self.default, self.settings)
+        return policy
 
     @property
     def before(self) -> float:
@@ -120,7 +123,7 @@ class Tuning(Result):
 
         return search_and_verdict(self)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return everything but single runs as plain values."""
         results = self.comparison.results
         return {
@@ -164,10 +167,10 @@ class Tuning(Result):
 
 
 def tune(
-    problem: World | Mapping[str, Any] | str | Path,
-    policy: Any,
+    problem: World | Words | str | Path,
+    policy: Spec,
     *,
-    search: Mapping[str, Any] | None = None,
+    search: Mapping[str, object] | None = None,
     trials: int = 60,
     study: str | Path | None = None,
     horizon: int | None = None,
@@ -225,62 +228,69 @@ def tune(
     ['outcome', 'discount', 'rounds', 'per_round', 'training_regret']
     """
     trials = whole(OWNER, "trials", trials, least=1)
-    task = prepare(problem, policy, search, horizon, runs, units, seed, workers)._replace(executor=executor)
+    sizes = {"horizon": horizon, "runs": runs, "units": units, "seed": seed}
+    if workers is not None:
+        whole(OWNER, "workers", workers, least=1)
+    task = prepare(problem, policy, search, sizes)._replace(workers=workers, executor=executor)
     report = progress or usual("tuning", "trials") or (lambda _done, _total: None)
     table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
     gain, comparison = judge(task, found)
     report(trials + 1, trials + 1)
-    call = call_of(task, policy, search, trials, study, horizon, runs, units, seed)
+    call = call_of(task, policy, search, trials, study, sizes)
     return Tuning(table, task.problem, task.spec, task.name, task.policy, task.axes, found, *gain, comparison, call)
 
 
 def prepare(
-    problem: Any, policy: Any, search: Any, horizon: int | None, runs: int | None, units: int | None, seed: int | None, workers: int | None
-) -> Task:  # fmt: skip
+    problem: object, policy: Spec, search: Mapping[str, object] | None, sizes: Mapping[str, int | None]
+) -> Task:
     """Return what is to be done, or refuse it; nothing is searched yet."""
-    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    described = as_problem(problem, **sizes)
     if not search or not isinstance(policy, str) or not any(specs.in_unit(specs.policy(policy), key) for key in search):
         policy = specs.fair(policy, described)
-    place, spec, name, made = single(OWNER, problem, policy, horizon=horizon, runs=runs, units=units, seed=seed)
-    if not isinstance(made, Policy):
-        raise Refusal(OWNER, "policy", policy, "a policy that needs no knowledge of the world")
+    place, spec, name, made = fit_policy(OWNER, described, policy)
+    if not isinstance(made, tuple) or isinstance(made, Oracle):
+        raise Refusal(OWNER, "policy", policy, "a NamedTuple of settings, and not given the truth")
     whole(OWNER, "runs", place.runs, least=2)
-    if workers is not None:
-        whole(OWNER, "workers", workers, least=1)
-    if always_the_same(place, place.seed):
-        shown = getattr(place, "world", place)
-        raise Refusal(OWNER, "problem", shown, "one whose draws differ, or else it would be judged where it was tuned")
+    if is_record(place, place.seed):
+        raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
-    bare = not made.scale_free and not specs.is_unit(place)
+    bare = not getattr(made, "scale_free", False) and not specs.is_unit(place)
     axes = space(made, fixed, search, specs.means_range(place) if bare else None)
-    return Task(spec, name, made, axes, place, place.horizon, place.runs, place.seed, workers)
+    return Task(spec, name, made, axes, place)
 
 
-def judge(task: Task, changes: dict[str, Any]) -> tuple[tuple[float, float, float], Comparison]:
+def judge(task: Task, changes: dict[str, Value]) -> tuple[tuple[float, float, float], Comparison]:
     """Return what changes save on worlds that no trial has seen, with its 95 % interval, and the comparison there."""
     labels = [f"{task.name} (defaults)", *([f"{task.name} (tuned)"] if changes else [])]
-    made: dict[str, Any] = dict(zip(labels, (task.policy, replaced(task.policy, changes)), strict=False))
-    given = {label: specs.spec_of(one, task.name) for label, one in made.items()}
+    made: dict[str, Contestant] = dict(zip(labels, (task.policy, replaced(task.policy, changes)), strict=False))
+    given: dict[str, Spec] = {label: specs.spec_of(policy, task.name) for label, policy in made.items()}
     if has_limit(task.problem):
         made |= as_policies([LIMIT], task.problem)
     results = simulate(
-        task.problem, made, horizon=task.horizon, draws=task.runs, repeats=1, seed=task.seed, bins=BINS, workers=task.workers,
-        executor=task.executor,
+        task.problem, made, horizon=task.horizon, draws=task.problem.runs, repeats=1, seed=task.problem.seed, bins=BINS,
+        workers=task.workers, executor=task.executor,
     )  # fmt: skip
     gain = interval(results.regret[0] - results.regret[1]) if changes else (0.0, 0.0, 0.0)
     return gain, rank(task.problem, given, made, results)
 
 
-def call_of(task: Task, policy: Any, search: Any, trials: int, study: Any, *sizes: int | None) -> str:
+def call_of(
+    task: Task,
+    policy: Spec,
+    search: Mapping[str, object] | None,
+    trials: int,
+    study: str | Path | None,
+    sizes: Mapping[str, int | None],
+) -> str:
     """Return the call that did this, as Python code."""
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "search": dict(search) if search else None,
         "trials": trials,
         "study": str(study) if study else None,
     }
     if not isinstance(task.problem, Problem):  # a problem has its sizes itself
-        given |= dict(zip(("horizon", "runs", "units", "seed"), sizes, strict=True))
+        given |= sizes
     ours = type(policy).__module__.startswith("latentbandits.")
     what = f"{'lb.' if ours else ''}{policy!r}"
     options = "".join(f",\n    {key}={value!r}" for key, value in given.items() if value is not None)
-    return f"tuning = lb.tune(\n    {problem_source(task.problem)},\n    {what}{options},\n)"
+    return f"tuning = lb.tune(\n    {task.problem.source()},\n    {what}{options},\n)"

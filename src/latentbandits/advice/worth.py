@@ -110,7 +110,7 @@ def judge(regret: Mapping[str, np.ndarray], policy: str, ranked: Sequence[str], 
 
 def instead(regret: Mapping[str, np.ndarray], policy: str, ranked: Sequence[str]) -> str:
     """Return how to find the best single arm: by what was measured, an A/B test or the best policy if that is cheaper."""
-    tests = sorted((float(regret[one].mean()), one) for one in ranked if one.split(":")[0] == AB_TEST)
+    tests = sorted((float(regret[label].mean()), label) for label in ranked if label.split(":")[0] == AB_TEST)
     if not tests:
         return "Find that arm once, and stay with it."
     cost, test = tests[0]
@@ -121,53 +121,53 @@ def instead(regret: Mapping[str, np.ndarray], policy: str, ranked: Sequence[str]
     return f"To find that arm, {policy} is {than} an A/B test ({test}: {figure(cost)})."
 
 
-def sentences(found: Worth, record: bool = False) -> list[str]:
+def sentences(worth: Worth, record: bool = False) -> list[str]:
     """Return the first sentences of a comparison or an advice: whether a policy is worth it, and if not, what to do instead.
 
     Examples
     --------
     >>> from latentbandits.advice.worth import WORSE, Worth, sentences
-    >>> found = Worth(WORSE, "ts", 701.0, 502.0, 480.0, -199.0, -230.0, -168.0, 2900.0, "Find that arm once, and stay with it.")
-    >>> print(" ".join(sentences(found)))
+    >>> worth = Worth(WORSE, "ts", 701.0, 502.0, 480.0, -199.0, -230.0, -168.0, 2900.0, "Find that arm once, and stay with it.")
+    >>> print(" ".join(sentences(worth)))
     Not worth it: always playing the best single arm costs 502.0 regret, less than every policy here (best: ts, 701.0, +40 %). Find that arm once, and stay with it.
     """  # noqa: E501
-    single, regret = figure(found.single), figure(found.regret)
+    single, regret = figure(worth.single), figure(worth.regret)
     costs = f"always playing the best single arm costs {single} regret"
-    if found.verdict == FLAT:
+    if worth.verdict == FLAT:
         return ["Not worth it: no arm is better than another, so there is nothing to learn."]
-    if found.verdict == UNKNOWN:
-        return [beside(found, "On this record" if record else "In this one run")]
-    if found.verdict == NO_ROOM:
-        limit = f"and even the limit, {PLANNER}, has {figure(found.limit)}: no policy can exploit regimes here"
-        return [f"Not worth it: {costs}, {limit}.", found.instead]
-    if found.verdict == WORSE:
-        more = f", +{percent(-found.relative_gain)}" if found.single > 0 else ""
-        best = f"(best: {found.policy}, {regret}{more})"
-        return [f"Not worth it: {costs}, less than every policy here {best}.", found.instead]
-    if found.verdict == TIED:
-        better = found.gain > 0
-        ends = (found.low, found.high) if better else (-found.high, -found.low)
-        gain = f"{figure(abs(found.gain))} {'less' if better else 'more'}, which may be chance (95 % interval {span(*ends)})"
-        more = "More runs may show that it is." if better else found.instead
-        return [f"Not shown to be worth it: {costs}, the best policy here, {found.policy}, {regret}: {gain}.", more]
+    if worth.verdict == UNKNOWN:
+        return [beside(worth, "On this record" if record else "In this one run")]
+    if worth.verdict == NO_ROOM:
+        limit = f"and even the limit, {PLANNER}, has {figure(worth.limit)}: no policy can exploit regimes here"
+        return [f"Not worth it: {costs}, {limit}.", worth.instead]
+    if worth.verdict == WORSE:
+        more = f", +{percent(-worth.relative_gain)}" if worth.single > 0 else ""
+        best = f"(best: {worth.policy}, {regret}{more})"
+        return [f"Not worth it: {costs}, less than every policy here {best}.", worth.instead]
+    if worth.verdict == TIED:
+        better = worth.gain > 0
+        ends = (worth.low, worth.high) if better else (-worth.high, -worth.low)
+        gain = f"{figure(abs(worth.gain))} {'less' if better else 'more'}, which may be chance (95 % interval {span(*ends)})"
+        more = "More runs may show that it is." if better else worth.instead
+        return [f"Not shown to be worth it: {costs}, the best policy here, {worth.policy}, {regret}: {gain}.", more]
     limit = (
-        f", {percent(found.of_the_limit)} of what the limit gains" if found.of_the_limit == found.of_the_limit else ""
+        f", {percent(worth.of_the_limit)} of what the limit gains" if worth.of_the_limit == worth.of_the_limit else ""
     )
     return [
-        f"Worth it: {found.policy} has {percent(found.relative_gain)} less regret than always playing the best single arm "
+        f"Worth it: {worth.policy} has {percent(worth.relative_gain)} less regret than always playing the best single arm "
         f"({regret} against {single}){limit}."
     ]
 
 
-def beside(found: Worth, where: str) -> str:
+def beside(worth: Worth, where: str) -> str:
     """Return the numbers beside each other, for a single run, of which nothing can be judged."""
-    share = abs(found.relative_gain)
-    word = "less than" if found.gain > 0 else "more than"
+    share = abs(worth.relative_gain)
+    word = "less than" if worth.gain > 0 else "more than"
     much = (
-        f"{percent(share)} {word}" if share >= 0.005 else word if found.gain and share != share else "about as much as"
+        f"{percent(share)} {word}" if share >= 0.005 else word if worth.gain and share != share else "about as much as"
     )
-    limit = f"; the limit has {figure(found.limit)}" if found.limit == found.limit else ""
+    limit = f"; the limit has {figure(worth.limit)}" if worth.limit == worth.limit else ""
     return (
-        f"{where} {found.policy} has the least regret of the policies, {figure(found.regret)}: {much} always playing the best single "
-        f"arm ({figure(found.single)}){limit}."
+        f"{where} {worth.policy} has the least regret of the policies, {figure(worth.regret)}: {much} always playing the best single "
+        f"arm ({figure(worth.single)}){limit}."
     )

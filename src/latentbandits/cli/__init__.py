@@ -11,14 +11,15 @@ from importlib.metadata import entry_points
 from types import ModuleType
 
 from latentbandits import __version__
-from latentbandits.cli.compiling import announced, shown
+from latentbandits.cli.compiling import announce, show_warning
+from latentbandits.cli.problem import write_example
 from latentbandits.compiled import CompileError, listening
 from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
 from latentbandits.presentation.terminal import show
 
 OWN = (
-    "advise", "compare", "completion", "demo", "diagnose", "policies", "quickstart", "serve", "store", "trace", "tune", "warm",
+    "advise", "compare", "completion", "diagnose", "policies", "quickstart", "serve", "store", "trace", "tune",
 )  # fmt: skip
 GROUP = "latentbandits.commands"  # the entry points by which other packages add commands, the studies for instance
 # What to type first, and what it answers
@@ -62,14 +63,14 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
     Examples
     --------
     >>> from latentbandits.cli import parser
-    >>> parser().parse_args(["demo", "--draws", "4"]).draws
-    4
+    >>> parser().parse_args(["compare", "--runs", "4"]).runs
+    '4'
     """
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="latentbandits", description="Bandits for problems whose best arm changes with a hidden regime."
     )
-    made.add_argument("--version", action="version", version=f"latentbandits {__version__}")
-    subparsers = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    parser.add_argument("--version", action="version", version=f"latentbandits {__version__}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in commands().items():
         examples = "\n".join(["examples:", *(f"  {line}" for line in module.EXAMPLES)])
         sub = subparsers.add_parser(
@@ -82,8 +83,8 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
         )
         if configured is None or name in configured:
             module.configure(sub)
-        sub.set_defaults(run=module.run, resumes=getattr(module, "RESUMES", False))
-    return made
+        sub.set_defaults(run=module.run, resumes=vars(module).get("RESUMES", False))
+    return parser
 
 
 def welcome() -> int:
@@ -140,8 +141,10 @@ def command(given: Sequence[str]) -> int:
     """Run one command."""
     options = parser(given).parse_args(given)
     try:
-        with listening(announced), warnings.catch_warnings():
-            warnings.showwarning = shown
+        if vars(options).get("write_example") is not None:
+            return write_example(options.write_example)
+        with listening(announce), warnings.catch_warnings():
+            warnings.showwarning = show_warning
             return int(options.run(options))
     except (ValueError, CompileError) as problem:
         print(problem, file=sys.stderr)

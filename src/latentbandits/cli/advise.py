@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from latentbandits.cli import problem
 
@@ -44,49 +43,40 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Advise, print the advice, write the page."""
-    if options.write_example is not None:
-        return problem.write_example(options.write_example, f"latentbandits advise {options.write_example}")
     from latentbandits.advice.advise import Advice, advise
     from latentbandits.presentation.progress import Progress
 
     problem.ending(options.out, Advice.owner, *Advice.suffixes)
-    seconds = options.seconds or None
-    title = "advising;"
     if str(options.problem or "").endswith(".npz"):
-        with problem.playing(options) as (executor, workers):
-            played = {"executor": executor, "progress": Progress(title, more=workers), "seconds": seconds}
-            return fitted(options, played)
+        return advise_on_log(options)
     described = problem.described(options)
     with problem.playing(options) as (executor, workers):
         advice = advise(
-            described, sweep=not options.no_flips, seconds=seconds, workers=options.workers, executor=executor,
-            progress=Progress(title, more=workers),
+            described, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
+            executor=executor, progress=Progress("advising;", more=workers),
         )  # fmt: skip
     advice.save(options.out)
-    problem.answer(advice, options.json, terminal_text(advice, options.out))
+    settings = f"`latentbandits tune {advice.winner} {problem.as_options(advice.problem)}` looks for better settings"
+    lines = [*problem.python_lines(advice.python(options.out)), f"Next: open {options.out}; {settings}."]
+    problem.answer(advice, options.json, *lines)
     return 0
 
 
-def fitted(options: argparse.Namespace, played: dict[str, Any]) -> int:
+def advise_on_log(options: argparse.Namespace) -> int:
     """Advise on what `latentbandits diagnose` wrote."""
     from latentbandits.logs.diagnosis import Diagnosis
+    from latentbandits.presentation.progress import Progress
+    from latentbandits.settings import whole
 
-    sizes = {word: getattr(options, word) for word in ("horizon", "runs", "seed")}
-    parsed = {word: None if text is None else problem.parsed(word, text) for word, text in sizes.items()}
-    found = Diagnosis.load(options.problem)
-    advice = found.advise(options.policies, sweep=not options.no_flips, workers=options.workers, **played, **parsed)
+    sizes = {"horizon": options.horizon, "runs": options.runs, "seed": options.seed}
+    given = {
+        word: None if text is None else whole("advise", word, problem.parse(word, text)) for word, text in sizes.items()
+    }
+    with problem.playing(options) as (executor, workers):
+        advice = Diagnosis.load(options.problem).advise(
+            options.policies, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
+            executor=executor, progress=Progress("advising;", more=workers), **given,
+        )  # fmt: skip
     advice.save(options.out)
-    problem.answer(advice, options.json, f"{advice.text()}\n\nNext: open {options.out}.")
+    problem.answer(advice, options.json, "", f"Next: open {options.out}.")
     return 0
-
-
-def terminal_text(advice: Any, path: Path) -> str:
-    """Return what the terminal shows."""
-    options = problem.as_options(advice.problem)
-    return "\n".join(
-        [
-            advice.text(),
-            *problem.python_lines(advice.python(path)),
-            f"Next: open {path}; `latentbandits tune {advice.winner} {options}` looks for better settings.",
-        ]
-    )

@@ -2,13 +2,13 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from latentbandits.cli import problem
 
 SUMMARY = "play any policies on any world and rank them"
 EXAMPLES = (
     "latentbandits compare --states 5 --noise 0.1 --policies state-library adasp-ucb:staleness=12",
+    "latentbandits compare --policies all --units 2 --horizon 20000 --runs 32",
     "latentbandits compare --write-example problem.toml",
 )
 
@@ -19,7 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     problem.configure(parser, "What is left out is as in the paper's default world.")
     problem.workers(parser)
-    problem.policies(parser, "what to compare (default: six usual ones)")
+    problem.policies(
+        parser,
+        "what to compare (default: six usual ones; `all`: all that the units permit; `paper`: those of the paper)",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the table")
     parser.add_argument(
         "--out",
@@ -31,8 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Simulate, print the table, write the figure."""
-    if options.write_example is not None:
-        return problem.write_example(options.write_example, f"latentbandits compare {options.write_example}")
     from latentbandits.advice.compare import Comparison, compare
     from latentbandits.presentation.progress import Progress
 
@@ -42,16 +43,6 @@ def run(options: argparse.Namespace) -> int:
         progress = Progress("comparing;", more=workers)
         comparison = compare(described, workers=options.workers, executor=executor, progress=progress)
     comparison.save(options.out)
-    problem.answer(comparison, options.json, terminal_text(comparison, options.out))
+    following = f"Next: open {options.out}" + ("." if comparison.record else HINT)
+    problem.answer(comparison, options.json, *problem.python_lines(comparison.python(options.out)), following)
     return 0
-
-
-def terminal_text(comparison: Any, path: Path) -> str:
-    """Return what the terminal shows."""
-    return "\n".join(
-        [
-            comparison.text(),
-            *problem.python_lines(comparison.python(path)),
-            f"Next: open {path}" + ("." if comparison.record else HINT),
-        ]
-    )

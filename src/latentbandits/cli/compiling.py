@@ -1,17 +1,15 @@
-"""What a command says of compilation: before it starts what, how long it usually takes and where it is kept; then how far it is."""
+"""What a command says of compilation before it starts: what, how long it usually takes, and where it is kept."""
 
 import contextlib
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
 from latentbandits.compiled.cache import CacheWarning, Code, place
-from latentbandits.presentation.progress import Progress
 
-Finished = Callable[[Code, float], None]  # what is called with each code and the seconds that it took
+Finish = Callable[[Code, float], None]  # what is called with each code and the seconds that it took
 
-# Seconds that a function usually takes, and for some classes of policy: what `latentbandits warm --simulation` printed on a 2020s server
+# Seconds that a function usually takes, and for some classes of policy, on a 2020s server (`latentbandits policies --compile --simulation`)
 USUAL = {"play": 1.5, "record": 1.5}
 LONGER = {
     ("choose", "StateLibrary"): 4.0,
@@ -27,72 +25,35 @@ OTHER = 0.5
 SHORT = 1.0  # less is not worth a word
 
 
-def usual(codes: list[Code]) -> float:
+def expected_seconds(codes: list[Code]) -> float:
     """Return the seconds that compiling usually takes."""
     return sum(LONGER.get((name := c.function.__name__, c.owner), USUAL.get(name, OTHER)) for c in codes)
 
 
-class Compiling(Progress):
-    """The line that says what is being compiled.
-
-    Parameters
-    ----------
-    codes : list of Code
-        What is compiled, in order.
-    finished : callable, optional
-        Called after each.
-    """
-
-    def __init__(self, codes: list[Code], finished: Finished | None = None) -> None:
-        super().__init__("compiling")
-        self._codes, self._finished, self._at = codes, finished, 0
-        self._since = time.perf_counter()
-
-    def begin(self, code: Code) -> None:
-        """Go on to the next code."""
-        if code is not self._codes[self._at]:
-            self.end()
-            self._at += 1
-
-    def end(self) -> None:
-        """Report the code that is finished."""
-        now = time.perf_counter()
-        if self._finished is not None:
-            self.close()
-            self._finished(self._codes[self._at], now - self._since)
-        self._since = now
-
-    def show(self, stop: threading.Event) -> None:
-        """Show the line again and again: a single function may take half a minute."""
-        while not stop.wait(0.2):
-            self(self._at, len(self._codes))
-
-    def _line(self, done: int, total: int | None, spent: float) -> str:
-        turn = "" if total == 1 else f" ({done + 1} of {total})"
-        return f"{self._title} {self._codes[done].label}{turn}  {spent:.0f} s of about {max(1, round(usual(self._codes)))} s"
-
-    def _share(self, done: int, total: int | None, spent: float) -> float:  # noqa: ARG002
-        return min(1.0, spent / usual(self._codes))
-
-
 @contextlib.contextmanager
-def announced(codes: list[Code], finished: Finished | None = None) -> Iterator[Callable[[Code], None]]:
-    """Say what is compiled, unless it takes less than a second, and show progress until it is done."""
-    if finished is not None or usual(codes) >= SHORT:
-        print(sentence(codes), file=sys.stderr, flush=True)
-    stop = threading.Event()
-    with Compiling(codes, finished) as progress:
-        thread = threading.Thread(target=progress.show, args=(stop,))
-        thread.start()
-        try:
-            yield progress.begin
-            progress.end()
-        finally:
-            stop.set()
-            thread.join()
+def announce(codes: list[Code], finish: Finish | None = None) -> Iterator[Callable[[Code], None]]:
+    """Say what is compiled, unless it takes less than a second; `finish` is called after each code."""
+    if finish is not None or expected_seconds(codes) >= SHORT:
+        print(describe(codes), file=sys.stderr, flush=True)
+    begun: list[tuple[Code, float]] = []
+
+    def end() -> None:
+        code, since = begun.pop()
+        if finish is not None:
+            finish(code, time.perf_counter() - since)
+
+    def begin(code: Code) -> None:
+        if begun and begun[-1][0] is not code:
+            end()
+        if not begun:
+            begun.append((code, time.perf_counter()))
+
+    yield begin
+    if begun:
+        end()
 
 
-def sentence(codes: list[Code]) -> str:
+def describe(codes: list[Code]) -> str:
     """Return what is compiled, how long that usually takes, and whether it is done once."""
     names = ", ".join(dict.fromkeys(code.label for code in codes))
     outside = list(dict.fromkeys(name for code in codes for name in code.outside))
@@ -103,9 +64,9 @@ def sentence(codes: list[Code]) -> str:
         kept = "in every run: it cannot be kept"
     else:
         kept = f"once: it is kept in {where.folder}"
-    return f"compiling {names}; this usually takes about {max(1, round(usual(codes)))} s, {kept}"
+    return f"compiling {names}; this usually takes about {max(1, round(expected_seconds(codes)))} s, {kept}"
 
 
-def shown(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print a warning as a sentence, without the line of code that it comes from."""
     print(message if issubclass(category, CacheWarning) else f"{category.__name__}: {message}", file=sys.stderr)

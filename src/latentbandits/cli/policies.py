@@ -1,46 +1,66 @@
-"""List the policies, or the settings of one."""
+"""List the policies, show the settings of some, or compile them ahead of time, for a container image say."""
 
 import argparse
+import functools
+from typing import TYPE_CHECKING
 
-SUMMARY = "list the policies, or the settings of one"
+if TYPE_CHECKING:
+    from latentbandits.compiled.cache import Code
+    from latentbandits.protocols import Policy
+
+SUMMARY = "list the policies, show the settings of one, or compile ahead of time"
+RESUMES = True
 EXAMPLES = (
     "latentbandits policies",
     "latentbandits policies state-library",
+    "latentbandits policies --compile state-library",
 )
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "spec",
-        nargs="?",
-        metavar="POLICY",
-        help="show the settings of NAME, NAME:KEY=VALUE,..., MODULE:CLASS or FILE.toml",
+        "specs", nargs="*", metavar="POLICY", help="NAME, NAME:KEY=VALUE,..., MODULE:CLASS or FILE.toml"
+    )
+    parser.add_argument(
+        "--compile",
+        action="store_true",
+        help="compile these policies, or every one that an agent can run; agents then start with machine code",
+    )
+    parser.add_argument(
+        "--simulation", action="store_true", help="with --compile: for simulations too, as `compare` and others need it"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the list or the settings."""
-    from latentbandits.parameters import all_settings, owner_of
+    """Print the list or the settings, or compile."""
+    if options.compile:
+        return compile_ahead(options.specs, options.simulation)
     from latentbandits.policies.registry import REGISTRY
-    from latentbandits.specs import policy
 
-    if options.spec is None:
+    if not options.specs:
         width = max(map(len, REGISTRY))
         for name, row in REGISTRY.items():
             print(f"{name.ljust(width)}  {row.summary}")
         print("\nNext: `latentbandits policies NAME` shows the settings of one.")
-        return 0
-    made = policy(options.spec)
-    print(f"{title(options.spec, made)}\n")
+    for spec in options.specs:
+        print_settings(spec)
+    return 0
+
+
+def print_settings(spec: str) -> None:
+    """Print what a policy is, and a line for each of its settings."""
+    from latentbandits.nesting import all_settings, owner_of
+    from latentbandits.specs import policy
+
+    made = policy(spec)
+    print(f"{title(spec, made)}\n")
     settings = {field: str(value) for field, value in all_settings(made).items()}
     widths = max(map(len, settings)), max(map(len, settings.values()))
     for field, value in settings.items():
         owner, name = owner_of(made, field)
-        rules = owner.rules
-        rule = "" if rules.get(name) is None else str(rules[name])
-        print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {rule}".rstrip())
-    return 0
+        rule = getattr(owner, "rules", {}).get(name)
+        print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {'' if rule is None else rule}".rstrip())
 
 
 def title(spec: str, made: object) -> str:
@@ -52,3 +72,61 @@ def title(spec: str, made: object) -> str:
     if row is not None:
         return f"{row.label}: {row.summary}."
     return f"{type(made).__name__}: {(type(made).__doc__ or '').strip().partition(chr(10))[0]}"
+
+
+def compile_ahead(specs: list[str], simulation: bool) -> int:
+    """Compile what is not there, print what was compiled and where it is kept; exit code 1 if it cannot be kept."""
+    from latentbandits.compiled.cache import cache_root, installed, place
+    from latentbandits.extras import missing
+    from latentbandits.policies.registry import REGISTRY
+
+    if not installed():
+        raise missing("numba")
+    policies = online_policies(specs)
+    where = place()
+    if where is None or where.private:
+        print(f"{cache_root()} cannot be written to; set LATENTBANDITS_CACHE to a folder that can")
+        return 1
+    seconds = compile_each(policies, (specs or list(REGISTRY)) if simulation else [])
+    done = f"compiled in {sum(seconds):.0f} s" if seconds else "everything was compiled before"
+    size = sum(file.stat().st_size for file in where.folder.rglob("*") if file.is_file())
+    print(f"{done}; {where.folder} has {size / 1e6:.1f} MB of machine code for this version and this processor")
+    return 0
+
+
+def online_policies(specs: list[str]) -> "dict[str, Policy]":
+    """Return policies by their specs, or refuse one that an agent cannot run or whose machine code is not kept."""
+    from latentbandits.compiled.cache import Code
+    from latentbandits.policies.registry import REGISTRY
+    from latentbandits.protocols import Oracle
+    from latentbandits.settings import Refusal
+    from latentbandits.specs import policy
+
+    policies = {spec: policy(spec) for spec in specs or REGISTRY}
+    for spec, made in policies.items() if specs else ():
+        if isinstance(made, Oracle):
+            raise Refusal("policies", "policy", spec, "one that an agent can run")
+        if Code(policy, (made,)).outside:
+            raise Refusal("policies", "policy", spec, "one of this package (machine code of user code is not kept)")
+    return {spec: made for spec, made in policies.items() if not isinstance(made, Oracle)}
+
+
+def compile_each(policies: "dict[str, Policy]", simulated: list[str]) -> list[float]:
+    """Compile for agents and for simulations, print a line for each function, and return the seconds of each."""
+    from latentbandits.agent import compiled_jobs
+    from latentbandits.cli.compiling import announce
+    from latentbandits.compiled import compile_first, listening
+    from latentbandits.simulation.batch import simulate
+    from latentbandits.worlds.hidden_markov import HiddenMarkov
+
+    spent: list[float] = []
+
+    def finish(code: "Code", seconds: float) -> None:
+        print(f"{', '.join(dict.fromkeys([code.label, code.function.__name__]))}: {seconds:.1f} s", flush=True)
+        spent.append(seconds)
+
+    with listening(functools.partial(announce, finish=finish)):
+        compile_first((spec, *job) for spec, made in policies.items() for job in compiled_jobs(made))
+        if simulated:
+            simulate(HiddenMarkov(), simulated, horizon=2, draws=1, repeats=1, workers=1)
+    return spent

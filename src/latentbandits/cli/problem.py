@@ -2,9 +2,15 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from latentbandits.advice.base import BaseProblem
+    from latentbandits.advice.result import Result
 
 
 def configure(parser: argparse.ArgumentParser, left_out: str, also: str = "") -> None:
@@ -18,11 +24,11 @@ def configure(parser: argparse.ArgumentParser, left_out: str, also: str = "") ->
 
 def words(parser: argparse.ArgumentParser, left_out: str) -> None:
     """Declare an option for every word."""
-    from latentbandits.advice.vocabulary import WORDS
-    from latentbandits.advice.word import SPECS
+    from latentbandits.advice.parameter import SPECS
+    from latentbandits.advice.vocabulary import PARAMETERS
 
     group = parser.add_argument_group("the problem", f'Not known exactly? Give a range: --states "3 to 20". {left_out}')
-    for word in WORDS.values():
+    for word in PARAMETERS.values():
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
             choices = f" ({word.choices()})" if word.choices() else ""
             names = dict.fromkeys((f"--{word.name.replace('_', '-')}", f"--{word.name}"))
@@ -49,7 +55,7 @@ def workers(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def playing(options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
+def playing(options: argparse.Namespace) -> "Iterator[tuple[Executor | None, Callable[[], str]]]":
     """Open the executor that was asked for: a context that returns it, and what a line of progress says about its workers."""
     from latentbandits.executors import Tally, Watched, opened
 
@@ -68,35 +74,36 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
     )
 
 
-def described(options: argparse.Namespace) -> Any:
+def described(options: argparse.Namespace) -> "BaseProblem":
     """Return the problem that file and options describe; options override the file."""
     from latentbandits.advice.problem import as_problem
-    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.vocabulary import PARAMETERS
 
-    given = {word: getattr(options, word, None) for word in WORDS}
-    return as_problem(options.problem, **{word: parsed(word, text) for word, text in given.items() if text is not None})
+    given = {word: text for word, text in vars(options).items() if word in PARAMETERS and text is not None}
+    path: str | None = options.problem
+    return as_problem(path, **{word: parse(word, text) for word, text in given.items()})
 
 
-def parsed(word: str, text: Any) -> Any:
+def parse(word: str, text: str) -> object:
     """Return the value of an option: a number, a range as it is, a matrix as rows, or the text itself.
 
     Examples
     --------
-    >>> from latentbandits.cli.problem import parsed
-    >>> parsed("states", "3 to 20"), parsed("noise", "0.3"), parsed("means", "0.9 0.1; 0.2 0.6")
+    >>> from latentbandits.cli.problem import parse
+    >>> parse("states", "3 to 20"), parse("noise", "0.3"), parse("means", "0.9 0.1; 0.2 0.6")
     ('3 to 20', 0.3, [[0.9, 0.1], [0.2, 0.6]])
     """
-    from latentbandits.advice.vocabulary import WORDS
-    from latentbandits.advice.word import DELAY, INTEGER, MATRIX, NUMBER
+    from latentbandits.advice.parameter import DELAY, INTEGER, MATRIX, NUMBER
+    from latentbandits.advice.vocabulary import PARAMETERS
     from latentbandits.specs import value
 
-    kind = WORDS[word].type
+    kind = PARAMETERS[word].type
     if kind == MATRIX and (";" in text or " to " not in text):
         return [[value(cell) for cell in row.split()] for row in text.replace(",", " ").split(";")]
     return value(text) if kind in (INTEGER, NUMBER, DELAY) else text
 
 
-def write_example(path: Path, next_step: str) -> int:
+def write_example(path: Path) -> int:
     """Write the example, unless something is there already."""
     from latentbandits.advice.file import example
     from latentbandits.settings import Refusal
@@ -104,7 +111,7 @@ def write_example(path: Path, next_step: str) -> int:
     if path.exists():
         raise Refusal("problem", "--write-example", str(path), "a file that does not exist yet")
     write(path, example().encode(), "problem", "--write-example")
-    print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `{next_step}`.")
+    print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `latentbandits compare {path}`.")
     return 0
 
 
@@ -133,14 +140,14 @@ def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     return path.suffix.lower()[1:]
 
 
-def answer(found: Any, as_json: bool, text: str) -> None:
-    """Print a result as JSON, or as a text whose first line, and whose row of the best policy, stand out on a terminal."""
+def answer(result: "Result", as_json: bool, *lines: str) -> None:
+    """Print a result as JSON, or as a text whose first line, and whose row of the best policy, stand out on a terminal; then lines."""
     from latentbandits.presentation.terminal import show
 
     if as_json:
-        print(found.json())
+        print(result.json())
     else:
-        show(text, best=[found.best] if getattr(found, "best", "") else [], headline=True)
+        show("\n".join([result.text(), *lines]), best=[result.best] if result.best else [], headline=True)
 
 
 def python_lines(code: str) -> list[str]:
@@ -148,7 +155,7 @@ def python_lines(code: str) -> list[str]:
     return ["", "The same in Python:", *(f"    {line}".rstrip() for line in code.splitlines()), ""]
 
 
-def as_options(described: Any) -> str:
+def as_options(described: "BaseProblem") -> str:
     """Return options that describe the same problem, whatever a command takes for words that are left out.
 
     Examples
@@ -160,12 +167,11 @@ def as_options(described: Any) -> str:
     """
     import shlex
 
-    from latentbandits.advice.result import problem_values
-    from latentbandits.advice.vocabulary import WORDS
+    from latentbandits.advice.vocabulary import PARAMETERS
 
     options: list[str] = []
-    for name, value in problem_values(described).items():
-        word = WORDS[name]
+    for name, value in described.values().items():
+        word = PARAMETERS[name]
         same = word.wide is None and name != "arms"  # all commands have the same default
         if not (same and value == (word.default if isinstance(word.default, int | float) else str(word.default))):
             rows = "; ".join(" ".join(map(str, row)) for row in value) if isinstance(value, list) else str(value)

@@ -5,7 +5,10 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from latentbandits.advice.advise import Advice
 
 SUMMARY = "describe a problem question by question, and get a policy and a program that uses it"
 EXAMPLES = (
@@ -44,7 +47,7 @@ class Question(NamedTuple):
     word: str
     text: str
     default: str
-    answer: Callable[[str], Any]
+    answer: Callable[[str], object]
 
 
 def names(text: str) -> list[str]:
@@ -56,28 +59,28 @@ def names(text: str) -> list[str]:
     >>> names("red, green"), names("3")
     (['red', 'green'], ['arm 1', 'arm 2', 'arm 3'])
     """
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if len(found) == 1 and found[0].isdigit():
-        found = [f"arm {n + 1}" for n in range(min(int(found[0]), 1001))]
-    if not 2 <= len(set(found)) == len(found) <= 1000:
+    arms = [name.strip() for name in text.split(",") if name.strip()]
+    if len(arms) == 1 and arms[0].isdigit():
+        arms = [f"arm {n + 1}" for n in range(min(int(arms[0]), 1001))]
+    if not 2 <= len(set(arms)) == len(arms) <= 1000:
         raise ValueError("2 to 1000 different names with commas between them, or their number")
-    return found
+    return arms
 
 
-def word(name: str) -> Callable[[str], Any]:
+def word(name: str) -> Callable[[str], object]:
     """Return what makes a value of an answer by the rule of a word of the problem; None for what is not known."""
 
-    def answer(text: str) -> Any:
+    def answer(text: str) -> object:
         from latentbandits.advice.problem import Problem
-        from latentbandits.advice.vocabulary import WORDS
-        from latentbandits.cli.problem import parsed
+        from latentbandits.advice.vocabulary import PARAMETERS
+        from latentbandits.cli.problem import parse
 
         if text == UNKNOWN:
             return None
         try:
-            return getattr(Problem(**{name: parsed(name, text)}), name)
+            return vars(Problem(**{name: parse(name, text)}))[name]
         except ValueError:
-            raise ValueError(f"{WORDS[name].must_be}, or {UNKNOWN}") from None
+            raise ValueError(f"{PARAMETERS[name].must_be}, or {UNKNOWN}") from None
 
     return answer
 
@@ -124,8 +127,11 @@ def run(options: argparse.Namespace) -> int:
 
     if options.out.exists():
         raise Refusal("quickstart", "--out", str(options.out), "a folder that does not exist yet")
-    answers = {one.word: one.answer(one.default) if options.defaults else asked(one) for one in QUESTIONS}
-    arms = answers.pop("arms")
+    answers: dict[str, Any] = {
+        question.word: question.answer(question.default) if options.defaults else ask(question)
+        for question in QUESTIONS
+    }
+    arms: list[str] = answers.pop("arms")
     words = {"arms": len(arms)} | {name: value for name, value in answers.items() if value not in (None, 0)}
     print(
         f"\nLooking for a policy in simulated worlds of this kind ({options.runs} that choose, as many that measure)."
@@ -142,7 +148,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def asked(question: Question) -> Any:
+def ask(question: Question) -> object:
     """Return the answer to a question; one that cannot be used is asked for again."""
     while True:
         try:
@@ -157,7 +163,7 @@ def asked(question: Question) -> Any:
             print(f"{text!r} does not fit, it must be {rule}.", file=sys.stderr)
 
 
-def write(folder: Path, arms: list[str], words: Mapping[str, Any], advice: Any) -> None:
+def write(folder: Path, arms: list[str], words: Mapping[str, object], advice: "Advice") -> None:
     """Write the problem, the advice and the program."""
     from latentbandits.cli.problem import write as written
 

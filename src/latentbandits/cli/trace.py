@@ -25,19 +25,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play one run, write the file and print the sums."""
-    if options.write_example is not None:
-        step = f"latentbandits trace {options.policy} {options.write_example}"
-        return problem.write_example(options.write_example, step)
     from latentbandits.advice.trace import Trace, trace
     from latentbandits.specs import file_stem
 
     described = problem.described(options)
     out = options.out or Path(f"trace-{file_stem(options.policy)}.svg")
     problem.ending(out, "trace", *Trace.suffixes)
-    found = trace(described, options.policy, start=options.start, rounds=options.rounds)
-    content = found.content(out.suffix.lower())
+    traced = trace(described, options.policy, start=options.start, rounds=options.rounds)
+    content = traced.content(out.suffix.lower())
     problem.write(out, content, "trace")
     print(
-        f"{out}: {found.text()} Next: open it; --start and --rounds show other rounds, NAME:KEY=VALUE other settings."
+        f"{out}: {traced.text()} Next: open it; --start and --rounds show other rounds, NAME:KEY=VALUE other settings."
     )
     return 0

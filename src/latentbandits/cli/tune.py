@@ -2,13 +2,14 @@
 
 import argparse
 import shlex
-import sys
-import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latentbandits.cli import problem
-from latentbandits.presentation.terminal import show, with_bar
+
+if TYPE_CHECKING:
+    from latentbandits.advice.base import BaseProblem
+    from latentbandits.advice.tune import Tuning
 
 SUMMARY = "find settings of one policy for a problem, judged on worlds that it was not tuned on"
 RESUMES = True
@@ -47,39 +48,35 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Search, judge, write settings and figure, and print what was found."""
-    if options.write_example is not None:
-        step = f"latentbandits tune {options.policy} {options.write_example}"
-        return problem.write_example(options.write_example, step)
-    progress = Trials()
-    try:
-        from latentbandits.advice.tune import tune
+    from latentbandits.advice.tune import tune
+    from latentbandits.presentation.progress import Progress
 
-        described = problem.described(options)
-        out, figure, study = output_paths(options, described)
-        with problem.playing(options) as (executor, _):
-            tuning = tune(
-                described,
-                options.policy,
-                search=parse_search(options.search),
-                trials=options.trials,
-                study=study,
-                workers=options.workers,
-                executor=executor,
-                progress=progress,
-            )
+    described = problem.described(options)
+    out, figure, study = output_paths(options, described)
+    with problem.playing(options) as (executor, _), Progress("tuning", unit="trials") as progress:
+        tuning = tune(
+            described,
+            options.policy,
+            search=parse_search(options.search),
+            trials=options.trials,
+            study=study,
+            workers=options.workers,
+            executor=executor,
+            progress=progress,
+        )
         plotted = tuning.content(figure.suffix.lower())
-    finally:
-        progress.close()
     tuning.save(out)
     problem.write(figure, plotted, "tune", "--figure")
-    if options.json:
-        print(as_json(tuning, out))
-    else:
-        show(summary(tuning, options, out, figure, study))
+    files = (
+        f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
+        f"{study}: all trials; the same command with more --trials continues from there."
+    )
+    lines = [*problem.python_lines(tuning.python(out)), files, f"Next: {next_step(tuning, options.policy, out)}"]
+    problem.answer(tuning, options.json, *lines)
     return 0
 
 
-def output_paths(options: argparse.Namespace, described: Any) -> tuple[Path, Path, Path]:
+def output_paths(options: argparse.Namespace, described: "BaseProblem") -> tuple[Path, Path, Path]:
     """Return the paths of settings, figure and study, or refuse them; nothing is written yet.
 
     The study's name has a digest of the problem, so that each problem has its own and the same command finds it again.
@@ -103,7 +100,7 @@ def output_paths(options: argparse.Namespace, described: Any) -> tuple[Path, Pat
     return out, figure, study
 
 
-def parse_search(given: list[str] | None) -> dict[str, Any] | None:
+def parse_search(given: list[str] | None) -> dict[str, object] | None:
     """Return the settings to search.
 
     Examples
@@ -117,63 +114,18 @@ def parse_search(given: list[str] | None) -> dict[str, Any] | None:
 
     if given is None:
         return None
-    found: dict[str, Any] = {}
-    for key, where in (setting("tune: --search", one) for one in given):
-        if key in found:
+    search: dict[str, object] = {}
+    for key, where in (setting("tune: --search", text) for text in given):
+        if key in search:
             raise Refusal("tune", "--search", key, "given only once")
-        found[key] = where
-    return found
+        search[key] = where
+    return search
 
 
-class Trials:
-    """One line on the error stream that counts trials; silent where that is no terminal."""
-
-    def __init__(self) -> None:
-        self._begin, self._stored, self._watched = 0.0, -1, sys.stderr.isatty()
-
-    def __call__(self, done: int, total: int) -> None:
-        """Show the number of trials that are done; the last step is the held-out worlds."""
-        if self._stored < 0:  # the trials that the study file had already took no time
-            self._begin, self._stored = time.perf_counter(), done
-        new, trials = done - self._stored, total - 1
-        left = f"  {(time.perf_counter() - self._begin) / new * (trials - done):4.0f} s left" if new else ""
-        line = f"trial {done + 1} of {trials}{left}" if done < trials else "held-out worlds" if done < total else ""
-        self._show(with_bar(line, done / total, sys.stderr) if line else "")
-
-    def close(self) -> None:
-        """Wipe the line."""
-        if self._stored >= 0:
-            self._show("")
-
-    def _show(self, line: str) -> None:
-        if self._watched:
-            sys.stderr.write("\r\x1b[K" + line)
-            sys.stderr.flush()
-
-
-def summary(tuning: Any, options: argparse.Namespace, out: Path, figure: Path, study: Path) -> str:
-    """Return what the terminal shows."""
-    parts = [
-        tuning.text(),
-        *problem.python_lines(tuning.python(out)),
-        f"{out}: {'the tuned settings' if tuning.recommended else 'the defaults'}. {figure}: the search and the verdict. "
-        f"{study}: all trials; the same command with more --trials continues from there.",
-        f"Next: {next_step(tuning, options, out)}",
-    ]
-    return "\n".join(parts)
-
-
-def next_step(tuning: Any, options: argparse.Namespace, out: Path) -> str:
+def next_step(tuning: "Tuning", policy: str, out: Path) -> str:
     """Return what to do next: use the tuned settings, or try other policies."""
     where = problem.as_options(tuning.problem)
     if not tuning.recommended:
         return f"`latentbandits advise {where}`, another policy may suit better."
-    names = shlex.join([options.policy, str(out)])
+    names = shlex.join([policy, str(out)])
     return f"`latentbandits compare {where} --policies {names}`, or `lb.Agent({str(out)!r})` in your own program."
-
-
-def as_json(tuning: Any, out: Path) -> str:
-    """Return everything as JSON, with the file that was written in the Python code."""
-    import json
-
-    return json.dumps(tuning.values() | {"python": tuning.python(out)}, indent=1)

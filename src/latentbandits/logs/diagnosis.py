@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.spatial.distance import pdist
 
+from latentbandits.advice.base import WorldProblem
 from latentbandits.advice.compare import Comparison, compare
-from latentbandits.advice.problem import WorldProblem
 from latentbandits.advice.result import Result
 from latentbandits.compiled import fast
 from latentbandits.logs import em, emissions, hmm

@@ -3,13 +3,17 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import ClassVar, Self
 
-from latentbandits.advice.problem import WorldProblem
-from latentbandits.logs.worlds import FittedWorld
+import numpy as np
 
-# What is moved to see when the advice would flip -> the scale of the world
-SCALES = {"factor on dwell": "scale_dwell", "factor on noise": "scale_noise", "factor on gaps": "scale_gaps"}
+from latentbandits.advice.base import WorldProblem
+from latentbandits.advice.parameter import Range
+from latentbandits.advice.problem import POINTS, STRETCH
+from latentbandits.logs.worlds import BINARY, FittedWorld
+
+DWELL, NOISE, GAPS = "factor on dwell", "factor on noise", "factor on gaps"
+SCALES = {DWELL: "scale_dwell", NOISE: "scale_noise", GAPS: "scale_gaps"}  # factor -> the scale of the world
 
 
 @dataclass(frozen=True)
@@ -23,27 +27,37 @@ class FittedProblem(WorldProblem):
     """
 
     world: FittedWorld
-    units: int = 1
-    kind: str = "fitted"  # type: ignore[misc]
+    units: int | None = 1
+    kind: str = "fitted"
+    advisable: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         return f"a log as {self.world}"
 
     @property
-    def given(self) -> Mapping[str, Any]:
-        """The words that were given: none."""
-        return {}
-
-    @property
     def factors(self) -> Mapping[str, float]:
         """What can be moved, and where it is."""
-        binary = self.world.rewards == "bernoulli"
-        return {name: getattr(self.world, scale) for name, scale in SCALES.items() if not (binary and "noise" in name)}
+        noise = {} if self.world.rewards == BINARY else {NOISE: self.world.scale_noise}
+        return {DWELL: self.world.scale_dwell} | noise | {GAPS: self.world.scale_gaps}
 
-    def scaled(self, factor: str, value: float) -> Self:
-        """Return the same problem with one factor at a value."""
-        return dataclasses.replace(self, world=self.world.scaled(**{SCALES[factor]: value}))
+    def movable(self) -> list[str]:
+        """Return the factors, and the horizon."""
+        return [*self.factors, *super().movable()]
 
-    def widened(self) -> Self:
-        """Return the same problem: what is not known is in the samples of the fit."""
-        return self
+    def bounds(self, quantity: str) -> Range:
+        """Return the present value of a factor, twice; or of the horizon."""
+        value = self.factors.get(quantity, self.horizon)
+        return Range(value, value)
+
+    def grid(self, quantity: str) -> list[float]:
+        """Return the values that a factor is moved to, or the horizon."""
+        if quantity not in self.factors:
+            return super().grid(quantity)
+        low, high = self.bounds(quantity)
+        return [float(value) for value in np.geomspace(low / STRETCH, high * STRETCH, POINTS)]
+
+    def move(self, quantity: str, value: float) -> Self:
+        """Return the problem with one factor, or the horizon, at a value."""
+        if quantity not in self.factors:
+            return super().move(quantity, value)
+        return dataclasses.replace(self, world=self.world.scale(**{SCALES[quantity]: value}))

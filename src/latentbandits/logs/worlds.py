@@ -6,7 +6,7 @@ between the arms can be scaled, to see what would follow if they were otherwise.
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -49,9 +49,9 @@ class FittedWorld:
         """Number of arms."""
         return len(self.noise)
 
-    def scaled(self, **scales: Any) -> Self:
+    def scale(self, **scales: float) -> Self:
         """Return the same world with other scales."""
-        return dataclasses.replace(self, **scales)
+        return dataclasses.replace(self, **scales)  # type: ignore[arg-type]
 
     def path(self, horizon: int, seed: int, draw: int, repeat: int) -> Path:
         """Return states (rounds,), means (rounds, arms) and what an oracle is given, None if nothing."""

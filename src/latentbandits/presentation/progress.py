@@ -65,7 +65,7 @@ class Progress:
             self._shown = now
             line = "  ".join(filter(None, [self._line(done, total, now), self._more() if self._more else ""]))
             terminal = self._watched and not self._notebook
-            self._write(with_bar(line, self._share(done, total, now), sys.stderr) if terminal else line)
+            self._write(with_bar(line, done / total if total else None, sys.stderr) if terminal else line)
 
     def _write(self, line: str) -> None:
         """Show a line: in a notebook it goes where results go, since errors are red there, and spaces wipe what was longer."""
@@ -87,10 +87,6 @@ class Progress:
             return f"{self._title}  {count:.0f} {unit} in {spent:.0f} s"
         left = f"  {spent * (total - done) / done:4.0f} s left" if done >= STEADY * total > 0 else ""
         return f"{self._title}  {done / total:4.0%}  {count / spent:5.1f} {unit}/s{left}"
-
-    def _share(self, done: int, total: int | None, spent: float) -> float | None:  # noqa: ARG002
-        """Return how full the bar of a terminal is; None if there is no total."""
-        return done / total if total else None
 
     def close(self) -> None:
         """Wipe the line."""

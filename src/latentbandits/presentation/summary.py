@@ -1,13 +1,16 @@
 """The summary of a simulation as a notebook shows it."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from latentbandits.policies.groups import ORACLES
 from latentbandits.presentation import html
 from latentbandits.presentation.numbers import figure, percent, span
 
+if TYPE_CHECKING:
+    from latentbandits.simulation.results import Results
 
-def shown(results: Any) -> html.Html:
+
+def shown(results: "Results") -> html.Html:
     """Return a row per policy, lowest regret first; the best that is no oracle is highlighted."""
     rows = results.summary()
     best = next((row.label for row in rows if row.label not in ORACLES), "")

@@ -1,19 +1,20 @@
-"""How long advice may take: seconds that its stages share, in the order in which they decide most, without those of compiling."""
+"""Who plays the worlds of an advice, and for how long: seconds that its stages share, without those of compiling."""
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from typing import NamedTuple
 
+from latentbandits.advice.base import BaseProblem
 from latentbandits.compiled import waited
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import Report
 from latentbandits.settings import Above, between
-
-if TYPE_CHECKING:
-    from latentbandits.simulation.results import Results
+from latentbandits.simulation.batch import Contestant, simulate
+from latentbandits.simulation.results import Results
 
 # The share of the seconds that may be spent by the end of each stage; what one leaves is the next one's
-RACE, GIVEN, MEASURE, FLIPS = 0.5, 0.6, 0.8, 1.0
+RACE, MEASURE, FLIPS = 0.5, 0.8, 1.0
 NO_LIMIT = "the limit, which takes long"
 START = 2  # worlds that tell how long one takes; choice and measurement play these in any case
 
@@ -23,7 +24,7 @@ class OutOfTime(Exception):  # noqa: N818
 
 
 class Spent(NamedTuple):
-    """What became of a budget.
+    """What became of the seconds.
 
     Attributes
     ----------
@@ -49,25 +50,32 @@ class Spent(NamedTuple):
         ]
 
 
-class Budget:
-    """Seconds to spend, counted without compiling.
+class Simulator:
+    """Plays policies on worlds of a problem, as many as there is time for; what is played does not depend on the steps.
 
     Parameters
     ----------
     seconds : float, optional
-        As many as it takes if not given.
+        To spend, counted without compiling; as many as it takes if not given.
+    workers : int, optional
+        Threads.
+    executor : concurrent.futures.Executor, optional
+        Plays the runs instead of threads, as in `latentbandits.simulate`.
 
     Examples
     --------
-    >>> from latentbandits.advice.budget import Budget
-    >>> Budget(None).left
+    >>> from latentbandits.advice.simulator import Simulator
+    >>> Simulator().left
     inf
-    >>> Budget(60.0).left > 50
+    >>> Simulator(60.0).left > 50
     True
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
+    def __init__(
+        self, seconds: float | None = None, workers: int | None = None, executor: Executor | None = None
+    ) -> None:
         self.seconds = None if seconds is None else between("advise", "seconds", seconds, Above(0))
+        self.workers, self.executor = workers, executor
         self._begin, self._compiled = time.perf_counter(), waited()
         self._share, self._pace = 1.0, 0.0  # seconds per round of this stage, as last measured
 
@@ -95,41 +103,64 @@ class Budget:
         """Begin a stage that ends when this share of the seconds is spent."""
         self._share, self._pace = share, 0.0
 
+    def simulate(
+        self,
+        problem: BaseProblem,
+        policies: Mapping[str, Contestant],
+        first: int,
+        worlds: int,
+        progress: Report | None = None,
+        bins: int = 1,
+    ) -> Results:
+        """Play a number of worlds, from number `first` on, whatever time that takes."""
+        return simulate(
+            problem, policies, horizon=problem.horizon, draws=worlds, repeats=1, seed=problem.seed, first=first, bins=bins,
+            workers=self.workers, executor=self.executor, progress=progress,
+        )  # fmt: skip
+
     def play(
-        self, simulated: Callable[..., "Results"], first: int, worlds: int, rounds: int, progress: Report, needed: int = 0
-    ) -> Any:  # fmt: skip
-        """Play as many of some worlds as there is time for, and return their results, which do not depend on the steps; None if none was.
+        self,
+        problem: BaseProblem,
+        policies: Mapping[str, Contestant],
+        first: int,
+        worlds: int,
+        progress: Report,
+        *,
+        needed: int = 0,
+        bins: int = 1,
+    ) -> Results:
+        """Play as many worlds as there is time for, or raise `OutOfTime` where there is none for the `needed` ones.
 
         Parameters
         ----------
-        simulated : callable
-            Plays `draws` worlds from number `first` on, and reports to `progress`.
+        problem : BaseProblem
+            What is sampled.
+        policies : mapping
+            Label -> policy.
         first, worlds : int
             Number of the first world, and how many there are to play.
-        rounds : int
-            Rounds of one world, of all policies.
         progress : callable
             Called with the rounds played so far and at most.
         needed : int
-            Worlds that are played in any case.
+            Worlds that are played in any case; if 0, all of them or none.
+        bins : int
+            As in `latentbandits.simulate`.
         """
+        rounds = len(policies) * problem.horizon
         results, done = None, 0
         while done < worlds and (step := self._step(worlds - done, rounds, needed - done)):
             before, begin = done * rounds, self.spent
-            part = simulated(
-                first=first + done, draws=step, progress=lambda now, _, before=before: progress(before + now, worlds * rounds)
-            )  # fmt: skip
+
+            def report(now: int, _: int, before: int = before) -> None:
+                progress(before + now, worlds * rounds)
+
+            part = self.simulate(problem, policies, first + done, step, report, bins)
             self._pace = (self.spent - begin) / (step * rounds)
             results = part if results is None else results.joined(part)
             done += step
         if done < worlds:
             progress(done * rounds, done * rounds)
-        return results
-
-    def whole(self, simulated: Callable[..., "Results"], first: int, worlds: int, rounds: int, progress: Report) -> Any:
-        """Play all of some worlds, or raise `OutOfTime` where there is no time for them."""
-        results = self.play(simulated, first, worlds, rounds, progress)
-        if results is None or results.regret.shape[1] < worlds:
+        if results is None or (done < worlds and not needed):
             raise OutOfTime
         return results
 
@@ -141,15 +172,15 @@ class Budget:
         afforded = int(min(max(0.0, self.left) / pace, worlds)) if pace else START * (self.left > 0)
         return min(worlds, max(afforded, needed))
 
-    def afforded(self, costs: Sequence[float], worlds: int) -> tuple[int, int]:
+    def afford(self, costs: Sequence[float], worlds: int) -> tuple[int, int]:
         """Return how many of some candidates there is time for, by the seconds that a world takes each, and for how many worlds.
 
         Examples
         --------
-        >>> from latentbandits.advice.budget import Budget
-        >>> Budget(1000.0).afforded([1.0, 2.0, 500.0], worlds=4)
+        >>> from latentbandits.advice.simulator import Simulator
+        >>> Simulator(1000.0).afford([1.0, 2.0, 500.0], worlds=4)
         (2, 4)
-        >>> Budget(None).afforded([1.0, 2.0, 500.0], worlds=4)
+        >>> Simulator().afford([1.0, 2.0, 500.0], worlds=4)
         (3, 4)
         """
         if not self.limited:
@@ -164,25 +195,26 @@ class Budget:
         """Return a progress whose total falls to what there is time for."""
         if progress is None or self.seconds is None:
             return progress
+        seconds = self.seconds
 
-        def told(done: int, total: int) -> None:
-            share = self.spent / self.seconds  # type: ignore[operator]
+        def report(done: int, total: int) -> None:
+            share = self.spent / seconds
             progress(done, min(total, max(done, round(done / share))) if share > 0 else total)
 
-        return told
+        return report
 
-    def account(self, undone: list[str]) -> Spent | None:
-        """Return what became of it; None if there was no limit."""
+    def account(self, undone: Sequence[str]) -> Spent | None:
+        """Return what became of the seconds; None if there was no limit."""
         return None if self.seconds is None else Spent(self.seconds, self.spent, self.compiling, tuple(undone))
 
 
-def cut(done: int, worlds: int, what: str) -> list[str]:
+def name_undone(done: int, worlds: int, what: str) -> list[str]:
     """Return which part of a stage was left undone; nothing if none was.
 
     Examples
     --------
-    >>> from latentbandits.advice.budget import cut
-    >>> cut(24, 200, "the measurement"), cut(200, 200, "the measurement")
+    >>> from latentbandits.advice.simulator import name_undone
+    >>> name_undone(24, 200, "the measurement"), name_undone(200, 200, "the measurement")
     (['176 of 200 worlds of the measurement'], [])
     """
     return [f"{worlds - done:,} of {counted(worlds, 'world')} of {what}"] if done < worlds else []

@@ -1,4 +1,4 @@
-"""`latentbandits warm`, and what every command says before it compiles."""
+"""`latentbandits policies --compile`, and what every command says before it compiles."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.cli import compiling, warm
+from latentbandits.cli import compiling, policies
 from latentbandits.compiled import cache, compile_first, listening, machine_code, waited
 from latentbandits.presentation import progress as screen
 from latentbandits.settings import Refusal
@@ -33,8 +33,8 @@ def command(line: str, cache_at: Path, cwd: Path) -> "subprocess.CompletedProces
 
 
 @pytest.mark.compiled
-def test_warm_fills_the_cache_once(tmp_path: Path) -> None:
-    first = command("warm random ucb1:exploration=1 --simulation", tmp_path, tmp_path)
+def test_compile_fills_the_cache_once(tmp_path: Path) -> None:
+    first = command("policies --compile random ucb1:exploration=1 --simulation", tmp_path, tmp_path)
     assert first.returncode == 0
     folder = next((tmp_path / "latentbandits-code").iterdir())
     seconds = re.findall(r"^(.+): \d+\.\d s$", first.stdout, re.MULTILINE)
@@ -42,33 +42,29 @@ def test_warm_fills_the_cache_once(tmp_path: Path) -> None:
     assert seconds == [*online, "walk", "sample_gaussian", "random, play", "ucb1:exploration=1, play"]
     assert f"{folder} has" in first.stdout.splitlines()[-1]
     assert first.stderr.startswith("compiling random, ucb1:exploration=1; this usually takes about ")
-    again = command("warm random ucb1 --simulation", tmp_path, tmp_path)
+    again = command("policies --compile random ucb1 --simulation", tmp_path, tmp_path)
     assert again.returncode == 0
     assert again.stdout.startswith("everything was compiled before; ")
     assert again.stderr == ""
-    simulated = command("compare --policies random ucb1 --horizon 20 --runs 2", tmp_path, tmp_path)
-    assert simulated.returncode == 0
-    announced = [line.partition("; ")[0] for line in simulated.stderr.splitlines() if "; " in line]
-    assert announced == ["compiling bayes-planner, best-single-arm"]  # the rest was there
 
 
 @pytest.mark.compiled
-def test_warm_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
+def test_compile_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    done = command("warm random", blocked / "cache", tmp_path)
+    done = command("policies --compile random", blocked / "cache", tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.startswith(f"{blocked / 'cache'} cannot be written to; set LATENTBANDITS_CACHE to a folder")
 
 
 @pytest.mark.parametrize("spec", ["state-oracle", "tests.test_compiled:Careless", "no-such-policy"])
-def test_warm_refuses_what_no_agent_can_use(spec: str) -> None:
+def test_compile_refuses_what_no_agent_can_use(spec: str) -> None:
     with pytest.raises(Refusal):
-        warm.chosen(["ucb1", spec])
+        policies.online_policies(["ucb1", spec])
 
 
-def test_warm_is_for_every_policy_that_an_agent_can_run() -> None:
-    made = warm.chosen([])
+def test_compile_is_for_every_policy_that_an_agent_can_run() -> None:
+    made = policies.online_policies([])
     assert {"state-library", "adarp-ucb", "random"} < set(made)
     assert not {"state-oracle", "best-single-arm", "bayes-limit", "bayes-planner"} & set(made)
     for policy in made.values():
@@ -95,7 +91,7 @@ def test_what_is_compiled_is_said_before_it_starts(
     codes = [cache.Code(first, (lb.policies.StateLibrary(2),), "state-library"), cache.Code(second, (1.0,))]
     codes[0].__dict__["outside"] = codes[1].__dict__["outside"] = []
     finished: list[Any] = []
-    with compiling.announced(codes, lambda code, _: finished.append(code)) as before:
+    with compiling.announce(codes, lambda code, _: finished.append(code)) as before:
         assert capsys.readouterr().err == (
             "compiling state-library, second; this usually takes about 1 s, once: it is kept in /kept/here\n"
         )
@@ -107,22 +103,15 @@ def test_what_is_compiled_is_said_before_it_starts(
 
 
 def test_user_code_is_not_promised_to_be_kept() -> None:
-    sentence = compiling.sentence([cache.Code(first, (1,), "mine")])
+    sentence = compiling.describe([cache.Code(first, (1,), "mine")])
     assert sentence.endswith("in every run: machine code of user code (first) is not kept")
-
-
-def test_the_line_names_what_is_compiled_and_its_turn() -> None:
-    codes = [cache.Code(first, (1,), "a"), cache.Code(first, (1.0,), "b")]
-    line = compiling.Compiling(codes)._line(1, 2, 3.2)
-    assert line == "compiling b (2 of 2)  3 s of about 1 s"
-    assert compiling.Compiling(codes[:1])._line(0, 1, 3.2) == "compiling a  3 s of about 1 s"
 
 
 def test_usual_seconds_are_those_of_the_class() -> None:
     from latentbandits.agent import compiled_jobs
 
     slow, quick = (
-        compiling.usual([cache.Code(function, args) for function, args in compiled_jobs(lb.policy(name))])
+        compiling.expected_seconds([cache.Code(function, args) for function, args in compiled_jobs(lb.policy(name))])
         for name in ("state-library", "ucb1")
     )
     assert slow > 5 * quick > 0
@@ -143,7 +132,7 @@ def test_seconds_of_compiling_are_counted_whether_or_not_somebody_listens() -> N
     assert once > before
     machine_code(third, 1)
     assert waited() == once
-    with listening(compiling.announced):
+    with listening(compiling.announce):
         compile_first(iter([("b", third, (1.0,))]))
     assert waited() > once
 
@@ -154,7 +143,7 @@ def test_only_what_is_missing_is_announced_and_each_code_once(monkeypatch: pytes
 
     def listener(codes: list[cache.Code]) -> Any:
         said.extend(code.label for code in codes)
-        return compiling.announced(codes)
+        return compiling.announce(codes)
 
     jobs = [("a", first, (1,)), ("b", first, (2,)), ("c", first, (2.0,))]
     compile_first(iter(jobs))
@@ -169,7 +158,7 @@ def test_only_what_is_missing_is_announced_and_each_code_once(monkeypatch: pytes
 def test_an_oracle_that_one_round_is_too_short_for_plays_where_somebody_listens() -> None:
     """What is compiled ahead is found by a run of one round, in which this one finds no probe."""
     oracle = Representation(lb.policy("adasp-ucb"), "fingerprint")
-    with listening(compiling.announced):
+    with listening(compiling.announce):
         results = lb.simulate(lb.HiddenMarkov(states=3), {"oracle": oracle}, horizon=300, draws=1, repeats=1)
     assert results.regret.shape == (1, 1)
 
@@ -180,6 +169,6 @@ def test_a_command_is_interrupted_with_a_word(
     def interrupted(_: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(warm, "run", interrupted)
-    assert cli.main(["warm"]) == 130
+    monkeypatch.setattr(policies, "run", interrupted)
+    assert cli.main(["policies"]) == 130
     assert capsys.readouterr().err == "interrupted; what is finished is kept: the same command goes on from there\n"
