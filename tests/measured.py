@@ -86,7 +86,7 @@ def lost_rows(results: pd.DataFrame) -> list[str]:
 
 def time_rows(folder: Path) -> list[str]:
     """Return rounds and seconds of every experiment."""
-    found = Store(folder, read_only=True).manifest["experiments"]
+    found = Store(folder, read_only=True).descriptions()
     return [f"| {name} | {found[name]['rounds'] / 1e6:,.0f} | {found[name]['seconds']:.1f} |" for name in IDS]
 
 

@@ -53,14 +53,14 @@ def run(options: argparse.Namespace) -> int:
     seconds = options.seconds or None
     title = "advising;"
     if str(options.problem or "").endswith(".npz"):
-        with problem.playing(options) as (executor, workers):
-            played = {"executor": executor, "progress": Progress(title, more=workers), "seconds": seconds}
+        with problem.playing(options) as executor:
+            played = {"executor": executor, "progress": Progress(title), "seconds": seconds}
             return fitted(options, played)
     described = problem.described(options)
-    with problem.playing(options) as (executor, workers):
+    with problem.playing(options) as executor:
         advice = advise(
             described, sweep=not options.no_flips, seconds=seconds, workers=options.workers, executor=executor,
-            progress=Progress(title, more=workers),
+            progress=Progress(title),
         )  # fmt: skip
     advice.save(options.out)
     problem.answer(advice, options.json, terminal_text(advice, options.out))

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
         described = problem.described(options)
         out, figure, study = output_paths(options, described)
-        with problem.playing(options) as (executor, _):
+        with problem.playing(options) as executor:
             tuning = tune(
                 described,
                 options.policy,

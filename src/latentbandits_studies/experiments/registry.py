@@ -46,7 +46,6 @@ class Experiment(NamedTuple):
     title : its heading on the page, if not the id
     table : given the rows, a readable table, written as `<id>.csv`
     ours : whether it is ours and not the paper's
-    sizes : other draws than its own: how many, and the first; see `latentbandits_studies.experiments.table2.own`
     """
 
     id: str
@@ -56,7 +55,6 @@ class Experiment(NamedTuple):
     title: str = ""
     table: Callable[["pd.DataFrame"], "pd.DataFrame"] | None = None
     ours: bool = False
-    sizes: tuple[int, int] | None = None
 
 
 class Illustration(NamedTuple):

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.policies.groups import GREEDY
+from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -136,12 +138,14 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 
 def learner_regret(case: Case, label: str, draw: int) -> float:
     """Play one run again and return Reg per unit by its definition: what the oracle's arms would have earned beyond the policy's own."""
-    found = case.policies[label]
-    world = case.world.realise(case.horizon, found.units, case.seed, draw, 0)
-    script = found.informed(world).script
+    representation = case.policies[label]
+    assert isinstance(representation, Representation)
+    world = case.world.realise(case.horizon, representation.units, case.seed, draw, 0)
+    scripted = representation.informed(world)
+    assert isinstance(scripted, Scripted)
     rounds = np.arange(case.horizon)[:, None]
-    earned = world.means[rounds, Run.of(found.base, world).arms].mean(axis=1)
-    return float((world.means[rounds[:, 0], script] - earned).sum())
+    earned = world.means[rounds, Run.of(representation.base, world).arms].mean(axis=1)
+    return float((world.means[rounds[:, 0], scripted.script] - earned).sum())
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
@@ -182,8 +186,9 @@ def _bound(results: pd.DataFrame, made: list[Case]) -> Claim:
     """Compare App with the largest gap times the number of rounds in which the state is decoded wrongly."""
     words, slack = [], []
     for case in made:
-        draws = results.loc[results["case"] == case.name, "draw"].unique()
-        largest = np.array([theory.largest_gap(case.world.matrix(case.seed, int(draw))) for draw in sorted(draws)])
+        world, draws = case.world, results.loc[results["case"] == case.name, "draw"].unique()
+        assert isinstance(world, HiddenMarkov)
+        largest = np.array([theory.largest_gap(world.matrix(case.seed, int(draw))) for draw in sorted(draws)])
         for name, statistic in DECODED:
             wrong = 1 - per_draw(results, case.name, oracle(name, statistic, decoded=True), "optimal")
             found = compared(

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from latentbandits.files import write_whole
 from latentbandits.presentation.numbers import aligned, percent
 from latentbandits_studies.experiments.fit.bench import Bench, Shelf, word
 from latentbandits_studies.experiments.fit.grids import COLUMNS, Column, Settings
@@ -379,5 +380,5 @@ def search(
             finished(done[-1])
     whole = Fit(done, size, quick)
     for name, frame in (("fit", whole.frame()), ("fit_cells", whole.cells())):
-        shelf.folder.write(f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
+        write_whole(shelf.folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
     return whole

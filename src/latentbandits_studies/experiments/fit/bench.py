@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,16 +27,15 @@ def word(value: Any) -> str:
 
 
 class Shelf(Store):
-    """A store from which only regrets are wanted: nothing is read twice."""
+    """A store from which only regrets are wanted."""
 
     executor: Executor | None = None
 
     def regrets(self, case: Case, workers: int | None = None) -> tuple[dict[str, np.ndarray], int]:
         """Return each policy's regret per run, simulated unless it is there, and the number of rounds that were simulated."""
-        lost = replace(case, policies={label: case.policies[label] for label in self.missing(case)})
-        if lost.policies:
-            self.compute(lost, workers, executor=self.executor)
-        return {label: self._cell(case, label).arrays["regret"].sum(axis=1) for label in case.policies}, lost.rounds
+        computed = self.compute(case, workers, executor=self.executor)
+        regrets = {label: self.runs(case, label)["regret"].to_numpy() for label in case.policies}
+        return regrets, len(computed) * case.horizon * case.draws * case.repeats
 
 
 class Bench:

@@ -6,6 +6,7 @@ import numpy as np
 
 from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED
 from latentbandits.policies.registry import REGISTRY
+from latentbandits.simulation.runs import Contestant
 from latentbandits.specs import fair, policy
 from latentbandits_studies.data import load, names
 from latentbandits_studies.experiments.case import Case
@@ -22,7 +23,7 @@ BELIEFS = 2  # runs whose beliefs are compared with the weather
 ALONE = ": beliefs"  # marks the cases that hold them
 
 
-def contestants(name: str, quick: bool = False) -> dict[str, object]:
+def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
     """Return every policy that plays one unit and is given nothing, by spec; a few of them for a quick run.
 
     Where rewards are not on [0, 1], policies that need such rewards learn their range (`scaled:NAME`). Policies that play several units
