@@ -22,7 +22,7 @@ from latentbandits_studies.experiments.claims import (
     Claim,
     compared,
     order,
-    tempered,
+    temper,
 )
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 from latentbandits_studies.experiments.paper.worlds import TITLES, rows
@@ -135,11 +135,11 @@ def test_d_ucb_is_fitted_to_its_own_figures() -> None:
 
 def test_a_quick_run_neither_confirms_nor_refutes() -> None:
     claims = [Claim(f"a/{word}", "", "", "", word, "because") for word in VERDICTS]
-    quick = tempered(claims, quick=True)
+    quick = temper(claims, quick=True)
     assert {claim.verdict for claim in quick} == {OPEN}
     assert [claim.points_to for claim in quick] == list(VERDICTS)
     assert {claim.why for claim in quick} == {"because"}
-    assert tempered(claims, quick=False) == claims
+    assert temper(claims, quick=False) == claims
 
 
 def test_comparisons_of_one_claim_share_the_five_per_cent() -> None:

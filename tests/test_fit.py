@@ -209,7 +209,7 @@ def test_a_tiny_search_ends_and_a_second_one_simulates_nothing(tmp_path: Path, m
     assert simulated[-1] == 0
     assert second.text() == first.text()
 
-    for lost in sorted((tmp_path / "cells").iterdir())[:3]:
+    for lost in sorted((tmp_path / "runs").iterdir())[:3]:
         lost.unlink()
     third = fit.search(tmp_path, True, 1, progress, columns=[TINY])
     assert simulated[-1] > 0

@@ -18,7 +18,7 @@ from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits_studies.commands import reproduce as command
 from latentbandits_studies.experiments.case import Case
-from latentbandits_studies.experiments.claims import VERDICTS, Claim, tempered
+from latentbandits_studies.experiments.claims import VERDICTS, Claim, temper
 from latentbandits_studies.experiments.registry import IDS, Experiment, experiment, experiments, section
 from latentbandits_studies.experiments.reproduce import Outcome, reproduce
 from latentbandits_studies.report import verdicts
@@ -162,7 +162,7 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
 def test_console_page_and_files_of_one_quick_run_say_the_same(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(site / "results" / "cells", tmp_path / "results" / "cells")
+    shutil.copytree(site / "results" / "runs", tmp_path / "results" / "runs")
     assert cli.main(["reproduce", "many-arms", "--quick", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     judged = pd.read_csv(tmp_path / "report" / "claims.csv")
@@ -177,9 +177,9 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
 
 def test_what_a_quick_run_points_to_is_no_verdict() -> None:
     claims = [Claim(f"many-arms/{word}", f"It {word}", "", "", word) for word in VERDICTS]
-    full, quick = (Outcome(experiment("many-arms"), tempered(claims, hasty), 1.0, 4, 0) for hasty in (False, True))
-    assert command.line(full, "results") == "many-arms: 1.0 s; 4 claims: 1 +, 1 -, 1 =, 1 ?\n  - It does not hold"
-    assert command.line(quick, "results").splitlines() == [
+    full, quick = (Outcome(experiment("many-arms"), temper(claims, hasty), 1.0, 4, 0) for hasty in (False, True))
+    assert command.line(full, Path("results")) == "many-arms: 1.0 s; 4 claims: 1 +, 1 -, 1 =, 1 ?\n  - It does not hold"
+    assert command.line(quick, Path("results")).splitlines() == [
         "many-arms: 1.0 s; 4 claims: 4 ? (points to: 1 +, 1 -, 1 =, 1 ?)",
         "  ? It does not hold (points to: does not hold)",
     ]

@@ -10,7 +10,7 @@ from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS
 from latentbandits.presentation.palette import label, style
 from latentbandits.simulation.results import ratio
 from latentbandits_studies.experiments import table2, winning_rates
-from latentbandits_studies.experiments.case import Case, description
+from latentbandits_studies.experiments.case import Case, describe_parts
 from latentbandits_studies.experiments.paper.worlds import ADDED, COLUMNS, LIBRARY_TWO, TITLES, rows
 from latentbandits_studies.experiments.registry import experiment
 from latentbandits_studies.experiments.state_library import claims as found_in
@@ -64,7 +64,7 @@ def test_runs_of_added_policies_are_paired_with_the_papers() -> None:
         assert (case.world, case.horizon, case.seed, case.draws) == (twin.world, twin.horizon, twin.seed, twin.draws)
         assert case.repeats <= twin.repeats
         assert tuple(case.policies) == ADDED
-        assert case.policies[LIBRARY_TWO] == case.policies[LIBRARY]._replace(units=2)
+        assert case.policies[LIBRARY_TWO] == lb.policy(LIBRARY, arms=case.world.arms, units=2)
     mine = {case.name: case for case in cases(quick=False)}
     for case in table2.cases(quick=False):
         assert [mine[case.name].keys[name] for name in case.policies] == [case.keys[name] for name in case.policies]
@@ -103,7 +103,7 @@ def test_a_rescaled_world_is_the_same_world_in_another_unit() -> None:
     np.testing.assert_allclose(new.truth.noise, 1000 * old.truth.noise)
     results = [lb.simulate(one, [LIMIT, LIBRARY], horizon=2000, draws=2, repeats=1).regret for one in (world, other)]
     np.testing.assert_allclose(results[1], 1000 * results[0], rtol=1e-6)
-    assert description(other)["world"] == description(world)
+    assert describe_parts(other)["world"] == describe_parts(world)
     policies = {LIMIT: lb.policy(LIMIT)}
     assert (
         Case("a", other, policies, 100, 1).keys[LIMIT]

@@ -10,6 +10,7 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.policies.groups import FEW, FORGETFUL, LIBRARY, LIMIT, ORACLES
 from latentbandits.presentation.palette import label, saved
+from latentbandits.simulation.runs import Runner
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits_studies.experiments.fit import JUDGE_SEED, SEARCH_SEED
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments
@@ -144,7 +145,7 @@ def test_everybody_plays_who_is_given_nothing() -> None:
     assert set(FEW) < set(settings.NAMES)
     for case in settings.cases(quick=False):
         assert tuple(case.policies) == settings.NAMES
-        assert {policy.units for policy in case.policies.values()} == {1}
+        assert {Runner(policy).units for policy in case.policies.values()} == {1}
 
 
 def test_no_unit_of_rewards_harms_a_policy() -> None:

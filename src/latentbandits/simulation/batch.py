@@ -18,8 +18,8 @@ from latentbandits.simulation.results import Results
 from latentbandits.simulation.runs import Contestant, prepare, refuse_wrong, validate
 from latentbandits.specs import policy
 
-# Policies, texts that name them, or either under labels
-Contestants = Iterable[Contestant | str] | Mapping[str, Contestant | str]
+# Policies, texts that name them, or either under labels; or one of them
+Contestants = Contestant | str | Iterable[Contestant | str] | Mapping[str, Contestant | str]
 Belief = TypeVar("Belief", covariant=True)
 
 
@@ -120,7 +120,7 @@ def labelled(policies: Any) -> dict[str, Any]:
     """Return policies, or texts that name them, under their labels; or refuse."""
     if isinstance(policies, Mapping):
         return dict(policies)
-    if isinstance(policies, str) or hasattr(policies, "_fields"):
+    if isinstance(policies, str | Policy | Oracle):
         policies = [policies]
     if not isinstance(policies, Iterable):
         raise Refusal("simulate", "policies", policies, "policies or names")

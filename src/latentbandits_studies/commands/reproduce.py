@@ -17,7 +17,7 @@ FEWEST = 4  # draws: intervals of fewer say nothing
 EXAMPLES = (
     "latentbandits reproduce --quick",
     "latentbandits reproduce table2 ablation --out paper",
-    "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --draws 8 --out mine",
+    "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --quick --draws 8 --out mine",
 )
 
 
