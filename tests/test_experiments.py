@@ -21,7 +21,7 @@ from latentbandits_studies.experiments import table2, winning_rates
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import VERDICTS
 from latentbandits_studies.experiments.paper.worlds import COLUMNS, QUICK_MATRICES, SWEEPS, TITLES, published, rows
-from latentbandits_studies.experiments.registry import IDS, experiment, experiments
+from latentbandits_studies.experiments.registry import experiment, experiments, ids
 from latentbandits_studies.experiments.reproduce import reproduce
 from latentbandits_studies.experiments.store import COLUMNS as ROWS
 from latentbandits_studies.experiments.store import Store
@@ -274,7 +274,7 @@ def test_winning_rates_are_shares_of_duels(tmp_path: Path) -> None:
 def test_unknown_experiments_get_the_right_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["reproduce", "tabel2"]) == 2
     said = capsys.readouterr().err
-    assert all(name in said for name in IDS)
+    assert all(name in said for name in ids())
     assert "did you mean table2?" in said
     with pytest.raises(ValueError, match="experiment is 'x'"):
         experiment("x")
@@ -293,4 +293,4 @@ def test_an_unwritable_folder_is_refused_before_any_work(tmp_path: Path, capsys:
 def test_experiments_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["experiments"]) == 0
     said = capsys.readouterr().out
-    assert all(name in said for name in IDS)
+    assert all(name in said for name in ids())

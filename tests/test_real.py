@@ -17,7 +17,7 @@ from latentbandits_studies import data as datasets
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits_studies.experiments.real import claims, settings
 from latentbandits_studies.experiments.real.figures import FIGURES, tables
-from latentbandits_studies.experiments.real.replay import LEVELS, Believed, Replay, Ruler
+from latentbandits_studies.experiments.real.settings import LEVELS, Believed, Replay, Ruler
 from latentbandits_studies.experiments.real.statistics import (
     blocks,
     holm,

@@ -219,9 +219,11 @@ def believe_one(policy: Believer[Belief], realisation: Realisation, random: Stre
     rounds, beliefs, first = len(realisation.means), [], 0
     run = prepare(policy, validate(realisation, rounds, policy.arms, policy.units), random)
     for end in range(start, rounds + 1):
-        part = slice(first, end)
+        part, size = slice(first, end), end - first
         rewards, context, available = run.rewards[part], run.context[part], run.available[part]
-        stretch = run._replace(rewards=rewards, context=context, available=available)
+        # nobody reads the trace, but with one the machine code is that of `record_one`
+        trace = Trace(np.empty((size, policy.units), np.int64), np.empty(size, np.int64))
+        stretch = run._replace(rewards=rewards, context=context, available=available, trace=trace)
         refuse_wrong(stretch, fast(play)(*stretch))
         beliefs.append(policy.belief(run.memory))
         first = end

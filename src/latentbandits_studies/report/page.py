@@ -11,10 +11,9 @@ from latentbandits.presentation.html import Html, tag
 from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.settings import Refusal
-from latentbandits_studies.experiments import registry
 from latentbandits_studies.experiments.case import resize
 from latentbandits_studies.experiments.claims import TARGET, Claim, temper
-from latentbandits_studies.experiments.registry import IDS, Experiment, experiment
+from latentbandits_studies.experiments.registry import Experiment, experiment, ids
 from latentbandits_studies.experiments.store import Description, Store, digest_cases
 from latentbandits_studies.report import verdicts
 
@@ -35,7 +34,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     """
     store = Store(results, read_only=True)
     there = store.experiments()
-    found = [name for name in IDS if name in there]
+    found = [name for name in ids() if name in there]
     if not found:
         raise Refusal("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
@@ -86,22 +85,21 @@ def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
 
 def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
     """Return one experiment: its line, where its claims are judged, its figures and tables."""
-    declared = registry.section(one.id)
     links = ", ".join(tag("a", claim.id.split("/")[1], href=f"#{claim.id}") for claim in judged)
     kind = "Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"
     parts = [
         tag("h2", one.title or one.id, id=one.id),
         tag("p", f"{one.summary}."),
         tag("p", f"{kind}: ", Html(links), ".", classes="note"),
-        declared.introduction,
+        one.introduction,
     ]
-    for name, caption, plot in declared.figures:
+    for name, caption, plot in one.figures:
         with plotting():
             content = saved(plot(results), "svg")
         write_whole(folder / "figures" / f"{name}.svg", content)
         parts.append(html.figure(content, caption))
-    if declared.tables is not None:
-        parts.append(declared.tables(results))
+    if one.tables is not None:
+        parts.append(one.tables(results))
     return "\n".join(filter(None, parts))
 
 
@@ -151,7 +149,7 @@ def _warning(hasty: list[str]) -> str:
     """Return which experiments were quick runs."""
     if not hasty:
         return ""
-    every = len(hasty) == len(IDS)
+    every = len(hasty) == len(ids())
     which = "all experiments" if every else ", ".join(hasty)
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
@@ -163,7 +161,7 @@ def _warning(hasty: list[str]) -> str:
 
 def _left_out(shown: Container[str]) -> str:
     """Return which experiments are not on the page, and the command that runs them."""
-    absent = [name for name in IDS if name not in shown]
+    absent = [name for name in ids() if name not in shown]
     if not absent:
         return ""
     command = tag("code", f"latentbandits reproduce {' '.join(absent)}")

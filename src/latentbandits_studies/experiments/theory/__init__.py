@@ -55,6 +55,7 @@ from latentbandits_studies.experiments.theory.bounds import (
     points,
     quantile,
 )
+from latentbandits_studies.experiments.theory.figures import FIGURES
 
 SUMMARY = (
     "bounds on probing schedules, on decoding the state and on learners: whether they hold, and how tight they are"
@@ -280,4 +281,12 @@ def _own(table: pd.DataFrame) -> Iterator[Claim]:
     )
 
 
-EXPERIMENT = Experiment("theory", SUMMARY, cases, score, table=points)
+EXPERIMENT = Experiment(
+    "theory",
+    SUMMARY,
+    cases,
+    score,
+    table=points,
+    place=120,
+    figures=FIGURES,
+)

@@ -1,14 +1,19 @@
 """Regret as App, what a summary of the policy's own history cannot tell, plus Reg, what the policy loses beyond it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from latentbandits.policies.groups import GREEDY
 from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import policy
+from latentbandits.presentation.palette import BLACK, BLUE, ORANGE, label
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
@@ -27,7 +32,7 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import TITLES, fitted, rows
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
 
 SUMMARY = "regret as the loss of a summary of the policy's own history, plus what the policy loses beyond it"
@@ -239,4 +244,89 @@ def _nested(results: pd.DataFrame) -> Claim:
     )
 
 
-EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table)
+# App: what is not known. Reg: what is not done with it.
+COLOURS = {"app": BLUE, "reg": ORANGE}
+PAID: Mapping[str, Any] = {"linestyle": "none", "marker": "D", "ms": 4.5, "color": "white", "markeredgecolor": BLACK}
+LEGEND = {
+    "app": "App: what the summary cannot tell",
+    "reg": "Reg: what the learner loses beyond it",
+}
+
+
+def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
+    """Plot App from zero and Reg beside it, so that their end is the regret; whiskers are 95 % intervals of each over draws.
+
+    A negative Reg goes back from the end of App, hatched.
+    """
+    app, reg = lines["app"].to_numpy(), lines["reg"].to_numpy()
+    gain = reg < 0
+    axes.barh(places, app, 0.74, color=COLOURS["app"])
+    axes.barh(places[~gain], reg[~gain], 0.74, left=app[~gain], color=COLOURS["reg"])
+    axes.barh(
+        places[gain],
+        -reg[gain],
+        0.5,
+        left=(app + reg)[gain],
+        color="white",
+        edgecolor=COLOURS["reg"],
+        hatch="////",
+        linewidth=0.6,
+    )
+    for term, end, lane in (("app", app, -0.17), ("reg", app + reg, 0.17)):
+        reach = (lines[f"{term}_high"] - lines[term]).to_numpy()
+        axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor=BLACK, elinewidth=0.9, capsize=2)
+    axes.set_ylim(places.max() + 0.6, places.min() - 0.6)
+    axes.set_xlim(left=0)
+    axes.grid(visible=False, axis="y")
+
+
+def explain(figure: Figure, losing: bool, others: Sequence[Artist] = ()) -> None:
+    """Add the legend; `losing` says whether some Reg is negative."""
+    handles: list[Artist] = [Patch(color=COLOURS[term], label=text) for term, text in LEGEND.items()]
+    if losing:
+        text = "Reg below 0: the learner beats the summary"
+        handles.append(Patch(facecolor="white", edgecolor=COLOURS["reg"], hatch="////", label=text))
+    handles.extend(others)
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+
+
+def plot_decomposition(results: pd.DataFrame) -> Figure:
+    """Plot the regret of every policy, split by each statistic of its own history, on three worlds."""
+    lines = table(results)
+    pairs = [(name, statistic) for name, statistics in STATISTICS.items() for statistic in statistics]
+    # policies stand apart
+    groups = np.cumsum([0] + [0.7 * (pairs[i][0] != pairs[i - 1][0]) for i in range(1, len(pairs))])
+    places = np.arange(len(pairs)) + groups
+    figure = Figure(figsize=(9.6, 6.4))
+    for i, (axes, row) in enumerate(zip(figure.subplots(1, len(ROWS)), ROWS, strict=True)):
+        bars(axes, places, lines[lines["case"] == row].reset_index(drop=True))
+        axes.set_title(TITLES[row], fontsize=9)
+        axes.set_xlabel("regret per unit")
+        if i:
+            axes.set_yticks(places, [])
+            continue
+        axes.set_yticks(places, [statistic for _, statistic in pairs], fontsize=8)
+        for name in STATISTICS:
+            mine = places[[pair[0] == name for pair in pairs]]
+            axes.text(
+                -0.46,
+                mine.mean(),
+                label(name),
+                transform=axes.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                fontsize=8.5,
+            )
+    explain(figure, bool((lines["reg"] < 0).any()))
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "decomposition",
+        "App and Reg along each policy's own run, for the summaries that it uses. Bars: 95 % intervals over matrices.",
+        plot_decomposition,
+    ),
+)
+
+EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table, place=110, figures=FIGURES)
