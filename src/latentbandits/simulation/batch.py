@@ -116,7 +116,7 @@ def simulate(
     return Results(tuple(contestants), horizon, draws, repeats, seed, regret, optimal, named, first)
 
 
-def labelled(policies: Any) -> dict[str, Any]:
+def labelled(policies: Contestants) -> dict[str, Contestant | str]:
     """Return policies, or texts that name them, under their labels; or refuse."""
     if isinstance(policies, Mapping):
         return dict(policies)
@@ -124,7 +124,7 @@ def labelled(policies: Any) -> dict[str, Any]:
         policies = [policies]
     if not isinstance(policies, Iterable):
         raise Refusal("simulate", "policies", policies, "policies or names")
-    named: dict[str, Any] = {}
+    named: dict[str, Contestant | str] = {}
     for given in policies:
         label = given if isinstance(given, str) else type(given).__name__
         if label in named:
@@ -140,14 +140,15 @@ def as_policies(policies: Contestants, world: World, owner: str = "simulate") ->
     named = labelled(policies)
     if not named:
         raise Refusal(owner, "policies", [], "at least one policy")
+    contestants: dict[str, Contestant] = {}
     for label, given in named.items():
-        if isinstance(given, str):
-            named[label] = policy(given, arms=world.arms)
-        elif not isinstance(given, Policy | Oracle) or isinstance(given, type):
+        if not isinstance(given, str | Policy | Oracle) or isinstance(given, type):
             raise Refusal(owner, f"policies[{label!r}]", given, "a policy or the name of one")
-        if named[label].arms != world.arms:
-            raise Refusal(owner, f"policies[{label!r}].arms", named[label].arms, f"the world's {world.arms}")
-    return named
+        contestants[label] = policy(given, arms=world.arms) if isinstance(given, str) else given
+        arms: int = contestants[label].arms  # type: ignore[union-attr]
+        if arms != world.arms:
+            raise Refusal(owner, f"policies[{label!r}].arms", arms, f"the world's {world.arms}")
+    return contestants
 
 
 def record_one(

@@ -1,7 +1,6 @@
 """What each part of adaptive probing buys: the lag, the fingerprint, the schedule; like compared with like."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -10,6 +9,7 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
@@ -58,8 +58,8 @@ def cases(quick: bool) -> list[Case]:
     return made
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Any]:
-    made: dict[str, Any] = {LIMIT: policy(LIMIT), "rp-ucb": policy("rp-ucb"), "sp-ucb": policy("sp-ucb")}
+def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
+    made: dict[str, Contestant] = {LIMIT: policy(LIMIT), "rp-ucb": policy("rp-ucb"), "sp-ucb": policy("sp-ucb")}
     for name, intervals in INTERVALS.items():
         full = {"pair": stated(name, world), "slopes": stated(name, world, lag="slopes"), "fitted": fitted(name)}
         for profile in PROFILES:

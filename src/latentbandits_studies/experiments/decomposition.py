@@ -15,6 +15,7 @@ from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import BLACK, BLUE, ORANGE, label
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
@@ -95,9 +96,9 @@ def oracle(name: str, statistic: str, decoded: bool = False) -> str:
     return f"{name}|{statistic}" + ("|decoded" if decoded else "")
 
 
-def contestants() -> dict[str, Any]:
+def contestants() -> dict[str, Contestant]:
     """Return all policies and the representation oracles on their runs."""
-    found: dict[str, Any] = {}
+    found: dict[str, Contestant] = {}
     for name, statistics in STATISTICS.items():
         base = policy(GREEDY) if name == GREEDY else fitted(name)
         found[name] = base

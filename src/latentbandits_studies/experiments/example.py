@@ -1,7 +1,6 @@
 """The paper's Example 1, its matrix as printed: who is rescued by probing, and who is not."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ from latentbandits.policies.groups import GREEDY, LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
@@ -41,7 +41,7 @@ def cases(quick: bool) -> list[Case]:
     """Return one case per stay probability; the matrix is always the same, so every draw is one more run."""
     made = []
     for stay in STAYS:
-        policies: dict[str, Any] = {}
+        policies: dict[str, Contestant] = {}
         for name in (*PROBING, *LAGGED):
             policies[name] = fitted(name)
             policies[f"{name}|pair"] = fitted(name, lag="pair")

@@ -1,7 +1,5 @@
 """A matched learner, which is given the true statistic, against one that must make do with lag and fingerprint."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -9,6 +7,7 @@ from matplotlib.figure import Figure
 from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -63,9 +62,9 @@ def cases(quick: bool) -> list[Case]:
     return [Case(name, world, _policies(world), HORIZON, draws, repeats) for name, world in worlds.items()]
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Any]:
+def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
     covariates = STATES if world.reveal == "state" else 2
-    made: dict[str, Any] = {}
+    made: dict[str, Contestant] = {}
     for one in ("adarp-ucb", "adasp-ucb"):
         made[f"{one} matched"] = stated(one, world, covariates=covariates, lag="none", fingerprint=False)
         made[one] = stated(one, world)

@@ -1,7 +1,5 @@
 """Is the Studentized residual standard normal, so that a threshold of 2 is a 95 % interval? How often the gate really opens."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -10,6 +8,7 @@ from scipy.stats import norm
 from latentbandits.presentation.palette import BLACK, BLUE, GREEN, ORANGE, RED
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -60,7 +59,7 @@ def cases(quick: bool) -> list[Case]:
     return made
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Any]:
+def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
     made = {}
     for threshold in THRESHOLDS:
         # a gate that is looked at in every round, and no other

@@ -2,19 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import Any
 
 import numpy as np
 
 from latentbandits_studies.experiments.case import Case
-from latentbandits_studies.experiments.fit.grids import Settings, meant
+from latentbandits_studies.experiments.fit.grids import Setting, Settings, meant
 from latentbandits_studies.experiments.paper.worlds import SCALE, rows
 from latentbandits_studies.experiments.store import Store
 
 TOGETHER = 8  # settings that share the making of a world; results are on disk after each batch
 
 
-def word(value: Any) -> str:
+def word(value: Setting) -> str:
     """Return a setting's value as people write it.
 
     Examples

@@ -13,6 +13,7 @@ import pandas as pd
 from latentbandits.policies.oracles import Scripted
 from latentbandits.protocols import Policy, Realisation
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -87,7 +88,7 @@ LOST, LEFT, WHOLE = "app", "reg", "regret"
 class Rung(NamedTuple):
     """A learner, and the statistic that its summary is."""
 
-    learner: Any
+    learner: Contestant
     statistic: str
 
 
@@ -124,7 +125,7 @@ PROBING = tuple(name for name in LEARNABLE if name != NO_PROBES)
 
 def cases(quick: bool) -> list[Case]:
     """Return all rungs, each beside the representation oracle on its own runs."""
-    policies: dict[str, Any] = {}
+    policies: dict[str, Contestant] = {}
     for name, rung in RUNGS.items():
         policies[name] = rung.learner
         policies[name + APP] = Representation(rung.learner, rung.statistic)

@@ -11,6 +11,7 @@ from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SING
 from latentbandits.policies.registry import policy
 from latentbandits.protocols import Realisation, World
 from latentbandits.settings import Refusal
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
@@ -171,7 +172,7 @@ def _parts_worlds() -> dict[str, World]:
     return made | {CYCLIC_NOISY: HiddenMarkov(transition=successor(10, 1.0), noise=0.1)}
 
 
-def _all(case: str, world: World) -> dict[str, Any]:
+def _all(case: str, world: World) -> dict[str, Contestant]:
     """Return all policies; rivals that expect rewards on [0, 1] have them scaled in other units."""
     names = [LIBRARY, FORGETFUL, *RIVALS, *([] if case in UNLIMITED else [LIMIT])]
     return {name: specs.policy(specs.fair(name, world), arms=world.arms) for name in names}
