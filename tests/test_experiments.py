@@ -26,6 +26,7 @@ from latentbandits_studies.experiments.reproduce import reproduce
 from latentbandits_studies.experiments.store import COLUMNS as ROWS
 from latentbandits_studies.experiments.store import Store
 from tests.fixtures import REGRET, WORLDS, regret
+from tests.test_golden_results import NAME, check_golden
 
 
 def small(seed: int = 0, **changes: Any) -> Case:
@@ -140,23 +141,19 @@ def command(out: Path, *arguments: str) -> list[str]:
 
 def test_a_killed_run_is_taken_up_again(tmp_path: Path) -> None:
     """kill -9 in the middle: the next call computes only what is missing and ends with the same results."""
-    names = ["many-arms", "timing"]
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    subprocess.run(command(whole, *names), check=True, capture_output=True)
-    with subprocess.Popen(command(cut, *names), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
+    runs, cases = tmp_path / "results" / "runs", experiment(NAME).cases(True)
+    with subprocess.Popen(command(tmp_path, NAME), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
         deadline = time.time() + 120
-        while time.time() < deadline and len(list((cut / "results" / "runs").glob("*.parquet"))) < 3:
+        while time.time() < deadline and len(list(runs.glob("*.parquet"))) < 3:
             time.sleep(0.002)
         os.kill(running.pid, signal.SIGKILL)
-    kept, first = Store(cut / "results", read_only=True), experiments(names)[0]
-    found = [label not in kept.missing(case) for case in first.cases(True) for label in case.policies]
+    kept = Store(tmp_path / "results", read_only=True)
+    found = [label not in kept.missing(case) for case in cases for label in case.policies]
     assert any(found)
-    assert not all(kept.missing(case) == [] for one in experiments(names) for case in one.cases(True))
-    said = subprocess.run(command(cut, *names), check=True, capture_output=True, text=True).stdout
-    assert re.search(rf"^{first.id}: .* {sum(found)} of {len(found)} cells found in", said)
-    for name in names:
-        old, new = (pd.read_parquet(folder / "results" / f"{name}.parquet") for folder in (whole, cut))
-        pd.testing.assert_frame_equal(old, new)
+    assert not all(found)
+    outcome = subprocess.run(command(tmp_path, NAME), check=True, capture_output=True, text=True).stdout
+    assert re.search(rf"^{NAME}: .* {sum(found)} of {len(found)} cells found in", outcome)
+    check_golden(pd.read_parquet(tmp_path / "results" / f"{NAME}.parquet"))
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +164,8 @@ def ablation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_reproduce_leaves_rows_and_a_manifest(tmp_path: Path) -> None:
+def test_reproduce_leaves_rows_and_a_manifest(ablation: Path, tmp_path: Path) -> None:
+    shutil.copytree(ablation, tmp_path, dirs_exist_ok=True)
     outcomes = reproduce(["ablation"], tmp_path, quick=True)
     assert [outcome.experiment.id for outcome in outcomes] == ["ablation"]
     assert {claim.verdict for claim in outcomes[0].claims} == {"cannot be judged"}  # a quick run
@@ -179,8 +177,7 @@ def test_reproduce_leaves_rows_and_a_manifest(tmp_path: Path) -> None:
     assert described["quick"] is True
     assert described["cases"][0]["world"]["stickiness"] == 0.95
     assert described["cases"][0]["policies"]["adasp-ucb|pair|no lag"]["lag"] == "none"
-    again = reproduce(["ablation"], tmp_path, quick=True)[0]
-    assert (again.computed, again.found) == (0, 156)
+    assert (outcomes[0].computed, outcomes[0].found) == (0, 156)
 
 
 def test_seconds_are_those_of_all_cells(ablation: Path, tmp_path: Path) -> None:

@@ -19,14 +19,19 @@ def rows() -> pd.DataFrame:
         return pd.read_parquet(Path(folder) / f"{NAME}.parquet")
 
 
-def test_numbers_are_what_they_were() -> None:
-    computed, golden = rows(), pd.read_parquet(GOLDEN)
+def check_golden(computed: pd.DataFrame) -> None:
+    """Check rows of the experiment against those on record."""
+    golden = pd.read_parquet(GOLDEN)
     assert list(computed.columns) == list(golden.columns)
     for name in golden:
         if golden[name].dtype.kind == "f":
             np.testing.assert_allclose(computed[name], golden[name], rtol=1e-9, err_msg=name)
         else:
             assert computed[name].tolist() == golden[name].tolist(), name
+
+
+def test_numbers_are_what_they_were() -> None:
+    check_golden(rows())
 
 
 if __name__ == "__main__":

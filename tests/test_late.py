@@ -103,7 +103,7 @@ def test_no_delay_is_delay_zero_to_the_bit() -> None:
     plain = lb.HiddenMarkov(arms=3, noise=0.1)
     sizes: dict[str, Any] = {"horizon": 500, "draws": 3, "repeats": 1}
     zeros = Zeros(plain)
-    for one, other in zip(*(lb.simulate(w, ["adasp-ucb"], **sizes).regret_bins for w in (plain, zeros)), strict=True):
+    for one, other in zip(*(lb.simulate(w, ["ucb1"], **sizes).regret_bins for w in (plain, zeros)), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

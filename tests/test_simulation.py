@@ -29,6 +29,7 @@ def same(a: lb.Results, b: lb.Results, label: str) -> None:
         np.testing.assert_array_equal(a.counts[name][i], b.counts[name][j])
 
 
+@pytest.mark.usefixtures("hasty_limit")
 def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.MonkeyPatch) -> None:
     names = list(REGISTRY)
     whole = lb.simulate(lb.HiddenMarkov(), names, workers=1, **SMALL)
@@ -41,6 +42,7 @@ def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.Monkey
             same(whole, other, name)
 
 
+@pytest.mark.usefixtures("hasty_limit")
 def test_compiled_and_interpreted_agree_to_the_bit() -> None:
     names = list(REGISTRY)
     sizes = {**SMALL, "horizon": 150, "draws": 2, "repeats": 1}
