@@ -43,7 +43,7 @@ test-plain: $(VENV)/dev  ## the tests without compilation: all code interpreted;
 bench: $(VENV)/bench  ## speed, as ratios measured in one run (needs a C compiler)
 	$(BIN)/python -m benchmarks
 
-bench-scale: $(VENV)/dev  ## processes, a Dask cluster and shards against threads, and a model of many workers; loopback only, about ten minutes
+bench-scale: $(VENV)/dev  ## processes and a Dask cluster against threads; loopback only, some minutes
 	$(BIN)/python -m benchmarks.scale
 
 bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and bare commits, as ratios, and a long past; loopback only, about five minutes

@@ -17,7 +17,7 @@ from latentbandits.policies.groups import LIBRARY, LIMIT
 from latentbandits.presentation.numbers import aligned, figure
 from latentbandits.specs import fair
 from latentbandits_studies.experiments.paper.worlds import TITLES, rows
-from latentbandits_studies.experiments.stress.settings import NAMES
+from latentbandits_studies.experiments.stress.claims import NAMES
 from latentbandits_studies.experiments.stress.worlds import WORLDS
 
 DELAYS = (1, 10, 50, 100, 300, (20, 200), "geometric 20", "geometric 100")

@@ -13,10 +13,10 @@ from benchmarks import yardstick
 from benchmarks.figures import Figure, say, seconds
 from latentbandits.compiled import machine_code
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Choice, Realisation
+from latentbandits.protocols import Realisation
 from latentbandits.random import stream
-from latentbandits.simulation.batch import Contestant, prepare
-from latentbandits.simulation.loop import COUNTS, PROBES, play
+from latentbandits.simulation.loop import COUNTS, PROBES, Tally, play
+from latentbandits.simulation.runs import Contestant, prepare
 
 _ROUNDS, _DRAWS, _REPEATS, _BINS = 20_000, 30, 7, 100
 _C = "the C kernel"
@@ -31,7 +31,7 @@ _RATIOS = (
 Job = Callable[[], object]
 
 
-class Run(NamedTuple):
+class Loop(NamedTuple):
     """A loop that is ready to start, and where it will write what it cost."""
 
     start: Job
@@ -71,14 +71,13 @@ def _realise(draw: int, units: int, noise: float = 0.01) -> Realisation:
     return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
 
 
-def _ready(contestant: Contestant, realisation: Realisation) -> Run:
+def _ready(contestant: Contestant, realisation: Realisation) -> Loop:
     """Do all that is not the loop: tell an oracle the truth, find the machine code, allocate the results."""
-    policy, context, available = prepare(contestant, realisation)
-    regret, optimal, counts = np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64)
-    means, rewards, results = realisation.offered, realisation.rewards, (regret, optimal, counts)
-    args = (Choice.blank(policy), means, rewards, context, available, None, stream(0), *results)
-    code = machine_code(play, policy, policy.init(), *args)
-    return Run(lambda: code(policy, policy.init(), *args), regret, counts)  # every run begins with a fresh memory
+    tally = Tally(realisation.offered, np.zeros(_BINS), np.zeros(_BINS), np.zeros(len(COUNTS), np.int64))
+    run = prepare(contestant, realisation, stream(0), tally)
+    code = machine_code(play, *run)
+    # every run begins with a fresh memory
+    return Loop(lambda: code(*run._replace(memory=run.policy.init())), tally.regret, tally.counts)
 
 
 def _verify(kernel: yardstick.Kernel, realisations: list[Realisation]) -> None:

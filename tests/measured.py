@@ -17,7 +17,7 @@ from latentbandits.presentation.palette import label, plotting, saved
 from latentbandits_studies.experiments.paper.worlds import LIBRARY_TWO
 from latentbandits_studies.experiments.real import claims as real
 from latentbandits_studies.experiments.real.figures import shares
-from latentbandits_studies.experiments.registry import IDS
+from latentbandits_studies.experiments.registry import ids
 from latentbandits_studies.experiments.state_library import claims as library
 from latentbandits_studies.experiments.state_library.settings import title
 from latentbandits_studies.experiments.store import Store
@@ -86,8 +86,8 @@ def lost_rows(results: pd.DataFrame) -> list[str]:
 
 def time_rows(folder: Path) -> list[str]:
     """Return rounds and seconds of every experiment."""
-    found = Store(folder, read_only=True).manifest["experiments"]
-    return [f"| {name} | {found[name]['rounds'] / 1e6:,.0f} | {found[name]['seconds']:.1f} |" for name in IDS]
+    found = Store(folder, read_only=True).descriptions()
+    return [f"| {name} | {found[name]['rounds'] / 1e6:,.0f} | {found[name]['seconds']:.1f} |" for name in ids()]
 
 
 def replaced(page: Path, head: str, rows: list[str]) -> None:

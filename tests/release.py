@@ -39,11 +39,8 @@ _PLAYED = (
 PROOF = {
     "bench": "import mabwiser, river",
     "client": "import latentbandits as lb; lb.Client('http://127.0.0.1:9', 'key', 'offers').close()",
-    "cloud": "from latentbandits_studies.experiments.folders import folder_at; f = folder_at('memory://a'); f.prepare(); "
-    "f.write('b', b'c'); "
-    "assert f.read('b') == b'c'; import s3fs",
     "completion": "import sys; from latentbandits.cli import main; sys.exit(main(['completion', 'bash']))",
-    "dask": "import distributed; from latentbandits.executors import dask",
+    "dask": "import distributed; from latentbandits.executors import open_executor",
     "data": "from latentbandits_studies import data; assert data.load('airports').rewards.shape == (6137, 3)",
     "dev": "import importlinter, mypy; from importlib.metadata import version; version('ruff')",
     "docs": "import myst_nb, numpydoc, pydata_sphinx_theme, sphinx, sphinx_copybutton, sphinx_design, sphinx_gallery",

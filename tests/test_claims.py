@@ -1,13 +1,11 @@
 """Every score, on tables made by hand: each claim comes out as each of the verdicts that it can have."""
 
-import pkgutil
 from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from latentbandits_studies import experiments as package
 from latentbandits_studies.experiments import ablation, example, misspecification, sensitivity
 from latentbandits_studies.experiments.claims import (
     FAILS,
@@ -22,11 +20,11 @@ from latentbandits_studies.experiments.claims import (
     Claim,
     compared,
     order,
-    tempered,
+    temper,
 )
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
 from latentbandits_studies.experiments.paper.worlds import TITLES, rows
-from latentbandits_studies.experiments.registry import IDS, experiment, experiments
+from latentbandits_studies.experiments.registry import experiment, experiments, ids
 from latentbandits_studies.experiments.table2 import claims as table2_claims
 from tests.constructed import DRAWS, Change, Key, runs, verdicts
 from tests.constructed_probing import ABLATED, ABLATION, EVEN, RESIDUALS, SENSITIVITY, TIMING, opening, schedule
@@ -135,11 +133,11 @@ def test_d_ucb_is_fitted_to_its_own_figures() -> None:
 
 def test_a_quick_run_neither_confirms_nor_refutes() -> None:
     claims = [Claim(f"a/{word}", "", "", "", word, "because") for word in VERDICTS]
-    quick = tempered(claims, quick=True)
+    quick = temper(claims, quick=True)
     assert {claim.verdict for claim in quick} == {OPEN}
     assert [claim.points_to for claim in quick] == list(VERDICTS)
     assert {claim.why for claim in quick} == {"because"}
-    assert tempered(claims, quick=False) == claims
+    assert temper(claims, quick=False) == claims
 
 
 def test_comparisons_of_one_claim_share_the_five_per_cent() -> None:
@@ -181,9 +179,7 @@ def test_every_sentence_is_judged_by_claims_that_exist_and_every_claim_has_its_s
 def test_experiments_of_the_paper_are_all_here() -> None:
     """Scores of the other experiments are tested beside them."""
     elsewhere = {"decomposition", "theory", "ladder", "state-library", "stress", "real"}
-    assert set(SCORES) | elsewhere == set(IDS)
-    assert [one.id for one in experiments()] == list(IDS)
-    shared = {"paper", "fit"}
-    packages = {module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg}
-    assert packages - shared == {name.replace("-", "_") for name in IDS}
+    assert set(SCORES) | elsewhere == set(ids())
+    assert [one.id for one in experiments()] == ids()
+    assert len({one.place for one in experiments()}) == len(ids())
     assert set(TITLES) == set(rows())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from latentbandits_studies.experiments.claims import VERDICTS
 from latentbandits_studies.experiments.paper.sentences import SENTENCES
-from latentbandits_studies.experiments.registry import IDS
+from latentbandits_studies.experiments.registry import ids
 
 PAGE = (Path(__file__).parents[1] / "docs" / "claims.md").read_text()
 
@@ -23,7 +23,7 @@ def test_every_sentence_stands_in_the_docs_with_its_verdicts() -> None:
 def test_the_docs_have_every_claim_once_and_agree_with_themselves() -> None:
     words = "|".join(VERDICTS)
     judged = dict(re.findall(rf"^\| `([\w./-]+)`: .* \| ({words}) \| [^|]*(?:\\\|[^|]*)* \|$", PAGE, re.MULTILINE))
-    assert {name.split("/")[0] for name in judged} == set(IDS)
+    assert {name.split("/")[0] for name in judged} == set(ids())
     beside = re.findall(r"\| `([\w./-]+)`(?: \(our \w+\))? \| ([\w ]+) \|$", PAGE, re.MULTILINE)
     assert beside
     assert all(judged[name] == verdict for name, verdict in beside)

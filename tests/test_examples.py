@@ -1,26 +1,18 @@
 """The scripts of examples/ run, and describe the problems of docs/problems."""
 
-import argparse
 import csv
 import json
-import os
 import runpy
 import shlex
-import subprocess
-import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import latentbandits as lb
 from latentbandits.cli import main as command
-from latentbandits.compiled.cache import cache_root
-from latentbandits_studies.commands import reproduce
-from latentbandits_studies.experiments.store import Shard
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ("batch_job", "django_app", "fastapi_app", "flask_app", "mlflow_run", "river_policy", "web_app", "workers")
@@ -63,42 +55,6 @@ def test_a_script_has_the_problem_of_its_story(name: str, monkeypatch: pytest.Mo
     if policies is None:  # they are in the command
         policies = page.split("--policies ")[1].splitlines()[0].split()
     assert found[1] == policies
-
-
-CLUSTER = ROOT / "examples" / "cluster"
-
-
-def test_the_slurm_array_computes_all_and_what_is_missing_is_said(tmp_path: Path) -> None:
-    """The shares of an array, one after the other, as Slurm would start them."""
-    script, bin_folder = CLUSTER / "slurm.sh", Path(sys.executable).parent
-    subprocess.run(["bash", "-n", str(script)], check=True)
-    environment = os.environ | {
-        "PATH": f"{bin_folder}:{os.environ['PATH']}", "OUT": str(tmp_path), "EXPERIMENTS": "many-arms --quick",
-        "SLURM_ARRAY_TASK_COUNT": "2", "LATENTBANDITS_CACHE": str(cache_root()),
-    }  # fmt: skip
-    ready = ["reproduce", "many-arms", "--quick", "--status", "--out", str(tmp_path)]
-    assert command(ready) == 1
-    for number in ("2", "1"):
-        subprocess.run(["bash", str(script)], env=environment | {"SLURM_ARRAY_TASK_ID": number}, check=True)
-    assert command(ready) == 0
-
-
-def test_the_kubernetes_job_has_a_command_that_is_ours() -> None:
-    job = yaml.safe_load((CLUSTER / "kubernetes.yaml").read_text())
-    assert (job["kind"], job["spec"]["completionMode"]) == ("Job", "Indexed")
-    (container,) = job["spec"]["template"]["spec"]["containers"]
-    assert container["command"] == ["sh", "-c"]
-    (line,) = container["args"]
-    parser = argparse.ArgumentParser()
-    reproduce.configure(parser)
-    count = job["spec"]["completions"]
-    for index in (0, count - 1):
-        environment = {"JOB_COMPLETION_INDEX": str(index), "PATH": os.environ["PATH"]}
-        shown = ["sh", "-c", line.replace("exec latentbandits", "echo")]
-        said = subprocess.run(shown, env=environment, capture_output=True, text=True, check=True).stdout
-        options = parser.parse_args(shlex.split(said)[1:])
-        assert Shard.of(options.shard) == Shard(index + 1, count)
-        assert options.out.startswith("s3://")
 
 
 def request(shop: Any, text: str) -> tuple[str, Any]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -101,7 +102,7 @@ class TestProfile:
         noise = np.random.default_rng(1).normal(0, 0.01, (7, 30))
 
         def measure(settings: Sequence[Settings]) -> np.ndarray:
-            return np.array([np.exp(0.5 * (one["a"] - 3)) * (1 + noise) for one in settings])
+            return np.array([np.exp(0.5 * (float(one["a"]) - 3)) * (1 + noise) for one in settings])
 
         found = fit.profile(TWO, {"a": 2, "b": 2}, measure, np.ones(7))
         assert [value.fits for value in found if value.setting == "a"] == [False, False, True, False, False]
@@ -124,7 +125,8 @@ class TestColumns:
 
     def test_the_preset_is_what_fits_the_table(self) -> None:
         for column in COLUMNS:
-            assert describe(fitted(column.name, **column.preset)) == describe(fitted(column.name))
+            preset: dict[str, Any] = column.preset
+            assert describe(fitted(column.name, **preset)) == describe(fitted(column.name))
 
 
 def made(kept: bool = True) -> Fit:
@@ -209,7 +211,7 @@ def test_a_tiny_search_ends_and_a_second_one_simulates_nothing(tmp_path: Path, m
     assert simulated[-1] == 0
     assert second.text() == first.text()
 
-    for lost in sorted((tmp_path / "cells").iterdir())[:3]:
+    for lost in sorted((tmp_path / "runs").iterdir())[:3]:
         lost.unlink()
     third = fit.search(tmp_path, True, 1, progress, columns=[TINY])
     assert simulated[-1] > 0

@@ -1,34 +1,38 @@
-"""Results that an earlier version has written still open. `tests/golden_results.py` wrote them."""
+"""Numbers of a quick experiment, to the bit. ``python -m tests.test_golden_results`` writes them again."""
 
-import dataclasses
-import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pandas as pd
-import pytest
 
-from latentbandits import cli
-from latentbandits_studies.experiments.store import Store
-from tests.golden_results import CELL, FOLDER, NAME, first
+from latentbandits_studies.experiments.reproduce import reproduce
 
-
-def test_the_report_opens_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copytree(FOLDER, tmp_path / "results")
-    assert cli.main(["report", "--out", str(tmp_path)]) == 0
-    page = (tmp_path / "report" / "index.html").read_text()
-    assert f'id="{NAME}/' in page  # its claims are judged
-    assert "manifest of these results is missing" not in page
-    assert "index.html" in capsys.readouterr().out
+NAME = "many-arms"  # the smallest
+GOLDEN = Path(__file__).parent / "golden" / f"{NAME}.parquet"
 
 
-def test_a_cell_is_read_and_not_computed_again(tmp_path: Path) -> None:
-    case, label = first()
-    store = Store(tmp_path)
-    assert label in store.missing(case)
-    shutil.copy(CELL, tmp_path / "cells" / f"{case.keys[label]}.npz")
-    store = Store(tmp_path)
-    assert label not in store.missing(case)
-    table = Store(FOLDER, read_only=True).load(NAME)
-    kept = table[(table["case"] == case.name) & (table["policy"] == label)].reset_index(drop=True)
-    one = dataclasses.replace(case, policies={label: case.policies[label]})
-    pd.testing.assert_frame_equal(store.rows([one], quick=True), kept, check_dtype=False)
+def rows() -> pd.DataFrame:
+    """Run the experiment."""
+    with TemporaryDirectory() as folder:
+        reproduce([NAME], folder, quick=True)
+        return pd.read_parquet(Path(folder) / f"{NAME}.parquet")
+
+
+def check_golden(computed: pd.DataFrame) -> None:
+    """Check rows of the experiment against those on record."""
+    golden = pd.read_parquet(GOLDEN)
+    assert list(computed.columns) == list(golden.columns)
+    for name in golden:
+        if golden[name].dtype.kind == "f":
+            np.testing.assert_allclose(computed[name], golden[name], rtol=1e-9, err_msg=name)
+        else:
+            assert computed[name].tolist() == golden[name].tolist(), name
+
+
+def test_numbers_are_what_they_were() -> None:
+    check_golden(rows())
+
+
+if __name__ == "__main__":
+    rows().to_parquet(GOLDEN, index=False)

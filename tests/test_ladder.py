@@ -13,9 +13,8 @@ from latentbandits.protocols import Choice
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing import PolicyChecks
-from latentbandits_studies.experiments import ladder
+from latentbandits_studies.experiments import decomposition, ladder
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, OPEN, TARGET, TIED
-from latentbandits_studies.experiments.decomposition import figures as decomposition_figures
 from latentbandits_studies.experiments.ladder import (
     APP,
     BELIEF,
@@ -243,8 +242,8 @@ def test_ladder_figure_has_a_bar_for_each_term_and_rung() -> None:
 
 def test_a_learner_that_beats_its_summary_is_hatched() -> None:
     with plotting():
-        plain = decomposition_figures.decomposition(constructed_decomposition())
-        better = decomposition_figures.decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
+        plain = decomposition.plot_decomposition(constructed_decomposition())
+        better = decomposition.plot_decomposition(constructed_decomposition({("p.8", "sp-ucb"): np.full(4, 30.0)}))
     hatched = [[bar for bar in axes.patches if bar.get_hatch()] for axes in better.axes]
     assert [len(bars) for bars in hatched] == [0, 2, 0]  # lag 40 and fingerprint 60, in the middle world
     assert not any(bar.get_hatch() for axes in plain.axes for bar in axes.patches)

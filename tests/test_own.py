@@ -1,5 +1,6 @@
 """Policies of one's own in the paper's main table: beside published cells and our rows, on matrices of one's choice, in no score."""
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,13 @@ import pytest
 
 from latentbandits import cli
 from latentbandits.settings import Refusal
-from latentbandits_studies.experiments.case import OWN
+from latentbandits.specs import policy
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+from latentbandits_studies.experiments import timing
+from latentbandits_studies.experiments.case import OWN, Case, resize
 from latentbandits_studies.experiments.paper.worlds import TITLES, published, rows
 from latentbandits_studies.experiments.registry import experiment
+from latentbandits_studies.experiments.reproduce import reproduce
 from latentbandits_studies.experiments.table2.own import with_own
 
 SKELETON, WINDOW = "examples.skeleton:WinStayLoseShift", "sw-ucb:window=300"
@@ -27,9 +32,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short", "hasty_limit")
 def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = shlex.split(f"reproduce table2 --policies {SKELETON} {WINDOW} --draws 4 --first 1000 --out {tmp_path}")
-    assert cli.main([*words, "--status"]) == 1
-    assert f"--policies {SKELETON} {WINDOW} --draws 4 --first 1000" in capsys.readouterr().out
+    words = shlex.split(
+        f"reproduce table2 --policies {SKELETON} {WINDOW} --quick --draws 4 --first 1000 --out {tmp_path}"
+    )
     assert cli.main(words) == 0
     said = capsys.readouterr().out
     for name in (SKELETON, WINDOW):
@@ -38,7 +43,7 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
     line = next(line for line in table if line.startswith("default"))
     assert "AdaSP-UCB" in line  # the best of the published cells with one unit
     assert f"{published()['default']['adasp-ucb'] / 2:,.1f}" in line
-    assert "A quick run is too small" in said
+    assert "A quick run, or a part of one, is too small" in said
 
     found = pd.read_parquet(tmp_path / "results/table2.parquet")
     assert set(found["draw"]) == {1000, 1001, 1002, 1003}
@@ -52,24 +57,24 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
     assert "Your own" in page
     assert "another version of the code" not in page
 
-    assert cli.main([*words, "--status"]) == 0  # what is there is not computed again
+    assert cli.main(words) == 0
+    assert re.search(r"(\d+) of \1 cells found", capsys.readouterr().out)  # what is there is not computed again
 
 
-def test_more_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> None:
-    full, quick = (with_own(experiment("table2"), [WINDOW]).cases(short)[-1] for short in (False, True))
-    assert (full.draws, full.repeats, quick.draws, quick.repeats) == (128, 2, 12, 1)
-    sized = with_own(experiment("table2"), [], first=128)
-    assert {(case.draws, case.repeats, case.first) for case in sized.cases(True)} == {(12, 1, 128)}
+def test_draws_and_runs_are_those_of_the_experiment_unless_told_otherwise() -> None:
     plain = experiment("table2")
-    assert with_own(plain, []) is plain
-    assert plain.cases(True)[0].keys == with_own(plain, [WINDOW]).cases(True)[0].keys
+    wider = with_own(plain, [WINDOW])
+    full, quick = (wider.cases(short)[-1] for short in (False, True))
+    assert (full.draws, full.repeats, quick.draws, quick.repeats) == (128, 2, 12, 1)
+    assert {(case.draws, case.first) for case in resize(wider.cases(True), (None, 128))} == {(12, 128)}
+    assert {(case.draws, case.repeats) for case in resize(plain.cases(False), (4, 0))} == {(4, 5), (4, 2)}
+    assert plain.cases(True)[0].keys == wider.cases(True)[0].keys
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
         ("ablation --policies ucb1", "experiments is 'ablation' but must be table2 alone"),
-        ("--draws 8", "experiments is 'all' but must be table2 alone"),
         ("fit --draws 8", "fit alone"),
         ("table2 --policies ucb1", "policies is 'ucb1' but must be policies that the main table does not have yet"),
         ("table2 --policies nowhere:Nothing", "nowhere"),
@@ -83,10 +88,22 @@ def test_what_has_no_meaning_is_refused(line: str, sentence: str, capsys: Any, t
     assert not (tmp_path / "out").exists()
 
 
-def test_it_does_not_replace_a_full_run(tmp_path: Path) -> None:
-    from latentbandits_studies.experiments.reproduce import reproduce
-
-    (tmp_path / "results").mkdir()
-    pd.DataFrame({"quick": [False]}).to_parquet(tmp_path / "results/table2.parquet")
-    with pytest.raises(Refusal, match=r"draws is 4 but must be left out, or in another folder: .* is of a full run"):
-        reproduce([with_own(experiment("table2"), [], draws=4)], tmp_path / "results", quick=True)
+def test_a_run_that_is_split_by_hand_is_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rows of the parts, one after the other, are the rows of the whole."""
+    policies = {"ucb1": policy("ucb1")}
+    small = timing.EXPERIMENT._replace(
+        cases=lambda quick: [Case("tiny", HiddenMarkov(), policies, 50, 10, 2, bins=3)], score=lambda rows: []
+    )
+    reproduce([small], tmp_path / "whole")
+    parts = []
+    for first in (0, 5):
+        reproduce([small], tmp_path / str(first), sizes=(5, first))
+        reproduce([small], tmp_path / str(first), sizes=(5, first))  # again: a part may go on where it was stopped
+        parts.append(pd.read_parquet(tmp_path / str(first) / "timing.parquet"))
+    pd.testing.assert_frame_equal(
+        pd.concat(parts, ignore_index=True), pd.read_parquet(tmp_path / "whole" / "timing.parquet")
+    )
+    with pytest.raises(
+        Refusal, match=r"draws and first is \[5, 0\] but must be left out, or in another folder: .* full"
+    ):
+        reproduce([small], tmp_path / "whole", sizes=(5, 0))

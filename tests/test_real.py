@@ -12,11 +12,12 @@ from latentbandits.policies.groups import LIBRARY
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
+from latentbandits.simulation.runs import Runner
 from latentbandits_studies import data as datasets
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits_studies.experiments.real import claims, settings
 from latentbandits_studies.experiments.real.figures import FIGURES, tables
-from latentbandits_studies.experiments.real.replay import LEVELS, Believed, Replay, Ruler
+from latentbandits_studies.experiments.real.settings import LEVELS, Believed, Replay, Ruler
 from latentbandits_studies.experiments.real.statistics import (
     blocks,
     holm,
@@ -212,5 +213,5 @@ def test_the_experiment_has_ten_datasets_and_every_policy_for_one_unit() -> None
     played = [case for case in cases if not case.name.endswith(settings.ALONE)]
     assert len(played) >= 10
     assert all(LIBRARY in case.policies and len(case.policies) >= 15 for case in played)
-    assert all(one.units == 1 for case in played for one in case.policies.values())
+    assert all(Runner(one).units == 1 for case in played for one in case.policies.values())
     assert all(case.draws == settings.SEEDS for case in played)

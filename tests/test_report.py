@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,8 +17,8 @@ from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.palette import STYLES
 from latentbandits_studies.commands import reproduce as command
 from latentbandits_studies.experiments.case import Case
-from latentbandits_studies.experiments.claims import VERDICTS, Claim, tempered
-from latentbandits_studies.experiments.registry import IDS, Experiment, experiment, experiments, section
+from latentbandits_studies.experiments.claims import VERDICTS, Claim, temper
+from latentbandits_studies.experiments.registry import Experiment, experiment, experiments, ids
 from latentbandits_studies.experiments.reproduce import Outcome, reproduce
 from latentbandits_studies.report import verdicts
 from latentbandits_studies.report.page import write_report
@@ -28,7 +27,7 @@ from tests.conftest import made_once, make_hasty
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Figures of these are plotted in their own tests, from tables made by hand, so that only the slow tests have them on the page
 ELSEWHERE = ("decomposition", "ladder", "real", "state-library", "theory")
-SOME = tuple(name for name in IDS if name not in ELSEWHERE)
+SOME = tuple(name for name in ids() if name not in ELSEWHERE)
 QUICK = ("ablation", "many-arms")
 CHEAP = ("many-arms", "example", "timing", "stress")  # to plot
 FLAGS = [
@@ -69,16 +68,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of all experiments; not to be changed."""
-    return made_once(tmp_path_factory, "whole_site", functools.partial(made, IDS))
+    return made_once(tmp_path_factory, "whole_site", functools.partial(made, ids()))
 
 
 SITES = pytest.mark.parametrize(
-    ("page", "names"), [("site", SOME), pytest.param("whole_site", IDS, marks=pytest.mark.slow)], ids=["some", "all"]
+    ("page", "names"), [("site", SOME), pytest.param("whole_site", ids(), marks=pytest.mark.slow)], ids=["some", "all"]
 )
 
 
 def figures(names: Sequence[str]) -> list[str]:
-    return [figure.name for name in names for figure in section(name).figures]
+    return [figure.name for name in names for figure in experiment(name).figures]
 
 
 class Reader(html.parser.HTMLParser):
@@ -121,25 +120,16 @@ def test_the_page_has_everything_and_needs_nothing(
 
 
 def test_every_experiment_has_a_figure_of_its_own_name() -> None:
-    names = figures(IDS)
+    names = figures(ids())
     assert len(set(names)) == len(names)
-    assert set(IDS) <= {*names, "table2"}
-
-
-def test_settings_and_scores_need_no_matplotlib() -> None:
-    """Only the page and its figures import it."""
-    script = (
-        "import sys; from latentbandits_studies.experiments.registry import experiments; "
-        "[one.cases(True) for one in experiments()]; sys.exit('matplotlib' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
+    assert set(ids()) <= {*names, "table2"}
 
 
 @pytest.fixture
 def words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave the figures out of a page: they take most of its time."""
     monkeypatch.setattr(
-        "latentbandits_studies.report.page.registry.section", lambda name: section(name)._replace(figures=())
+        "latentbandits_studies.report.page.experiment", lambda name: experiment(name)._replace(figures=())
     )
 
 
@@ -162,7 +152,7 @@ def test_the_page_says_which_experiments_were_quick(site: Path, tmp_path: Path) 
 def test_console_page_and_files_of_one_quick_run_say_the_same(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(site / "results" / "cells", tmp_path / "results" / "cells")
+    shutil.copytree(site / "results" / "runs", tmp_path / "results" / "runs")
     assert cli.main(["reproduce", "many-arms", "--quick", "--out", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     judged = pd.read_csv(tmp_path / "report" / "claims.csv")
@@ -177,9 +167,9 @@ def test_console_page_and_files_of_one_quick_run_say_the_same(
 
 def test_what_a_quick_run_points_to_is_no_verdict() -> None:
     claims = [Claim(f"many-arms/{word}", f"It {word}", "", "", word) for word in VERDICTS]
-    full, quick = (Outcome(experiment("many-arms"), tempered(claims, hasty), 1.0, 4, 0) for hasty in (False, True))
-    assert command.line(full, "results") == "many-arms: 1.0 s; 4 claims: 1 +, 1 -, 1 =, 1 ?\n  - It does not hold"
-    assert command.line(quick, "results").splitlines() == [
+    full, quick = (Outcome(experiment("many-arms"), temper(claims, hasty), 1.0, 4, 0) for hasty in (False, True))
+    assert command.line(full, Path("results")) == "many-arms: 1.0 s; 4 claims: 1 +, 1 -, 1 =, 1 ?\n  - It does not hold"
+    assert command.line(quick, Path("results")).splitlines() == [
         "many-arms: 1.0 s; 4 claims: 4 ? (points to: 1 +, 1 -, 1 =, 1 ?)",
         "  ? It does not hold (points to: does not hold)",
     ]
@@ -233,7 +223,9 @@ def test_results_that_are_not_there_are_said_to_be_missing(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
-    ("page", "names"), [("site", CHEAP), pytest.param("whole_site", IDS, marks=pytest.mark.slow)], ids=["cheap", "all"]
+    ("page", "names"),
+    [("site", CHEAP), pytest.param("whole_site", ids(), marks=pytest.mark.slow)],
+    ids=["cheap", "all"],
 )
 def test_the_same_results_give_the_same_page(
     page: str, names: Sequence[str], request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]

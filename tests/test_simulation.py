@@ -14,8 +14,9 @@ from latentbandits.compiled.cache import Code
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import GATES, REASONS, Choice, Policy, Realisation
 from latentbandits.random import Purpose, stream
-from latentbandits.simulation.batch import Player, record_one
+from latentbandits.simulation.batch import record_one
 from latentbandits.simulation.loop import play
+from latentbandits.simulation.runs import Runner
 
 SMALL: dict[str, Any] = {"horizon": 500, "draws": 3, "repeats": 2, "bins": 7, "seed": 3}
 
@@ -28,11 +29,12 @@ def same(a: lb.Results, b: lb.Results, label: str) -> None:
         np.testing.assert_array_equal(a.counts[name][i], b.counts[name][j])
 
 
+@pytest.mark.usefixtures("hasty_limit")
 def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.MonkeyPatch) -> None:
     names = list(REGISTRY)
     whole = lb.simulate(lb.HiddenMarkov(), names, workers=1, **SMALL)
     backwards = lb.simulate(lb.HiddenMarkov(), names[::-1], workers=2, **SMALL)
-    monkeypatch.setattr("latentbandits.simulation.blocks._TASK_ROUNDS", 1)
+    monkeypatch.setattr("latentbandits.simulation.blocks._THREAD_ROUNDS", 1)
     crumbs = lb.simulate(lb.HiddenMarkov(), names, workers=3, **SMALL)
     alone = {name: lb.simulate(lb.HiddenMarkov(), [name], **SMALL) for name in names}
     for name in names:
@@ -40,6 +42,7 @@ def test_results_do_not_depend_on_how_they_are_cut_up(monkeypatch: pytest.Monkey
             same(whole, other, name)
 
 
+@pytest.mark.usefixtures("hasty_limit")
 def test_compiled_and_interpreted_agree_to_the_bit() -> None:
     names = list(REGISTRY)
     sizes = {**SMALL, "horizon": 150, "draws": 2, "repeats": 1}
@@ -112,7 +115,7 @@ def test_all_arms_available_are_no_availability() -> None:
 
 def test_arms_that_come_and_go_need_no_machine_code_of_their_own() -> None:
     worlds = lb.HiddenMarkov(), lb.Available(lb.HiddenMarkov(), np.ones((1, 2)))
-    plain, masked = (Code(play, Player(lb.policy("ucb1")).example(world)) for world in worlds)
+    plain, masked = (Code(play, Runner(lb.policy("ucb1")).example(world)) for world in worlds)
     assert plain.key == masked.key
 
 
@@ -161,7 +164,7 @@ def test_progress_ends_at_all_rounds() -> None:
 
 
 def test_an_interrupt_stops_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("latentbandits.simulation.blocks._TASK_ROUNDS", 1)
+    monkeypatch.setattr("latentbandits.simulation.blocks._THREAD_ROUNDS", 1)
 
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt

@@ -10,11 +10,12 @@ import latentbandits as lb
 from latentbandits import cli
 from latentbandits.policies.groups import FEW, FORGETFUL, LIBRARY, LIMIT, ORACLES
 from latentbandits.presentation.palette import label, saved
+from latentbandits.simulation.runs import Runner
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TARGET, TIED
 from latentbandits_studies.experiments.fit import JUDGE_SEED, SEARCH_SEED
 from latentbandits_studies.experiments.registry import Experiment, experiment, experiments
 from latentbandits_studies.experiments.state_library import settings as state_library
-from latentbandits_studies.experiments.stress import claims, settings
+from latentbandits_studies.experiments.stress import claims
 from latentbandits_studies.experiments.stress.figures import FIGURES, heat_map, tables
 from latentbandits_studies.experiments.stress.worlds import KINDS, SEED, WORLDS
 from tests.constructed import Change, Key, runs, verdicts
@@ -135,20 +136,20 @@ def test_worlds_are_many_and_of_every_kind() -> None:
 
 def test_the_seed_chose_nothing() -> None:
     assert SEED not in (0, SEARCH_SEED, JUDGE_SEED, state_library.SEED, *state_library.TUNED_SEEDS)
-    assert {case.seed for case in settings.cases(quick=False)} == {SEED}
+    assert {case.seed for case in claims.cases(quick=False)} == {SEED}
 
 
 def test_everybody_plays_who_is_given_nothing() -> None:
-    assert {LIBRARY, FORGETFUL, "cp-ts", "ts"} <= set(settings.NAMES)
-    assert not {LIMIT, *ORACLES} & set(settings.NAMES)
-    assert set(FEW) < set(settings.NAMES)
-    for case in settings.cases(quick=False):
-        assert tuple(case.policies) == settings.NAMES
-        assert {policy.units for policy in case.policies.values()} == {1}
+    assert {LIBRARY, FORGETFUL, "cp-ts", "ts"} <= set(claims.NAMES)
+    assert not {LIMIT, *ORACLES} & set(claims.NAMES)
+    assert set(FEW) < set(claims.NAMES)
+    for case in claims.cases(quick=False):
+        assert tuple(case.policies) == claims.NAMES
+        assert {Runner(policy).units for policy in case.policies.values()} == {1}
 
 
 def test_no_unit_of_rewards_harms_a_policy() -> None:
-    cases = {case.name: case.policies for case in settings.cases(quick=True)}
+    cases = {case.name: case.policies for case in claims.cases(quick=True)}
     usual, dollars = cases["normal noise 0.1"], cases["dollars from -500 to 3,000"]
     assert usual["cp-ts"] == lb.policy("cp-ts", arms=3)
     assert dollars["cp-ts"] == lb.policy("scaled(cp-ts)", arms=3)
@@ -156,7 +157,7 @@ def test_no_unit_of_rewards_harms_a_policy() -> None:
 
 
 def test_a_quick_run_is_smaller() -> None:
-    full, quick = (sum(case.rounds for case in settings.cases(quick)) for quick in (False, True))
+    full, quick = (sum(case.rounds for case in claims.cases(quick)) for quick in (False, True))
     assert quick * 20 < full
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 import latentbandits as lb
-from latentbandits.executors import opened
+from latentbandits.executors import open_executor
 
 PROBLEM = lb.Problem(states="2 to 8", dwell="50 to 500", noise="0.05 to 0.3", horizon=5000, runs=64)
 POLICIES = ["state-library", "cp-ts", "sw-ucb", "ucb1"]
@@ -29,7 +29,7 @@ def scheduler(address: str | None) -> Iterator[str]:
 
 def main(address: str | None = None, problem: lb.Problem = PROBLEM, policies: list[str] = POLICIES) -> lb.Advice:
     """Advise, and print what was found; the same to the bit as without a cluster."""
-    with scheduler(address) as where, opened(f"dask://{where}") as executor:
+    with scheduler(address) as where, open_executor(f"dask://{where}") as executor:
         advice = lb.advise(problem, policies, sweep=False, executor=executor)
     print(advice.text())
     return advice

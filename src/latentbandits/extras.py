@@ -19,8 +19,6 @@ EXTRAS = {
     "psycopg": "postgres",
     "dask": "dask",
     "distributed": "dask",
-    "fsspec": "cloud",
-    "s3fs": "cloud",
     "shtab": "completion",
     "gymnasium": "gymnasium",
     "xarray": "xarray",

@@ -13,6 +13,8 @@ from latentbandits.agent.inputs import as_name
 from latentbandits.compiled import fast, plain
 from latentbandits.protocols import Choice
 from latentbandits.settings import Refusal
+from latentbandits.simulation.loop import Run, play
+from latentbandits.simulation.runs import refuse_wrong
 
 # Policies that are worse after it: they never forget, so that a long log makes them slow to notice what is best now
 WORSE = ("UCB1",)
@@ -21,37 +23,6 @@ SHORT = 5000  # rows
 
 class FeedWarning(UserWarning):
     """A policy that gets worse by being fed a log."""
-
-
-def replay(
-    policy: Any,
-    memory: Any,
-    choice: Choice,
-    random: np.ndarray,
-    context: np.ndarray,
-    played: np.ndarray,
-    rewards: np.ndarray,
-    chances: np.ndarray,
-    offered: np.ndarray,
-) -> None:
-    """Learn from all rows: arms, rewards, and the probabilities of the arms if there are any; `offered` are the arms of the log."""
-    observed, received = np.zeros(context.shape[1]), np.zeros(1)
-    for t in range(len(played)):
-        for i in range(context.shape[1]):
-            observed[i] = context[t, i]
-        for arm in range(len(offered)):
-            choice.offers[arm].available = offered[arm]
-            choice.offers[arm].value = np.nan
-            choice.offers[arm].index = np.nan
-            choice.offers[arm].probability = np.nan
-        for i in range(len(choice.note)):
-            choice.note[i] = 0
-        policy.choose(memory, observed, random, choice)
-        choice.arms[0] = played[t]
-        if len(chances) > 0:
-            choice.offers[played[t]].probability = chances[t]
-        received[0] = rewards[t]
-        policy.learn(memory, choice, received)
 
 
 def feed(player: Any, log: Any) -> None:
@@ -82,24 +53,21 @@ def feed(player: Any, log: Any) -> None:
     for name in additions:
         player.add(name, player.addition(name))
     places = np.array([player.numbers[name] for name in called], dtype=np.int64)
-    offered = np.zeros(len(player.names), np.int64)
-    offered[places] = 1
-    seen = np.column_stack(context) if needed else np.zeros((len(log.played), 0))
-    chances = np.zeros(0) if log.propensities is None else np.ascontiguousarray(log.propensities, dtype=np.float64)
-    rewards = np.ascontiguousarray(log.rewards, dtype=np.float64)
-    blank = Choice.blank(player.policy)
-    args = (
+    rounds, arms = len(log.played), len(player.names)
+    offered = np.zeros(arms, bool)
+    offered[places] = True
+    run = Run(
         player.policy,
         player.memory,
-        blank,
+        Choice.blank(player.policy),
         player.random,
-        np.ascontiguousarray(seen),
-        places[log.played],
-        rewards,
-        chances,
-        offered,
+        np.broadcast_to(np.asarray(log.rewards, dtype=np.float64)[:, None, None], (rounds, 1, arms)),
+        np.ascontiguousarray(np.column_stack(context)) if needed else np.zeros((rounds, 0)),
+        np.broadcast_to(offered, (rounds, arms)),
+        played=places[log.played][:, None],
+        propensities=None if log.propensities is None else np.asarray(log.propensities, dtype=np.float64),
     )
     # interpreted, a short log takes less time than compiling; the choices are the same to the bit
-    (plain if len(log.played) <= SHORT else fast)(replay)(*args)
+    refuse_wrong(run, (plain if rounds <= SHORT else fast)(play)(*run))
     for name in additions:
         player.retire(player.numbers[name])

@@ -50,10 +50,10 @@ def run(options: argparse.Namespace) -> int:
     if str(options.problem or "").endswith(".npz"):
         return advise_on_log(options)
     described = problem.described(options)
-    with problem.playing(options) as (executor, workers):
+    with problem.playing(options) as executor:
         advice = advise(
             described, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
-            executor=executor, progress=Progress("advising;", more=workers),
+            executor=executor, progress=Progress("advising;"),
         )  # fmt: skip
     advice.save(options.out)
     settings = f"`latentbandits tune {advice.winner} {problem.as_options(advice.problem)}` looks for better settings"

@@ -39,8 +39,8 @@ def run(options: argparse.Namespace) -> int:
 
     described = problem.described(options)
     problem.ending(options.out, Comparison.owner, *Comparison.suffixes)
-    with problem.playing(options) as (executor, workers):
-        progress = Progress("comparing;", more=workers)
+    with problem.playing(options) as executor:
+        progress = Progress("comparing;")
         comparison = compare(described, workers=options.workers, executor=executor, progress=progress)
     comparison.save(options.out)
     following = f"Next: open {options.out}" + ("." if comparison.record else HINT)

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,14 +34,6 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
             group.add_argument(*names, metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
 
 
-def refuse_passing(owner: str, out: str) -> None:
-    """Refuse an address whose content ends with this program."""
-    from latentbandits.settings import Refusal
-
-    if out.startswith("memory:"):
-        raise Refusal(owner, "out", out, "an address that outlives this program")
-
-
 def workers(parser: argparse.ArgumentParser) -> None:
     """Declare the options that say who plays."""
     parser.add_argument("--workers", type=int, metavar="N", help="threads or processes (default: one per core)")
@@ -54,14 +45,11 @@ def workers(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@contextlib.contextmanager
-def playing(options: argparse.Namespace) -> "Iterator[tuple[Executor | None, Callable[[], str]]]":
-    """Open the executor that was asked for: a context that returns it, and what a line of progress says about its workers."""
-    from latentbandits.executors import Tally, Watched, opened
+def playing(options: argparse.Namespace) -> "contextlib.AbstractContextManager[Executor | None]":
+    """Open the executor that was asked for."""
+    from latentbandits.executors import open_executor
 
-    tally = Tally()
-    with opened(options.executor, options.workers) as executor:
-        yield (None if executor is None else Watched(executor, tally)), tally.text
+    return open_executor(options.executor, options.workers)
 
 
 def policies(parser: argparse.ArgumentParser, help_text: str) -> None:

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
     described = problem.described(options)
     out, figure, study = output_paths(options, described)
-    with problem.playing(options) as (executor, _), Progress("tuning", unit="trials") as progress:
+    with problem.playing(options) as executor, Progress("tuning", unit="trials") as progress:
         tuning = tune(
             described,
             options.policy,

@@ -38,8 +38,6 @@ class Progress:
         What is being done.
     unit : str
         What is counted; rounds come in millions.
-    more : callable, optional
-        Returns what the line ends with, such as what each worker does.
 
     Examples
     --------
@@ -48,8 +46,7 @@ class Progress:
     ...     progress(done=1_000_000, total=4_000_000)
     """
 
-    def __init__(self, title: str, unit: str = "rounds", more: Callable[[], str] | None = None) -> None:
-        self._more = more
+    def __init__(self, title: str, unit: str = "rounds") -> None:
         self._title, self._unit, self._begin = title, unit, time.perf_counter() - waited()
         self._notebook = in_notebook()
         self._watched = self._notebook or sys.stderr.isatty()
@@ -63,7 +60,7 @@ class Progress:
             self.close()
         elif now - self._shown >= (OFTEN if self._watched else EVERY):
             self._shown = now
-            line = "  ".join(filter(None, [self._line(done, total, now), self._more() if self._more else ""]))
+            line = self._line(done, total, now)
             terminal = self._watched and not self._notebook
             self._write(with_bar(line, done / total if total else None, sys.stderr) if terminal else line)
 

@@ -1,11 +1,11 @@
 """Rewards that arrive late or never: the choices that wait for theirs."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.protocols import LARGEST_DELAY, NOTES, Choice, Offer, record_type
+from latentbandits.protocols import LARGEST_DELAY, NOTES, Choice, Offer, Policy, record_type
 from latentbandits.settings import Refusal
 
 Clock = record_type(now=int, arrived=int)
@@ -33,7 +33,7 @@ class Late(NamedTuple):
     received: np.ndarray
 
     @classmethod
-    def of(cls, policy: Any, delays: np.ndarray | None) -> Self | None:
+    def of(cls, policy: Policy, delays: np.ndarray | None) -> Self | None:
         """Return an empty pool with a slot more than the largest delay, None if there are no delays."""
         if delays is None:
             return None
@@ -69,21 +69,21 @@ def in_order(delays: np.ndarray) -> np.ndarray:
     return np.stack([arrival[order], chosen[order]], axis=1)
 
 
-def validated_delays(delays: Any, rounds: int) -> np.ndarray:
+def validate_delays(delays: object, rounds: int) -> np.ndarray:
     """Return delays that compiled code can trust, with -1 for rewards that would arrive after the last round, or refuse."""
     given = np.asarray(delays)
     if given.shape != (rounds,):
         raise Refusal("world", "shape of delays", given.shape, (rounds,))
     if given.dtype.kind not in "iu" or (given < -1).any():
         raise Refusal("world", "delays", given, "integers from 0 on, or -1 for never")
-    made: np.ndarray = np.where(given < rounds - np.arange(rounds), given, -1).astype(np.int64)
-    if made.max(initial=0) > LARGEST_DELAY:  # the pool alone could fill the machine's memory
-        raise Refusal("world", "delays", made.max(), f"at most {LARGEST_DELAY} rounds")
-    return made
+    valid: np.ndarray = np.where(given < rounds - np.arange(rounds), given, -1).astype(np.int64)
+    if valid.max(initial=0) > LARGEST_DELAY:  # the pool alone could fill the machine's memory
+        raise Refusal("world", "delays", valid.max(), f"at most {LARGEST_DELAY} rounds")
+    return valid
 
 
 @kernel
-def deliver(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray, late: Late) -> None:
+def deliver(policy: Policy, memory: object, choice: Choice, rewards: np.ndarray, late: Late) -> None:
     """Put a round's choice and its rewards into the pool, and let the policy learn from all that arrive in this round."""
     clock = late.clock[0]
     slots, units = late.rewards.shape

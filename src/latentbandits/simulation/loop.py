@@ -1,120 +1,148 @@
-"""The loop: one policy, one realisation, all rounds.
+"""The loop: one policy, all rounds of a realisation or of a log.
 
-Where rewards are not late, `late` is None, and the branch that delivers them is not compiled.
+What a caller does not need is None in `Run`, and numba leaves out the branches for it when it compiles.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice
+from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice, Policy
 from latentbandits.random import Stream
 from latentbandits.simulation.late import Late, deliver
 
-# Slots of `counts`; a slot per gate follows
+# Slots of `Tally.counts`; a slot per gate follows
 PROBES, PROBE_ROUNDS, FIRST_GATE = 0, 1, 2
 COUNTS = ("probes", "probe_rounds", *(f"{REASONS[gate]}_gate" for gate in GATES))
 
 
+class Tally(NamedTuple):
+    """What a run cost.
+
+    Attributes
+    ----------
+    means : float array (rounds, arms), expected rewards; minus infinity for an arm that is not available
+    regret, optimal : float arrays (bins,), regret per unit and share of optimal arms in each bin of rounds
+    counts : int array, the slots that `COUNTS` names
+    """
+
+    means: np.ndarray
+    regret: np.ndarray
+    optimal: np.ndarray
+    counts: np.ndarray
+
+
+class Trace(NamedTuple):
+    """What a policy chose: its arms (rounds, units) and its reasons to probe (rounds,)."""
+
+    arms: np.ndarray
+    reasons: np.ndarray
+
+
+class Run(NamedTuple):
+    """The arguments of `play`, in its order.
+
+    Attributes
+    ----------
+    policy, memory, choice : who plays, what it remembers, and what it writes its decisions to
+    random : the stream of the policy's own randomness
+    rewards : float array (rounds, units, arms)
+    context : float array (rounds, covariates)
+    available : bool array (rounds, arms), without columns where all arms always are
+    late : the choices that wait for their rewards; None where rewards are there before the next choice
+    tally : where the cost is written, if it is wanted
+    trace : where the choices are written, if they are wanted
+    played : int array (rounds, units), the arms that somebody else played and the policy learns from; None for its own
+    propensities : float array (rounds,), the probabilities of the arms in `played`, if they are known
+    """
+
+    policy: Policy
+    memory: object
+    choice: Choice
+    random: Stream
+    rewards: np.ndarray
+    context: np.ndarray
+    available: np.ndarray
+    late: Late | None = None
+    tally: Tally | None = None
+    trace: Trace | None = None
+    played: np.ndarray | None = None
+    propensities: np.ndarray | None = None
+
+
 def play(
-    policy: Any,
-    memory: Any,
+    policy: Policy,
+    memory: object,
     choice: Choice,
-    means: np.ndarray,
+    random: Stream,
     rewards: np.ndarray,
     context: np.ndarray,
     available: np.ndarray,
     late: Late | None,
-    random: Stream,
-    regret: np.ndarray,
-    optimal: np.ndarray,
-    counts: np.ndarray,
+    tally: Tally | None,
+    trace: Trace | None,
+    played: np.ndarray | None,
+    propensities: np.ndarray | None,
 ) -> int:
-    """Play a whole realisation with a fresh memory and write, per bin of rounds, regret per unit and share of optimal arms; and the probes.
+    """Play all rounds from a memory on, as `Run` describes it.
 
-    The mean of an arm that is not available is minus infinity, so regret is against the best available arm; `available` has no columns
-    where all arms always are. A choice costs its regret when it is made, whenever its rewards arrive. A probe that takes several rounds
-    counts once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose an arm that
-    does not exist or is not available.
+    Regret is against the best available arm. A choice costs its regret when it is made, whenever its rewards arrive. A probe that takes
+    several rounds counts once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose
+    an arm that does not exist or is not available.
     """
-    observed = np.zeros(context.shape[1])
-    received = np.zeros(len(choice.arms))
-    horizon, arms = means.shape
-    units = len(choice.arms)
-    bins = len(regret)
-    for b in range(bins):
-        first, end = b * horizon // bins, (b + 1) * horizon // bins
-        lost, hits = 0.0, 0
-        for t in range(first, end):
-            for i in range(context.shape[1]):
-                observed[i] = context[t, i]
-            for arm in range(available.shape[1]):
-                choice.offers[arm].available = available[t, arm]
-            policy.choose(memory, observed, random, choice)
-            best = means[t, 0]
-            for arm in range(1, arms):
-                best = max(best, means[t, arm])
-            for unit in range(units):
-                arm = choice.arms[unit]
-                if arm < 0 or arm >= arms or means[t, arm] == -np.inf:
-                    return t
-                received[unit] = rewards[t, unit, arm]
-                gap = best - means[t, arm]
-                lost += gap
-                hits += gap == 0
-            if late is None:
-                policy.learn(memory, choice, received)
-            else:
-                deliver(policy, memory, choice, received, late)
-            why = choice.note[WHY]
-            if why:
-                counts[PROBE_ROUNDS] += 1
-                if why != CONTINUED:
-                    counts[PROBES] += 1
-                    for gate in range(len(GATES)):
-                        counts[FIRST_GATE + gate] += (why & GATES[gate]) != 0
-        regret[b] = lost / units
-        optimal[b] = hits / (units * (end - first))
-    return -1
-
-
-def record(
-    policy: Any,
-    memory: Any,
-    choice: Choice,
-    rewards: np.ndarray,
-    context: np.ndarray,
-    available: np.ndarray,
-    late: Late | None,
-    random: Stream,
-    played: np.ndarray,
-    arms: np.ndarray,
-    why: np.ndarray,
-) -> int:
-    """Play on from a memory and write what happened: the arm of every unit and the reason to probe, round by round.
-
-    If `played` is not empty, the arms in it are played instead of the policy's own: it learns from the arms of another. Returns -1, or the
-    round in which the policy chose an arm that does not exist or is not available.
-    """
-    observed = np.zeros(context.shape[1])
-    received = np.zeros(len(choice.arms))
-    for t in range(len(rewards)):
+    rounds, units, arms = rewards.shape
+    observed, received = np.zeros(context.shape[1]), np.zeros(units)
+    b, first, end, lost, hits = 0, 0, 0, 0.0, 0  # of the bin of rounds that a tally is at
+    if tally is not None:
+        end = rounds // len(tally.regret)
+    for t in range(rounds):
         for i in range(context.shape[1]):
             observed[i] = context[t, i]
         for arm in range(available.shape[1]):
             choice.offers[arm].available = available[t, arm]
+        if played is not None:  # what is known of another's choice must not stay for the next one
+            for arm in range(arms):
+                choice.offers[arm].value = np.nan
+                choice.offers[arm].index = np.nan
+                choice.offers[arm].probability = np.nan
+            for i in range(len(choice.note)):
+                choice.note[i] = 0
         policy.choose(memory, observed, random, choice)
-        for unit in range(len(choice.arms)):
+        for unit in range(units):
             arm = choice.arms[unit]
-            arms[t, unit] = arm
-            if arm < 0 or arm >= rewards.shape[2] or not choice.offers[arm].available:
+            if trace is not None:
+                trace.arms[t, unit] = arm
+            if arm < 0 or arm >= arms or not choice.offers[arm].available:
                 return t
-            if len(played) > 0:
+            if played is not None:
                 choice.arms[unit] = played[t, unit]
+                if propensities is not None:
+                    choice.offers[choice.arms[unit]].probability = propensities[t]
             received[unit] = rewards[t, unit, choice.arms[unit]]
-        why[t] = choice.note[WHY]
+        why = choice.note[WHY]
+        if tally is not None:
+            best = tally.means[t, 0]
+            for arm in range(1, arms):
+                best = max(best, tally.means[t, arm])
+            for unit in range(units):
+                gap = best - tally.means[t, choice.arms[unit]]
+                lost += gap
+                hits += gap == 0
+            if t + 1 == end:
+                tally.regret[b] = lost / units
+                tally.optimal[b] = hits / (units * (end - first))
+                b, first, lost, hits = b + 1, end, 0.0, 0
+                end = (b + 1) * rounds // len(tally.regret)
         if late is None:
             policy.learn(memory, choice, received)
         else:
             deliver(policy, memory, choice, received, late)
+        if tally is not None and why:
+            tally.counts[PROBE_ROUNDS] += 1
+            if why != CONTINUED:
+                tally.counts[PROBES] += 1
+                for gate in range(len(GATES)):
+                    tally.counts[FIRST_GATE + gate] += (why & GATES[gate]) != 0
+        if trace is not None:
+            trace.reasons[t] = why
     return -1

@@ -1,6 +1,5 @@
 """What a simulation found: one row per policy and run, and how to sum it up."""
 
-import importlib
 import json
 import math
 import zipfile
@@ -160,13 +159,15 @@ class Results:
         >>> both.labels, both.regret.shape
         (('ucb1', 'ts'), (2, 4))
         """
-        for field in ("horizon", "repeats", "seed"):
-            if getattr(self, field) != getattr(other, field):
-                raise Refusal(
-                    "Results.joined", field, getattr(other, field), f"{getattr(self, field)}, as of the first"
-                )
-        if other.regret_bins.shape[2] != self.regret_bins.shape[2]:
-            raise Refusal("Results.joined", "bins", other.regret_bins.shape[2], self.regret_bins.shape[2])
+        bins, other_bins = self.regret_bins.shape[2], other.regret_bins.shape[2]
+        for field, mine, theirs in (
+            ("horizon", self.horizon, other.horizon),
+            ("repeats", self.repeats, other.repeats),
+            ("seed", self.seed, other.seed),
+            ("bins", bins, other_bins),
+        ):
+            if mine != theirs:
+                raise Refusal("Results.joined", field, theirs, f"{mine}, as of the first")
         if self.labels == other.labels and other.first == self.first + self.draws:
             return self._with(other, 1, draws=self.draws + other.draws)
         if (self.first, self.draws) == (other.first, other.draws) and not set(self.labels) & set(other.labels):
@@ -200,8 +201,16 @@ class Results:
         """
         if Path(path).suffix != ".npz":
             raise Refusal("Results.save", "path", str(path), "a file name that ends in .npz")
-        names = ("labels", "horizon", "draws", "repeats", "seed", "first")
-        about = {"version": _VERSION, "counts": list(self.counts)} | {name: getattr(self, name) for name in names}
+        about = {
+            "version": _VERSION,
+            "counts": list(self.counts),
+            "labels": self.labels,
+            "horizon": self.horizon,
+            "draws": self.draws,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "first": self.first,
+        }
         content = BytesIO()
         np.savez_compressed(
             content,
@@ -227,8 +236,9 @@ class Results:
             raise Refusal("Results.load", "path", str(path), "a file that Results.save wrote") from problem
 
     def _repr_html_(self) -> str:
-        # how results look is no part of them: what is imported by name does not count among the sources of a result
-        return str(importlib.import_module("latentbandits.presentation.summary").shown(self))
+        from latentbandits.presentation.summary import shown
+
+        return shown(self)
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:

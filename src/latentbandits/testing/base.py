@@ -6,7 +6,8 @@ import numpy as np
 
 from latentbandits.memories import parts
 from latentbandits.protocols import Choice, Realisation
-from latentbandits.simulation.batch import prepare
+from latentbandits.random import stream
+from latentbandits.simulation.runs import prepare
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 
@@ -53,8 +54,8 @@ class PolicySuite:
         policy = self.policy()
         realisation = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
         realisation = realisation._replace(available=available)
-        chosen, context, _ = prepare(policy, realisation)
-        return chosen, realisation, context
+        run = prepare(policy, realisation, stream(0))
+        return run.policy, realisation, run.context
 
     @staticmethod
     def _rewards(realisation: Realisation, t: int, choice: Choice) -> np.ndarray:

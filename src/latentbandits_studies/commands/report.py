@@ -11,7 +11,7 @@ EXAMPLES = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--out", default="", help="folder with results/ (default: this one), or an address")
+    parser.add_argument("--out", default="", help="folder with results/ (default: this one)")
 
 
 def run(options: argparse.Namespace) -> int:

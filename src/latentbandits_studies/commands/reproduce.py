@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "run the experiments and write results and the report"
 RESUMES = True
+FEWEST = 4  # draws: intervals of fewer say nothing
 EXAMPLES = (
     "latentbandits reproduce --quick",
     "latentbandits reproduce table2 ablation --out paper",
-    "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --draws 8 --out mine",
+    "latentbandits reproduce table2 --policies skeleton:WinStayLoseShift --quick --draws 8 --out mine",
 )
 
 
@@ -46,30 +47,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--draws",
         type=int,
         metavar="N",
-        help="with table2 alone: reward matrices per environment, each played once by every policy; like a quick run it judges nothing",
+        help="draws of every case, such as reward matrices (default: those of the experiment); a part of a run judges nothing",
     )
     parser.add_argument(
         "--first",
         type=int,
         metavar="K",
-        help="with table2 alone: number of the first reward matrix, for matrices that nobody has seen (default: 0)",
+        help="number of the first draw, for draws that nobody has seen or a run that is split by hand (default: 0)",
     )
-    parser.add_argument(
-        "--shard",
-        metavar="I/N",
-        help="compute only share I of N, into --out, which all shares use; a later call without --shard merges them",
-    )
-    parser.add_argument("--status", action="store_true", help="say what is missing in --out, and compute nothing")
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse results that different builds (NumPy, numba, processor, ...) have computed",
-    )
-    parser.add_argument(
-        "--out",
-        default="",
-        help="folder for results/ and report/ (default: this one), or an address such as s3://BUCKET/FOLDER: then report/ is here",
-    )
+    parser.add_argument("--out", default="", help="folder for results/ and report/ (default: this one)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -86,36 +72,29 @@ def run(options: argparse.Namespace) -> int:
 
     begin = time.perf_counter()
     results, report = places(options.out)
-    chosen = selected(options)  # refused before any folder is made
-    quick = options.quick or any(one.sizes for one in chosen)
+    chosen, sizes = select(options), part(options)  # refused before any folder is made
     if options.workers is not None:
         whole("reproduce", "workers", options.workers, least=1)
-    if options.status:
-        return status(options, chosen, results, quick)
-    if options.shard is not None:
-        return shard(options, chosen, results, quick)
     try:
         (report / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise ValueError(
             f"reproduce: out is {str(options.out)!r} but must be a folder that can be written to"
         ) from reason
-    with problem.playing(options) as (executor, workers), Progress("simulating", more=workers) as progress:
+    with problem.playing(options) as executor, Progress("simulating") as progress:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
             show(line(outcome, results))
 
-        outcomes = reproduce(
-            chosen, results, quick, options.workers, progress, finished, executor, options.strict, print
-        )
+        outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
     if options.policies:
-        show("\n" + own_text(chosen[0], results, quick))
+        show("\n" + own_text(chosen[0], results, options.quick))
     show("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
-    if quick:
+    if options.quick or sizes is not None:
         minutes = "" if options.experiments or options.without else ", in tens of minutes"
         show(
-            "A quick run is too small to confirm or to refute: it judges nothing, and says what it points to. "
+            "A quick run, or a part of one, is too small to confirm or to refute: it judges nothing, and says what it points to. "
             f"In full{minutes}: `{in_full(options)}`."
         )
     with Progress("plotting", unit="experiments") as progress:
@@ -124,86 +103,55 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def selected(options: argparse.Namespace) -> "list[Experiment]":
-    """Return the experiments that were asked for, the main table with policies and matrices of one's own."""
+def select(options: argparse.Namespace) -> "list[Experiment]":
+    """Return the experiments that were asked for, the main table with policies of one's own."""
     from latentbandits.settings import Refusal
     from latentbandits_studies.experiments.registry import experiments
 
     chosen = experiments(options.experiments, options.without)
-    if options.policies is None and options.draws is None and options.first is None:
+    if options.policies is None:
         return chosen
     if [one.id for one in chosen] != ["table2"]:
         given = " ".join(one.id for one in chosen) if options.experiments else "all"
-        raise Refusal("reproduce", "experiments", given, "table2 alone where policies, draws or first are given")
+        raise Refusal("reproduce", "experiments", given, "table2 alone where policies are given")
     from latentbandits_studies.experiments.table2.own import with_own
 
-    return [with_own(chosen[0], options.policies or [], options.draws, options.first)]
+    return [with_own(chosen[0], options.policies)]
 
 
-def own_text(one: "Experiment", results: str | Path, quick: bool) -> str:
+def part(options: argparse.Namespace) -> tuple[int | None, int] | None:
+    """Return how many draws are wanted of every case and the number of the first; None for those of the experiments."""
+    from latentbandits.settings import whole
+
+    if options.draws is None and options.first is None:
+        return None
+    draws = None if options.draws is None else whole("reproduce", "draws", options.draws, least=FEWEST)
+    return draws, whole("reproduce", "first", options.first or 0, least=0)
+
+
+def own_text(one: "Experiment", results: Path, quick: bool) -> str:
     """Return the main table of policies of one's own."""
+    from latentbandits.simulation.runs import Runner
     from latentbandits_studies.experiments.store import Store
     from latentbandits_studies.experiments.table2 import own
 
-    units = {label: policy.units for case in one.cases(quick) for label, policy in case.policies.items()}
+    units = {label: Runner(policy).units for case in one.cases(quick) for label, policy in case.policies.items()}
     return own.own_text(Store(results, read_only=True).load(one.id), units)
 
 
-def places(out: str) -> tuple[str | Path, Path]:
-    """Return where results are kept, and where the page is written, which is here if the results are at an address."""
-    problem.refuse_passing("reproduce", out)
-    if "://" in out:
-        return f"{out.rstrip('/')}/results", Path("report")
+def places(out: str) -> tuple[Path, Path]:
+    """Return where results are kept, and where the page is written."""
     return Path(out) / "results", Path(out) / "report"
 
 
-def shard(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
-    """Compute one share."""
-    from latentbandits.presentation.numbers import millions
-    from latentbandits.presentation.progress import Progress
-    from latentbandits_studies.experiments.reproduce import reproduce_shard
-    from latentbandits_studies.experiments.store import Shard
-
-    mine = Shard.of(options.shard)
-    with problem.playing(options) as (executor, workers), Progress(f"shard {options.shard}", more=workers) as progress:
-        rounds = reproduce_shard(chosen, results, mine, quick, options.workers, progress, executor, options.strict)
-    step = "Next: the other shards, then the same without --shard."
-    print(f"shard {options.shard}: {millions(rounds)} M rounds computed into {results}, the rest was there. {step}")
-    return 0
-
-
-def status(options: argparse.Namespace, chosen: "list[Experiment]", results: str | Path, quick: bool) -> int:
-    """Say what is missing; 0 if nothing is, else 1."""
-    from latentbandits.presentation.numbers import aligned, millions
-    from latentbandits_studies.experiments.reproduce import status
-
-    found = status(chosen, results, quick)
-    lines = [
-        [one.experiment, f"{one.done} of {one.cells}", f"{millions(one.left)} of {millions(one.rounds)}"]
-        for one in found
-    ]
-    print(aligned(["experiment", "cells there", "M rounds missing"], lines))
-    complete = all(one.complete for one in found)
-    words = ["--quick"] if options.quick else []
-    for name in ("draws", "first"):
-        words += [] if getattr(options, name) is None else [f"--{name}", str(getattr(options, name))]
-    words += ["--out", options.out] if options.out else []
-    print(
-        "Nothing is missing."
-        if complete
-        else f"Next: the missing shards, or `{in_full(options, *words)}`, which computes the rest."
-    )
-    return int(not complete)
-
-
-def in_full(options: argparse.Namespace, *more: str) -> str:
-    """Return the command that runs the same experiments in full, or with further words."""
+def in_full(options: argparse.Namespace) -> str:
+    """Return the command that runs the same experiments in full."""
     import shlex
 
     words = ["latentbandits", "reproduce", *options.experiments]
     words += ["--without", *options.without] if options.without else []
     words += ["--policies", *options.policies] if options.policies else []
-    return shlex.join([*words, *more])
+    return shlex.join(words)
 
 
 def marks() -> dict[str, str]:
@@ -218,7 +166,7 @@ def signs(words: list[str]) -> str:
     return ", ".join(f"{words.count(word)} {mark}" for word, mark in marks().items() if word in words)
 
 
-def line(outcome: "Outcome", results: str | Path) -> str:
+def line(outcome: "Outcome", results: Path) -> str:
     """Return what came of an experiment, and which claims do not hold, or seem not to after a quick run."""
     from latentbandits_studies.experiments.claims import FAILS
 
@@ -258,10 +206,10 @@ def fit(options: argparse.Namespace) -> int:
     from latentbandits_studies.experiments.fit import search
 
     sized = options.policies or options.draws is not None or options.first is not None
-    if len(options.experiments) > 1 or options.without or options.shard or options.status or sized:
+    if len(options.experiments) > 1 or options.without or sized:
         given = " ".join([*options.experiments, *options.without])
         raise Refusal("reproduce", "experiments", given, "fit alone, or experiments without it")
-    with problem.playing(options) as (executor, workers), Progress("fit", more=workers) as progress:
+    with problem.playing(options) as executor, Progress("fit") as progress:
         found = search(
             places(options.out)[0],
             options.quick,

@@ -5,12 +5,13 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from latentbandits.parameters import describe
-from latentbandits_studies.experiments.dependencies import digest
+from latentbandits.protocols import World
+from latentbandits.settings import describe
+from latentbandits.simulation.blocks import digest_code
+from latentbandits.simulation.runs import Contestant
 
 OWN = " | own"  # ends the names of cases with policies of one's own
 
@@ -29,8 +30,8 @@ class Case:
     """
 
     name: str
-    world: Any
-    policies: Mapping[str, Any]
+    world: World
+    policies: Mapping[str, Contestant]
     horizon: int
     draws: int
     repeats: int = 1
@@ -43,72 +44,70 @@ class Case:
         """Rounds of all policies and runs."""
         return len(self.policies) * self.horizon * self.draws * self.repeats
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, object]:
         """Return the case as plain values."""
-        sizes = {field: getattr(self, field) for field in ("horizon", "draws", "repeats", "seed", "bins")}
-        sizes |= {"first": self.first} if self.first else {}  # names of results from 0 on stay as they were
-        policies = {label: description(one) for label, one in self.policies.items()}
-        return {"name": self.name, "world": description(self.world), **sizes, "policies": policies}
+        policies = {label: describe_parts(policy) for label, policy in self.policies.items()}
+        return {"name": self.name, "world": describe_parts(self.world), **self._sizes(), "policies": policies}
+
+    def _sizes(self) -> dict[str, int]:
+        return {
+            "horizon": self.horizon,
+            "draws": self.draws,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "bins": self.bins,
+            "first": self.first,
+        }
 
     @cached_property
     def keys(self) -> dict[str, str]:
         """The name of each policy's results: the same content (settings, sizes, seed and code) has the same name, in any experiment."""
-        content = self.description()
-        policies = content.pop("policies")
-        del content["name"]
-        made = {}
-        for label, policy in self.policies.items():
-            code = digest(*dict.fromkeys([*_modules(policy), *_modules(self.world)]))
-            text = json.dumps({**content, "policy": policies[label], "code": code}, sort_keys=True)
-            made[label] = hashlib.sha256(text.encode()).hexdigest()[:24]
-        return made
+        return {label: self._key(policy) for label, policy in self.policies.items()}
+
+    def _key(self, policy: Contestant) -> str:
+        parts = {"world": describe_parts(self.world), "policy": describe_parts(policy), **self._sizes()}
+        text = json.dumps({**parts, "code": digest_code(policy, self.world)}, sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def resized(cases: Sequence[Case], sizes: Sequence[int] | None) -> list[Case]:
-    """Return cases on another number of draws, each played once, from another first one; as they are if no sizes are given.
+def resize(cases: Sequence[Case], sizes: Sequence[int | None] | None) -> list[Case]:
+    """Return cases with another number of draws (their own if it is None), from another first one; as they are if no sizes are given.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits_studies.experiments.case import Case, resized
-    >>> made = Case("small", lb.HiddenMarkov(), {"ucb1": lb.policy("ucb1")}, horizon=100, draws=128, repeats=5)
-    >>> [(case.draws, case.repeats, case.first) for case in resized([made], (4, 1000))]
-    [(4, 1, 1000)]
+    >>> from latentbandits_studies.experiments.case import Case, resize
+    >>> case = Case("small", lb.HiddenMarkov(), {"ucb1": lb.policy("ucb1")}, horizon=100, draws=128, repeats=5)
+    >>> [(case.draws, case.repeats, case.first) for case in resize([case], (4, 1000))]
+    [(4, 5, 1000)]
     """
     if sizes is None:
         return list(cases)
     draws, first = sizes
-    return [dataclasses.replace(case, draws=draws, repeats=1, first=first) for case in cases]
+    return [dataclasses.replace(case, draws=draws or case.draws, first=first or 0) for case in cases]
 
 
-def description(thing: Any) -> dict[str, Any]:
+def describe_parts(thing: object) -> dict[str, object]:
     """Return a policy or a world as plain values, with those within it.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> from latentbandits_studies.experiments.case import description
-    >>> description(lb.policy("sw-ucb"))
+    >>> from latentbandits_studies.experiments.case import describe_parts
+    >>> describe_parts(lb.policy("sw-ucb"))
     {'class': 'SlidingWindowUCB', 'arms': 2, 'units': 1, 'window': 50, 'exploration': 0.5}
     """
-    if hasattr(thing, "_fields"):
-        values = dict(describe(thing))
+    if isinstance(thing, tuple):
+        values: Mapping[str, object] = describe(thing)
+    elif dataclasses.is_dataclass(thing):
+        values = {field.name: vars(thing)[field.name] for field in dataclasses.fields(thing)}
     else:
-        values = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)}
+        values = vars(thing)
     return {"class": type(thing).__name__, **{name: _plain(value) for name, value in values.items()}}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return value.tolist()
-    return description(value) if _has_parts(value) else value
-
-
-def _has_parts(value: Any) -> bool:
-    return hasattr(value, "_fields") or dataclasses.is_dataclass(value)
-
-
-def _modules(thing: Any) -> list[str]:
-    """Return the modules that the classes of a policy or world, and of those within it, are written in."""
-    within = thing if isinstance(thing, tuple) else vars(thing).values()
-    return [type(thing).__module__, *(name for part in within if _has_parts(part) for name in _modules(part))]
+    has_parts = dataclasses.is_dataclass(value) or (isinstance(value, tuple) and type(value) is not tuple)
+    return describe_parts(value) if has_parts else value

@@ -237,7 +237,7 @@ def printed(one: float, other: float) -> str:
     return BELOW if one < other else ABOVE
 
 
-def tempered(claims: list[Claim], quick: bool) -> list[Claim]:
+def temper(claims: list[Claim], quick: bool) -> list[Claim]:
     """Return claims as a quick run may judge them: it neither confirms nor refutes, and says what it points to."""
     if not quick:
         return claims

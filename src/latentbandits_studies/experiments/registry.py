@@ -1,11 +1,13 @@
-"""The registry of experiments: a stable id, and the package that holds its settings, score, figures and captions."""
+"""The registry of experiments: every module or package here that declares an `EXPERIMENT` is one."""
 
 import importlib
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from functools import cache
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.settings import Refusal, nearest
+from latentbandits_studies import experiments as package
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import Claim
 
@@ -13,40 +15,23 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-# In the order of the page. `experiments/<id>/` (with underscores) is the package of an id.
-IDS = (
-    "table2",
-    "winning-rates",
-    "optimal-arm-frequency",
-    "sensitivity",
-    "ablation",
-    "misspecification",
-    "many-arms",
-    "example",
-    "residuals",
-    "timing",
-    "decomposition",
-    "theory",
-    "ladder",
-    "state-library",
-    "stress",
-    "real",
-)
-
 
 class Experiment(NamedTuple):
-    """One experiment: what to run, and how to judge it. Every package declares one, called `EXPERIMENT`.
+    """One experiment: what to run, how to judge it, and what the page shows.
 
     Attributes
     ----------
-    id : its name, also of its files
+    id : its name, also of its files; its module has the same name, with underscores
     summary : one line about it
     cases : given whether it is to be quick, the simulations
     score : given the rows of all runs, the claims and their verdicts
     title : its heading on the page, if not the id
     table : given the rows, a readable table, written as `<id>.csv`
     ours : whether it is ours and not the paper's
-    sizes : other draws than its own: how many, and the first; see `latentbandits_studies.experiments.table2.own`
+    place : its place on the page: lower ones come first
+    figures : its figures, in their order
+    introduction : HTML above the figures
+    tables : given the rows, HTML below the figures
     """
 
     id: str
@@ -56,7 +41,10 @@ class Experiment(NamedTuple):
     title: str = ""
     table: Callable[["pd.DataFrame"], "pd.DataFrame"] | None = None
     ours: bool = False
-    sizes: tuple[int, int] | None = None
+    place: int = 0
+    figures: "Sequence[Illustration]" = ()
+    introduction: str = ""
+    tables: Callable[["pd.DataFrame"], str] | None = None
 
 
 class Illustration(NamedTuple):
@@ -67,19 +55,19 @@ class Illustration(NamedTuple):
     plot: Callable[["pd.DataFrame"], "Figure"]
 
 
-class Section(NamedTuple):
-    """What an experiment's `figures.py` declares for the page.
+@cache
+def _all() -> dict[str, Experiment]:
+    """Return all experiments by id, in the order of the page."""
+    modules = [
+        importlib.import_module(f"{package.__name__}.{module.name}") for module in iter_modules(package.__path__)
+    ]
+    declared = [vars(module)["EXPERIMENT"] for module in modules if "EXPERIMENT" in vars(module)]
+    return {experiment.id: experiment for experiment in sorted(declared, key=lambda experiment: experiment.place)}
 
-    Attributes
-    ----------
-    figures : `FIGURES`, the figures in their order
-    introduction : `INTRODUCTION`, HTML above the figures; empty where there is none
-    tables : `tables`, given the rows, HTML below the figures; None where there is none
-    """
 
-    figures: Sequence[Illustration]
-    introduction: str
-    tables: Callable[["pd.DataFrame"], str] | None
+def ids() -> list[str]:
+    """Return the ids of all experiments, in the order of the page."""
+    return list(_all())
 
 
 def experiment(name: str) -> Experiment:
@@ -91,16 +79,14 @@ def experiment(name: str) -> Experiment:
     >>> experiment("many-arms").summary
     '2 to 20 arms: randomized against sequential probing, regret and cost of probes'
     """
-    if name not in IDS:
-        raise Refusal(
-            "reproduce", "experiment", name, f"one of {', '.join(IDS)}, or fit alone{nearest(name, (*IDS, 'fit'))}"
-        )
-    found: Experiment = _module(name).EXPERIMENT
-    return found
+    if name not in _all():
+        known = ", ".join(ids())
+        raise Refusal("reproduce", "experiment", name, f"one of {known}, or fit alone{nearest(name, (*ids(), 'fit'))}")
+    return _all()[name]
 
 
 def experiments(names: Sequence[str | Experiment] = (), without: Sequence[str] = ()) -> list[Experiment]:
-    """Return the experiments of some ids, all if none are given, less those that are left out, in the order of the registry.
+    """Return the experiments of some ids, all if none are given, less those that are left out, in the order of the page.
 
     An experiment that is given itself stays as it is.
 
@@ -111,18 +97,8 @@ def experiments(names: Sequence[str | Experiment] = (), without: Sequence[str] =
     ['table2', 'theory']
     """
     left_out = [experiment(name) for name in without]
-    named = [experiment(one) if isinstance(one, str) else one for one in names or IDS]
-    chosen = [one for one in named if one not in left_out]
+    named = [experiment(given) if isinstance(given, str) else given for given in names or ids()]
+    chosen = [given for given in named if given not in left_out]
     if not chosen:
         raise Refusal("reproduce", "without", " ".join(without), "such that an experiment is left")
-    return sorted(dict.fromkeys(chosen), key=lambda one: IDS.index(one.id))
-
-
-def section(name: str) -> Section:
-    """Return an experiment's part of the page; only this imports matplotlib."""
-    module = _module(name, ".figures")
-    return Section(module.FIGURES, getattr(module, "INTRODUCTION", ""), getattr(module, "tables", None))
-
-
-def _module(name: str, part: str = "") -> ModuleType:
-    return importlib.import_module(f"latentbandits_studies.experiments.{name.replace('-', '_')}{part}")
+    return sorted(dict.fromkeys(chosen), key=lambda given: given.place)

@@ -59,7 +59,7 @@ class Run(NamedTuple):
     code: np.ndarray
 
     @classmethod
-    def of(cls, base: Any, realisation: Realisation) -> "Run":
+    def of(cls, base: Policy, realisation: Realisation) -> "Run":
         """Play a policy on a realisation; one that needs random numbers is refused, since its run could not be replayed."""
         random = stream(0)
         arms, why = record_one(base, realisation, random)
@@ -102,7 +102,7 @@ _kept: dict[object, list[Run]] = {}
 _keeping = Lock()  # runs are spread over threads
 
 
-def rehearse(base: Any, realisation: Realisation) -> list[Run]:
+def rehearse(base: Policy, realisation: Realisation) -> list[Run]:
     """Return runs of a policy in the world of a realisation that have nothing but the world in common with it.
 
     Several statistics are computed for one policy and realisation in a row, so the last rehearsals are kept.

@@ -1,6 +1,6 @@
 """The report: one page that reads offline, on a phone and in print; it walks the registry of experiments."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -11,11 +11,10 @@ from latentbandits.presentation.html import Html, tag
 from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
 from latentbandits.settings import Refusal
-from latentbandits_studies.experiments import registry
-from latentbandits_studies.experiments.case import resized
-from latentbandits_studies.experiments.claims import TARGET, Claim, tempered
-from latentbandits_studies.experiments.registry import IDS, Experiment, experiment
-from latentbandits_studies.experiments.store import Store, code_of
+from latentbandits_studies.experiments.case import resize
+from latentbandits_studies.experiments.claims import TARGET, Claim, temper
+from latentbandits_studies.experiments.registry import Experiment, experiment, ids
+from latentbandits_studies.experiments.store import Description, Store, digest_cases
 from latentbandits_studies.report import verdicts
 
 TITLE = "Adaptive exploration for latent-state bandits, reproduced"
@@ -27,7 +26,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     Parameters
     ----------
     results : path or str
-        A folder, or an address such as ``s3://bucket/results``, that `latentbandits reproduce` has filled.
+        A folder that `latentbandits reproduce` has filled.
     folder : path
         Where the page, its figures and the verdicts are written.
     progress : callable, optional
@@ -35,29 +34,32 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     """
     store = Store(results, read_only=True)
     there = store.experiments()
-    found = [name for name in IDS if name in there]
+    found = [name for name in ids() if name in there]
     if not found:
         raise Refusal("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
-    sections, judged, quick = [], {}, {}
+    sections, judged, quick, described = [], {}, {}, store.descriptions()
     for done, name in enumerate(found):
         if progress is not None:
             progress(done, len(found))
         rows = store.load(name)
         try:
             quick[name] = bool(rows["quick"].any())
-            claims = tempered(experiment(name).score(rows), quick[name])
-            sections.append(section(experiment(name), rows, folder, claims) + _stale(store, name, quick[name]))
+            about = described.get(name)
+            claims = temper(
+                experiment(name).score(rows), quick[name] or (about is not None and about["sizes"] is not None)
+            )
+            sections.append(section(experiment(name), rows, folder, claims) + _warn_stale(about, name, quick[name]))
             judged[name] = claims
         except (LookupError, ValueError):  # a case, policy or column that this version does not have
             quick.pop(name, None)
             sections.append(tag("h2", name, id=name) + _other(name))
     if progress is not None:
         progress(len(found), len(found))
-    parts = [head(store, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, verdicts.choices()]
+    parts = [head(described, quick), verdicts.tables(judged), verdicts.sentences(judged), *sections, verdicts.choices()]
     try:
         write_whole(folder / "index.html", html.page("Latent-state bandits, reproduced", *parts).encode())
         write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
@@ -73,40 +75,39 @@ def _other(name: str) -> str:
     return tag("p", words, command, " computes what has changed.", classes="quick")
 
 
-def _stale(store: Store, name: str, quick: bool) -> str:
+def _warn_stale(about: Description | None, name: str, quick: bool) -> str:
     """Return a warning if the rows of an experiment were not computed by this code."""
-    about = store.manifest["experiments"].get(name, {})
-    cases = resized(experiment(name).cases(quick), about.get("sizes"))
-    return "" if about.get("code") in (None, code_of(cases)) else _other(name)
+    if about is None:
+        return ""
+    cases = resize(experiment(name).cases(quick), about["sizes"])
+    return "" if about["code"] == digest_cases(cases) else _other(name)
 
 
 def section(one: Experiment, results: pd.DataFrame, folder: Path, judged: list[Claim]) -> str:
     """Return one experiment: its line, where its claims are judged, its figures and tables."""
-    declared = registry.section(one.id)
     links = ", ".join(tag("a", claim.id.split("/")[1], href=f"#{claim.id}") for claim in judged)
     kind = "Targets" if all(claim.kind == TARGET for claim in judged) else "Claims"
     parts = [
         tag("h2", one.title or one.id, id=one.id),
         tag("p", f"{one.summary}."),
         tag("p", f"{kind}: ", Html(links), ".", classes="note"),
-        declared.introduction,
+        one.introduction,
     ]
-    for name, caption, plot in declared.figures:
+    for name, caption, plot in one.figures:
         with plotting():
             content = saved(plot(results), "svg")
         write_whole(folder / "figures" / f"{name}.svg", content)
         parts.append(html.figure(content, caption))
-    if declared.tables is not None:
-        parts.append(declared.tables(results))
+    if one.tables is not None:
+        parts.append(one.tables(results))
     return "\n".join(filter(None, parts))
 
 
-def head(store: Store, quick: dict[str, bool]) -> str:
+def head(described: Mapping[str, Description], quick: dict[str, bool]) -> str:
     """Return what was run, on what, and how long it took; `quick` says of each experiment on the page whether it was a quick run."""
-    manifest = store.manifest
     lines = []
     for name, hasty in quick.items():
-        run = manifest["experiments"].get(name, {})
+        run = described.get(name)
         lines.append(
             [
                 Html(tag("a", name, href=f"#{name}") + tag("small", experiment(name).summary)),
@@ -115,11 +116,11 @@ def head(store: Store, quick: dict[str, bool]) -> str:
                 f"{run['seconds']:.1f}" if run else "?",
             ]
         )
-    machine = manifest.get("machine", {})
+    last = max(described.values(), key=lambda about: about["finished"], default=None)
     where = (
-        f"latentbandits {manifest['latentbandits']}, Python {manifest['python']}, {machine.get('cores')} cores "
-        f"({machine.get('processor')}). Runs that two experiments share are counted in both."
-        if "latentbandits" in manifest
+        f"latentbandits {last['latentbandits']}, Python {last['python']}, {last['cores']} cores "
+        f"({last['processor']}). Runs that two experiments share are counted in both."
+        if last is not None
         else "The manifest of these results is missing: when and where they were computed is not known."
     )
     source = tag("a", "doi:10.1145/3770855.3817882", href="https://doi.org/10.1145/3770855.3817882")
@@ -148,7 +149,7 @@ def _warning(hasty: list[str]) -> str:
     """Return which experiments were quick runs."""
     if not hasty:
         return ""
-    every = len(hasty) == len(IDS)
+    every = len(hasty) == len(ids())
     which = "all experiments" if every else ", ".join(hasty)
     words = (
         "fewer matrices and policies, shorter sweeps and wider intervals, so that it judges nothing. Not for citing. "
@@ -160,7 +161,7 @@ def _warning(hasty: list[str]) -> str:
 
 def _left_out(shown: Container[str]) -> str:
     """Return which experiments are not on the page, and the command that runs them."""
-    absent = [name for name in IDS if name not in shown]
+    absent = [name for name in ids() if name not in shown]
     if not absent:
         return ""
     command = tag("code", f"latentbandits reproduce {' '.join(absent)}")

@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
+from latentbandits.files import write_whole
 from latentbandits.presentation.numbers import aligned, percent
 from latentbandits_studies.experiments.fit.bench import Bench, Shelf, word
-from latentbandits_studies.experiments.fit.grids import COLUMNS, Column, Settings
+from latentbandits_studies.experiments.fit.grids import COLUMNS, Column, Setting, Settings
 from latentbandits_studies.experiments.paper.worlds import MATRICES, published
 
 # What a search may ask: given settings, the table's quantity for each of them, row and draw
@@ -79,7 +80,7 @@ def worse(one: np.ndarray, other: np.ndarray, target: np.ndarray, among: int = 1
     return bool(more > student.ppf(1 - (1 - LEVEL) / 2 / among, one.shape[-1] - 1) * error)
 
 
-def descend(column: Column, losses: Callable[[Sequence[Settings]], np.ndarray]) -> dict[str, Any]:
+def descend(column: Column, losses: Callable[[Sequence[Settings]], np.ndarray]) -> dict[str, Setting]:
     """Return settings from which no move within the grid lowers the loss, neither of one setting nor of a joint pair; ties stay."""
 
     def step(names: Sequence[str]) -> bool:
@@ -113,7 +114,7 @@ class Value(NamedTuple):
 
     policy: str
     setting: str
-    value: Any
+    value: Setting
     loss: float
     more: float
     error: float
@@ -135,7 +136,7 @@ def profile(column: Column, at: Settings, measure: Measure, target: np.ndarray) 
     return values
 
 
-def verdict(values: Sequence[Value], chosen: Any) -> str:
+def verdict(values: Sequence[Value], chosen: Setting) -> str:
     """Say how well the table pins a setting down, from its profile and the chosen value."""
     fitting = [value.value for value in values if value.fits]
     numbers = [value.value for value in values if not isinstance(value.value, str)]
@@ -379,5 +380,5 @@ def search(
             finished(done[-1])
     whole = Fit(done, size, quick)
     for name, frame in (("fit", whole.frame()), ("fit_cells", whole.cells())):
-        shelf.folder.write(f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
+        write_whole(shelf.folder / f"{name}.csv", frame.to_csv(index=False, float_format="%.6g").encode())
     return whole

@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from latentbandits_studies.experiments.case import Case
-from latentbandits_studies.experiments.fit.grids import Settings, meant
+from latentbandits_studies.experiments.fit.grids import Setting, Settings, meant
 from latentbandits_studies.experiments.paper.worlds import SCALE, rows
 from latentbandits_studies.experiments.store import Store
 
 TOGETHER = 8  # settings that share the making of a world; results are on disk after each batch
 
 
-def word(value: Any) -> str:
+def word(value: Setting) -> str:
     """Return a setting's value as people write it.
 
     Examples
@@ -28,16 +26,15 @@ def word(value: Any) -> str:
 
 
 class Shelf(Store):
-    """A store from which only regrets are wanted: nothing is read twice."""
+    """A store from which only regrets are wanted."""
 
     executor: Executor | None = None
 
     def regrets(self, case: Case, workers: int | None = None) -> tuple[dict[str, np.ndarray], int]:
         """Return each policy's regret per run, simulated unless it is there, and the number of rounds that were simulated."""
-        lost = replace(case, policies={label: case.policies[label] for label in self.missing(case)})
-        if lost.policies:
-            self.compute(lost, workers, executor=self.executor)
-        return {label: self._cell(case, label).arrays["regret"].sum(axis=1) for label in case.policies}, lost.rounds
+        computed = self.compute(case, workers, executor=self.executor)
+        regrets = {label: self.runs(case, label)["regret"].to_numpy() for label in case.policies}
+        return regrets, len(computed) * case.horizon * case.draws * case.repeats
 
 
 class Bench:

@@ -7,7 +7,8 @@ from latentbandits.parameters import describe
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.paper.worlds import fitted
 
-Settings = Mapping[str, Any]
+Setting = str | float
+Settings = Mapping[str, Setting]
 NOISE = "noise"  # a residual floor that equals the world's noise, as the text has it
 
 
@@ -23,12 +24,12 @@ class Column(NamedTuple):
     """
 
     name: str
-    grid: Mapping[str, Sequence[Any]]
+    grid: Mapping[str, Sequence[Setting]]
     start: Settings
     joint: Sequence[tuple[str, str]] = ()
 
     @property
-    def preset(self) -> dict[str, Any]:
+    def preset(self) -> dict[str, Setting]:
         """The values that the package's preset has."""
         settings = describe(fitted(self.name))
         return {name: settings[name] for name in self.grid}
@@ -48,14 +49,14 @@ def meant(name: str, settings: Settings, world: HiddenMarkov) -> Any:
     return fitted(name, world.arms, **{**settings, **follows})
 
 
-_LINEAR: Mapping[str, Sequence[Any]] = {
+_LINEAR: Mapping[str, Sequence[Setting]] = {
     "lag": ("pair", "one-hot", "slopes", "curves"),
     "exploration": (0.1, 0.2, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0),
     "regularization": (0.01, 0.1, 1.0, 10.0),
 }
 # The lag is the plain pair; a ridge penalty and an exploration of 1 are what a first LinUCB has
 _LINEAR_START: Settings = {"lag": "pair", "exploration": 1.0, "regularization": 1.0}
-_GATES: Mapping[str, Sequence[Any]] = {
+_GATES: Mapping[str, Sequence[Setting]] = {
     "residual_threshold": (1.0, 1.5, 2.0, 2.5, 3.0, 4.0),
     "residual_floor": (NOISE, 0.01, 0.02, 0.05, 0.1, 0.2),
     "margin": (0.0, 0.01, 0.02, 0.05, 0.1, 0.2),

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from latentbandits.policies.oracles import Scripted
+from latentbandits.protocols import Policy, Realisation
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -27,7 +30,7 @@ from latentbandits_studies.experiments.claims import (
     worst,
 )
 from latentbandits_studies.experiments.decomposition import split
-from latentbandits_studies.experiments.ladder.price import Price
+from latentbandits_studies.experiments.ladder.figures import FIGURES
 from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.registry import Experiment
@@ -42,6 +45,29 @@ from latentbandits_studies.experiments.representation import (
     REMEMBERED,
     Representation,
 )
+
+
+class Price(NamedTuple):
+    """Oracle: the best arm in every round but those of a probe. Its regret is the price of probing, the same for all rungs.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits_studies.experiments.ladder import Price
+    >>> realised = lb.HiddenMarkov(means=[[0.0, 1.0]], noise=0.0).realise(horizon=6, units=1, seed=0, draw=0, repeat=0)
+    >>> Price(arms=2, interval=4).informed(realised).script.tolist()
+    [1, 1, 1, 0, 1, 1]
+    """
+
+    arms: int
+    interval: int
+    units: int = 1
+
+    def informed(self, realisation: Realisation) -> Policy:
+        """Return the arms for this realisation."""
+        phase = np.arange(1, len(realisation.means) + 1) % self.interval
+        return Scripted(self.arms, self.units, np.where(phase < self.arms, phase, realisation.means.argmax(axis=1)))
+
 
 SUMMARY = "a ladder of summaries for one linear learner: which of App and Reg each rung lowers"
 # Nothing was tuned on worlds of this seed
@@ -62,7 +88,7 @@ LOST, LEFT, WHOLE = "app", "reg", "regret"
 class Rung(NamedTuple):
     """A learner, and the statistic that its summary is."""
 
-    learner: Any
+    learner: Contestant
     statistic: str
 
 
@@ -99,7 +125,7 @@ PROBING = tuple(name for name in LEARNABLE if name != NO_PROBES)
 
 def cases(quick: bool) -> list[Case]:
     """Return all rungs, each beside the representation oracle on its own runs."""
-    policies: dict[str, Any] = {}
+    policies: dict[str, Contestant] = {}
     for name, rung in RUNGS.items():
         policies[name] = rung.learner
         policies[name + APP] = Representation(rung.learner, rung.statistic)
@@ -246,5 +272,13 @@ def _lowest(results: pd.DataFrame, name: str, text: str, best: str, others: Sequ
 
 
 EXPERIMENT = Experiment(
-    "ladder", SUMMARY, cases, score, title="ladder: a ladder of summaries, not in the paper", table=table, ours=True
+    "ladder",
+    SUMMARY,
+    cases,
+    score,
+    title="ladder: a ladder of summaries, not in the paper",
+    table=table,
+    ours=True,
+    place=130,
+    figures=FIGURES,
 )

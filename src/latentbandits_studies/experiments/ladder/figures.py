@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from latentbandits_studies.experiments import ladder as rungs
-from latentbandits_studies.experiments.decomposition.bars import PAID, bars, explain
+from latentbandits_studies.experiments.decomposition import PAID, bars, explain
 from latentbandits_studies.experiments.registry import Illustration
 
 

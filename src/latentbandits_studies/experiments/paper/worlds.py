@@ -75,7 +75,7 @@ TITLES: Mapping[str, str] = {
 }
 
 
-def fitted(name: str, arms: int = 2, **settings: Any) -> Any:
+def fitted(name: str, arms: int = 2, **settings: object) -> Any:
     """Return a policy with the settings that fit the main table: the preset, but for a residual floor that does not follow the noise.
 
     Examples
@@ -94,6 +94,6 @@ def same_features(name: str, interval: int, arms: int = 2) -> Any:
     return fitted(name, arms, gated=False, interval=interval)
 
 
-def stated(name: str, world: HiddenMarkov, **settings: Any) -> Any:
+def stated(name: str, world: HiddenMarkov, **settings: object) -> Any:
     """Return an adaptive policy exactly as the text states it; the residual floor is the world's noise."""
     return policy(f"{name}-stated", arms=world.arms, residual_floor=world.noise, **settings)

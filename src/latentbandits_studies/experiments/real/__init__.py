@@ -1,6 +1,7 @@
 """Real data: what all policies earn where the reward of every arm is known in every round, and what could be earned."""
 
 from latentbandits_studies.experiments.real.claims import score, summary
+from latentbandits_studies.experiments.real.figures import FIGURES, INTRODUCTION, tables
 from latentbandits_studies.experiments.real.settings import cases
 from latentbandits_studies.experiments.registry import Experiment
 
@@ -14,4 +15,8 @@ EXPERIMENT = Experiment(
     title="real: data that nobody here made up",
     table=summary,
     ours=True,
+    place=160,
+    figures=FIGURES,
+    introduction=INTRODUCTION,
+    tables=tables,
 )

@@ -2,6 +2,7 @@
 
 from latentbandits_studies.experiments.registry import Experiment
 from latentbandits_studies.experiments.state_library.claims import score, summary
+from latentbandits_studies.experiments.state_library.figures import FIGURES, INTRODUCTION, tables
 from latentbandits_studies.experiments.state_library.settings import cases
 
 __all__ = ["EXPERIMENT", "cases", "score", "summary"]
@@ -14,4 +15,8 @@ EXPERIMENT = Experiment(
     title="state-library: a policy that the paper does not have",
     table=summary,
     ours=True,
+    place=140,
+    figures=FIGURES,
+    introduction=INTRODUCTION,
+    tables=tables,
 )

@@ -1,6 +1,7 @@
 """What is run: the rows of the main table, other worlds, more arms, short runs, and StateLibrary without each of its parts."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,14 +9,70 @@ import numpy as np
 from latentbandits import specs
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT
 from latentbandits.policies.registry import policy
-from latentbandits.protocols import World
+from latentbandits.protocols import Realisation, World
+from latentbandits.settings import Refusal
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
 from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.paper.worlds import MATRICES, TITLES, rows
-from latentbandits_studies.experiments.state_library.rescaled import Rescaled
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """A hidden Markov world in another unit: every reward x becomes shift + scale x.
+
+    Parameters
+    ----------
+    world : HiddenMarkov
+        The world; its rewards must be Gaussian.
+    shift, scale : float
+        Zero and unit of the rewards; the scale must be positive.
+
+    Examples
+    --------
+    >>> import latentbandits as lb
+    >>> from latentbandits_studies.experiments.state_library.settings import Rescaled
+    >>> world = Rescaled(lb.HiddenMarkov(), shift=5.0, scale=0.001)
+    >>> bool((abs(world.realise(horizon=9, units=1, seed=0, draw=0, repeat=0).means - 5.0005) < 0.0005).all())
+    True
+    """
+
+    world: HiddenMarkov
+    shift: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not self.scale > 0:
+            raise Refusal("Rescaled", "scale", self.scale, "above 0")
+        if self.world.rewards != "gaussian":
+            raise Refusal("Rescaled", "rewards", self.world.rewards, "gaussian")
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return self.world.arms
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """Range of the means."""
+        known = self.world.span if self.world.means is None else self.world.means
+        return self.shift + self.scale * float(np.min(known)), self.shift + self.scale * float(np.max(known))
+
+    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+        """Return one realisation; see `latentbandits.protocols.World`."""
+        table = self.world.realise(horizon, units, seed, draw, repeat)
+        truth = table.truth
+        if truth is not None:
+            truth = truth._replace(means=self.shift + self.scale * truth.means, noise=self.scale * truth.noise)
+        return table._replace(
+            means=self.shift + self.scale * table.means,
+            rewards=self.shift + self.scale * table.rewards,
+            truth=truth,
+        )
+
 
 HORIZON, DRAWS, PARTS_DRAWS = 20_000, 64, 32
 QUICK_HORIZON, QUICK_DRAWS = 4_000, 6
@@ -40,7 +97,9 @@ CYCLIC_NOISY = "cyclic chain, noise 0.1"
 # Worlds in which the limit has no regret, or that have no chain; their unit is the best rival's regret
 UNLIMITED = ("one state", "drift", "seasons")
 MANY = (5, 10)
-CHAINS, RESCALED = ("cyclic chain", "dominant successor"), ("rewards / 1,000", "rewards x 1,000")
+CHAINS = ("cyclic chain", "dominant successor")
+# The same world in other units, by the factor of its rewards
+RESCALED = {"rewards / 1,000": 1e-3, "rewards x 1,000": 1e3}
 
 
 def successor(states: int, share: float, stay: float = 0.99) -> np.ndarray:
@@ -67,8 +126,10 @@ def worlds() -> dict[str, World]:
         "100 states": HiddenMarkov(states=100),
         "narrow means": Rescaled(HiddenMarkov(noise=0.1), shift=0.45, scale=0.1),
         "Bernoulli": HiddenMarkov(rewards="bernoulli"),
-        RESCALED[0]: Rescaled(HiddenMarkov(), shift=5.0, scale=1e-3),
-        RESCALED[1]: Rescaled(HiddenMarkov(), shift=-300.0, scale=1e3),
+        **{
+            name: Rescaled(HiddenMarkov(), shift, scale)
+            for (name, scale), shift in zip(RESCALED.items(), (5.0, -300.0), strict=True)
+        },
         "one state": HiddenMarkov(states=1),
         "drift": Drift(),
         "seasons": Seasons(),
@@ -111,7 +172,7 @@ def _parts_worlds() -> dict[str, World]:
     return made | {CYCLIC_NOISY: HiddenMarkov(transition=successor(10, 1.0), noise=0.1)}
 
 
-def _all(case: str, world: World) -> dict[str, Any]:
+def _all(case: str, world: World) -> dict[str, Contestant]:
     """Return all policies; rivals that expect rewards on [0, 1] have them scaled in other units."""
     names = [LIBRARY, FORGETFUL, *RIVALS, *([] if case in UNLIMITED else [LIMIT])]
     return {name: specs.policy(specs.fair(name, world), arms=world.arms) for name in names}

@@ -1,8 +1,8 @@
 """Stress: every policy that is given nothing, in many worlds of the kinds that users have."""
 
 from latentbandits_studies.experiments.registry import Experiment
-from latentbandits_studies.experiments.stress.claims import score, table
-from latentbandits_studies.experiments.stress.settings import cases
+from latentbandits_studies.experiments.stress.claims import cases, score, table
+from latentbandits_studies.experiments.stress.figures import FIGURES, INTRODUCTION, tables
 
 __all__ = ["EXPERIMENT"]
 
@@ -14,4 +14,8 @@ EXPERIMENT = Experiment(
     title="stress: where each policy fails",
     table=table,
     ours=True,
+    place=150,
+    figures=FIGURES,
+    introduction=INTRODUCTION,
+    tables=tables,
 )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentbandits.protocols import World
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
@@ -21,7 +22,7 @@ class Stress(NamedTuple):
 
     kind: str
     name: str
-    world: Any
+    world: World
     horizon: int = HORIZON
 
 

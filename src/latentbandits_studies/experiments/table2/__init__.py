@@ -5,6 +5,7 @@ By order in the paper's source it is Table 3; `table2` is this experiment's id.
 
 from latentbandits_studies.experiments.registry import Experiment
 from latentbandits_studies.experiments.table2.claims import score
+from latentbandits_studies.experiments.table2.figures import FIGURES, tables
 from latentbandits_studies.experiments.table2.settings import (
     ADDED_GROUP,
     APART,
@@ -33,6 +34,7 @@ __all__ = [
     "paper",
     "score",
     "summary",
+    "tables",
 ]
 
 EXPERIMENT = Experiment(
@@ -42,4 +44,7 @@ EXPERIMENT = Experiment(
     score,
     title="table2: the main table",
     table=summary,
+    place=10,
+    figures=FIGURES,
+    tables=tables,
 )

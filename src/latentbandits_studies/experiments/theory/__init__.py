@@ -10,6 +10,7 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
+from latentbandits.simulation.runs import Contestant
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -54,6 +55,7 @@ from latentbandits_studies.experiments.theory.bounds import (
     points,
     quantile,
 )
+from latentbandits_studies.experiments.theory.figures import FIGURES
 
 SUMMARY = (
     "bounds on probing schedules, on decoding the state and on learners: whether they hold, and how tight they are"
@@ -70,7 +72,7 @@ def cases(quick: bool) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedule."""
     draws, made = 8 if quick else 64, []
     for name, units in UNITS.items():
-        policies: dict[str, object] = {f"tau|{tau}": ProbeCommit(2, units, tau) for tau in INTERVALS}
+        policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, units, tau) for tau in INTERVALS}
         policies |= {f"surprise|{tau}": ProbeCommit(2, units, tau, SURPRISE) for tau in INTERVALS}
         made.append(Case(name, TWO, policies | {LIMIT: policy(LIMIT, units=units)}, HORIZON, draws))
     policies = {f"tau|{cap}": ProbeCommit(3, 3, cap) for cap in CAPS}
@@ -279,4 +281,12 @@ def _own(table: pd.DataFrame) -> Iterator[Claim]:
     )
 
 
-EXPERIMENT = Experiment("theory", SUMMARY, cases, score, table=points)
+EXPERIMENT = Experiment(
+    "theory",
+    SUMMARY,
+    cases,
+    score,
+    table=points,
+    place=120,
+    figures=FIGURES,
+)

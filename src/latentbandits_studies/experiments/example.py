@@ -1,19 +1,22 @@
 """The paper's Example 1, its matrix as printed: who is rescued by probing, and who is not."""
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import GREEDY, LIMIT
 from latentbandits.policies.registry import policy
+from latentbandits.presentation.palette import label, legend_below, style
+from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
-from latentbandits_studies.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, shown
+from latentbandits_studies.experiments.claims import BELOW, FAILS, HOLDS, READING, Claim, all_of, order, per_draw, shown
 from latentbandits_studies.experiments.paper.worlds import fitted, stated
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "Example 1: two states that pay alike on one arm; every policy with the pair (a, r), and as preset"
 MEANS = ((0.4, 0.3), (0.4, 0.5), (0.6, 0.5), (0.6, 0.3))
@@ -38,7 +41,7 @@ def cases(quick: bool) -> list[Case]:
     """Return one case per stay probability; the matrix is always the same, so every draw is one more run."""
     made = []
     for stay in STAYS:
-        policies: dict[str, Any] = {}
+        policies: dict[str, Contestant] = {}
         for name in (*PROBING, *LAGGED):
             policies[name] = fitted(name)
             policies[f"{name}|pair"] = fitted(name, lag="pair")
@@ -57,9 +60,9 @@ def rescued(results: pd.DataFrame) -> pd.DataFrame:
     for stay in STAYS:
         case = f"stay {stay:g}"
         for name in PROBING:
-            for label, base in ((name, alone(LAGS[name])), (f"{name}|pair", alone("pair"))):
-                found = order(results, case, label, base, 2 * len(PROBING) * len(STAYS))
-                lines.append({"case": case, "policy": label, "base": base, **found._asdict(), "word": found.word})
+            for probing, base in ((name, alone(LAGS[name])), (f"{name}|pair", alone("pair"))):
+                found = order(results, case, probing, base, 2 * len(PROBING) * len(STAYS))
+                lines.append({"case": case, "policy": probing, "base": base, **found._asdict(), "word": found.word})
     return pd.DataFrame(lines)
 
 
@@ -124,4 +127,49 @@ def verbose(results: pd.DataFrame, table: pd.DataFrame) -> str:
     return text + (f"; not: {listed}" if listed else "")
 
 
-EXPERIMENT = Experiment("example", SUMMARY, cases, score, title="example: Example 1")
+def plot_rescue(results: pd.DataFrame) -> Figure:
+    """Regret of every policy in Example 1, with the pair (a, r) and as preset."""
+    figure = Figure(figsize=(8.6, 4.4))
+    names = [*LAGGED, *PROBING]
+    for axes, stay in zip(figure.subplots(1, 2, sharey=True), STAYS, strict=True):
+        case = f"stay {stay:g}"
+        for place, name in enumerate(names):
+            for shift, variant, mark in ((-0.15, name, "o"), (0.15, f"{name}|pair", "s")):
+                mean, low, high = interval(per_draw(results, case, variant))
+                axes.errorbar(
+                    mean,
+                    place + shift,
+                    xerr=[[mean - low], [high - mean]],
+                    color=style(name).color,
+                    marker=mark,
+                    markerfacecolor=style(name).color if mark == "o" else "white",
+                    linestyle="none",
+                    capsize=2,
+                    label=("preset" if mark == "o" else "lag as the pair (a, r)") if place == 0 else None,
+                )
+        for name in (LIMIT, GREEDY, "ucb1"):
+            axes.axvline(
+                per_draw(results, case, name).mean(),
+                color=style(name).color,
+                linestyle=style(name).line,
+                label=label(name),
+            )
+        axes.set_yticks(range(len(names)), [label(name) for name in names])
+        axes.set_xlim(left=0)
+        axes.set_xlabel("regret per unit")
+        axes.set_title(case, fontsize=9)
+    figure.axes[0].invert_yaxis()
+    legend_below(figure, figure.axes[0], 4)
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "example",
+        "Example 1: regret with the pair (a, r) as lag and with the presets' lags. The greedy filter never "
+        "plays the second arm here; the Bayes limit does. Bars: 95 % intervals over runs.",
+        plot_rescue,
+    ),
+)
+
+EXPERIMENT = Experiment("example", SUMMARY, cases, score, title="example: Example 1", place=80, figures=FIGURES)

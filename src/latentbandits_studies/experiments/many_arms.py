@@ -1,9 +1,13 @@
 """Many arms: a randomized probe stays one round, a sequential probe grows with the arms."""
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
+from latentbandits.presentation.palette import label, legend_below, style
+from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -19,7 +23,7 @@ from latentbandits_studies.experiments.claims import (
     per_draw,
 )
 from latentbandits_studies.experiments.paper.worlds import fitted
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "2 to 20 arms: randomized against sequential probing, regret and cost of probes"
 ARMS = (2, 3, 5, 10, 20)
@@ -94,4 +98,44 @@ def score(results: pd.DataFrame) -> list[Claim]:
     ]
 
 
-EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score)
+def plot_arms(results: pd.DataFrame) -> Figure:
+    """Regret and probe rounds over the number of arms."""
+    figure = Figure(figsize=(8.6, 3.4))
+    left, right = figure.subplots(1, 2)
+    x = np.array(ARMS)
+    for name in dict.fromkeys(results["policy"]):
+        part = results[results["policy"] == name]
+        cells = [interval(part[part["case"] == f"{k} arms"]["regret"].to_numpy()) for k in x]
+        mean, low, high = np.array(cells).T
+        options = {
+            "color": style(name).color,
+            "linestyle": style(name).line,
+            "marker": "o",
+            "ms": 3,
+            "label": label(name),
+        }
+        left.errorbar(x, mean, yerr=[mean - low, high - mean], capsize=2, **options)
+        spent = part.groupby("case")["probe_rounds"].mean().reindex([f"{k} arms" for k in x])
+        if spent.sum() > 0:
+            right.plot(x, spent, **options)
+    for axes in (left, right):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xticks(x, [str(k) for k in x])
+        axes.set_xticks([], minor=True)
+        axes.set_xlabel("number of arms")
+    left.set_ylabel("regret per unit")
+    right.set_ylabel("rounds spent on probes")
+    legend_below(figure, left, 6)
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "many-arms",
+        "Randomized probes take one round with any number of arms; sequential ones as many rounds as arms.",
+        plot_arms,
+    ),
+)
+
+EXPERIMENT = Experiment("many-arms", SUMMARY, cases, score, place=70, figures=FIGURES)

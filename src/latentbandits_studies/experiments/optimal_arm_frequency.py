@@ -2,13 +2,15 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import LIMIT
+from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import ABOVE, READING, Claim, Order, all_of, mean, order, per_draw
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, MATRICES, QUICK_MATRICES, fitted, rows
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, MATRICES, QUICK_MATRICES, TITLES, fitted, rows
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "share of optimal arms over time: default, stay 0.5, noise 0.1, 50 states"
 ROWS = ("default", "p.5", "sd.1", "S50")
@@ -30,12 +32,12 @@ def curves(results: pd.DataFrame, case: str, smooth: int = 5) -> dict[str, np.nd
     """Return, per policy, the smoothed mean curve and its 95 % band over matrices: an array (3, bins)."""
     found = {}
     window = np.ones(smooth)
-    for label, part in results[results["case"] == case].groupby("policy", sort=False):
+    for name, part in results[results["case"] == case].groupby("policy", sort=False):
         runs = np.stack(part["optimal_curve"].to_list()).astype(float)
         weight = np.convolve(np.ones(runs.shape[1]), window, mode="same")
         smoothed = np.stack([np.convolve(run, window, mode="same") for run in runs]) / weight
         per_draw = pd.DataFrame(smoothed).groupby(part["draw"].to_numpy()).mean().to_numpy()
-        found[str(label)] = np.array([interval(column) for column in per_draw.T]).T
+        found[str(name)] = np.array([interval(column) for column in per_draw.T]).T
     return found
 
 
@@ -71,4 +73,30 @@ def score(results: pd.DataFrame) -> list[Claim]:
     ]
 
 
-EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score)
+def plot_frequency(results: pd.DataFrame) -> Figure:
+    """Share of optimal arms over time."""
+    figure = Figure(figsize=(8.6, 6.4))
+    for axes, row in zip(figure.subplots(2, 2, sharex=True, sharey=True).flat, ROWS, strict=True):
+        time = (np.arange(BINS) + 0.5) / BINS * rows()[row][1] / 1000
+        for name, (middle, low, high) in curves(results, row).items():
+            axes.plot(time, middle, color=style(name).color, linestyle=style(name).line, label=label(name))
+            axes.fill_between(time, low, high, color=style(name).color, alpha=0.12, linewidth=0)
+        axes.set_title(TITLES[row], fontsize=9)
+        axes.set_ylim(0.45, 1.0)
+    for axes in figure.axes[::2]:
+        axes.set_ylabel("share of optimal arms")
+    for axes in figure.axes[2:]:
+        axes.set_xlabel("round (thousands)")
+    legend_below(figure, figure.axes[0], 5)
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "optimal-arm-frequency",
+        "Share of optimal arms over time, smoothed over five stretches of 200 rounds; bands are 95 % over matrices.",
+        plot_frequency,
+    ),
+)
+
+EXPERIMENT = Experiment("optimal-arm-frequency", SUMMARY, cases, score, place=30, figures=FIGURES)

@@ -1,14 +1,22 @@
 """Regret as App, what a summary of the policy's own history cannot tell, plus Reg, what the policy loses beyond it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from latentbandits.policies.groups import GREEDY
+from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import policy
+from latentbandits.presentation.palette import BLACK, BLUE, ORANGE, label
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
+from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -25,7 +33,7 @@ from latentbandits_studies.experiments.claims import (
 )
 from latentbandits_studies.experiments.once import once
 from latentbandits_studies.experiments.paper.worlds import TITLES, fitted, rows
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 from latentbandits_studies.experiments.representation import BOTH, FINGERPRINT, HISTORY, LAG, Representation, Run
 
 SUMMARY = "regret as the loss of a summary of the policy's own history, plus what the policy loses beyond it"
@@ -88,9 +96,9 @@ def oracle(name: str, statistic: str, decoded: bool = False) -> str:
     return f"{name}|{statistic}" + ("|decoded" if decoded else "")
 
 
-def contestants() -> dict[str, Any]:
+def contestants() -> dict[str, Contestant]:
     """Return all policies and the representation oracles on their runs."""
-    found: dict[str, Any] = {}
+    found: dict[str, Contestant] = {}
     for name, statistics in STATISTICS.items():
         base = policy(GREEDY) if name == GREEDY else fitted(name)
         found[name] = base
@@ -136,12 +144,14 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 
 def learner_regret(case: Case, label: str, draw: int) -> float:
     """Play one run again and return Reg per unit by its definition: what the oracle's arms would have earned beyond the policy's own."""
-    found = case.policies[label]
-    world = case.world.realise(case.horizon, found.units, case.seed, draw, 0)
-    script = found.informed(world).script
+    representation = case.policies[label]
+    assert isinstance(representation, Representation)
+    world = case.world.realise(case.horizon, representation.units, case.seed, draw, 0)
+    scripted = representation.informed(world)
+    assert isinstance(scripted, Scripted)
     rounds = np.arange(case.horizon)[:, None]
-    earned = world.means[rounds, Run.of(found.base, world).arms].mean(axis=1)
-    return float((world.means[rounds[:, 0], script] - earned).sum())
+    earned = world.means[rounds, Run.of(representation.base, world).arms].mean(axis=1)
+    return float((world.means[rounds[:, 0], scripted.script] - earned).sum())
 
 
 def score(results: pd.DataFrame) -> list[Claim]:
@@ -182,8 +192,9 @@ def _bound(results: pd.DataFrame, made: list[Case]) -> Claim:
     """Compare App with the largest gap times the number of rounds in which the state is decoded wrongly."""
     words, slack = [], []
     for case in made:
-        draws = results.loc[results["case"] == case.name, "draw"].unique()
-        largest = np.array([theory.largest_gap(case.world.matrix(case.seed, int(draw))) for draw in sorted(draws)])
+        world, draws = case.world, results.loc[results["case"] == case.name, "draw"].unique()
+        assert isinstance(world, HiddenMarkov)
+        largest = np.array([theory.largest_gap(world.matrix(case.seed, int(draw))) for draw in sorted(draws)])
         for name, statistic in DECODED:
             wrong = 1 - per_draw(results, case.name, oracle(name, statistic, decoded=True), "optimal")
             found = compared(
@@ -234,4 +245,89 @@ def _nested(results: pd.DataFrame) -> Claim:
     )
 
 
-EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table)
+# App: what is not known. Reg: what is not done with it.
+COLOURS = {"app": BLUE, "reg": ORANGE}
+PAID: Mapping[str, Any] = {"linestyle": "none", "marker": "D", "ms": 4.5, "color": "white", "markeredgecolor": BLACK}
+LEGEND = {
+    "app": "App: what the summary cannot tell",
+    "reg": "Reg: what the learner loses beyond it",
+}
+
+
+def bars(axes: Axes, places: np.ndarray, lines: pd.DataFrame) -> None:
+    """Plot App from zero and Reg beside it, so that their end is the regret; whiskers are 95 % intervals of each over draws.
+
+    A negative Reg goes back from the end of App, hatched.
+    """
+    app, reg = lines["app"].to_numpy(), lines["reg"].to_numpy()
+    gain = reg < 0
+    axes.barh(places, app, 0.74, color=COLOURS["app"])
+    axes.barh(places[~gain], reg[~gain], 0.74, left=app[~gain], color=COLOURS["reg"])
+    axes.barh(
+        places[gain],
+        -reg[gain],
+        0.5,
+        left=(app + reg)[gain],
+        color="white",
+        edgecolor=COLOURS["reg"],
+        hatch="////",
+        linewidth=0.6,
+    )
+    for term, end, lane in (("app", app, -0.17), ("reg", app + reg, 0.17)):
+        reach = (lines[f"{term}_high"] - lines[term]).to_numpy()
+        axes.errorbar(end, places + lane, xerr=reach, fmt="none", ecolor=BLACK, elinewidth=0.9, capsize=2)
+    axes.set_ylim(places.max() + 0.6, places.min() - 0.6)
+    axes.set_xlim(left=0)
+    axes.grid(visible=False, axis="y")
+
+
+def explain(figure: Figure, losing: bool, others: Sequence[Artist] = ()) -> None:
+    """Add the legend; `losing` says whether some Reg is negative."""
+    handles: list[Artist] = [Patch(color=COLOURS[term], label=text) for term, text in LEGEND.items()]
+    if losing:
+        text = "Reg below 0: the learner beats the summary"
+        handles.append(Patch(facecolor="white", edgecolor=COLOURS["reg"], hatch="////", label=text))
+    handles.extend(others)
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8)
+
+
+def plot_decomposition(results: pd.DataFrame) -> Figure:
+    """Plot the regret of every policy, split by each statistic of its own history, on three worlds."""
+    lines = table(results)
+    pairs = [(name, statistic) for name, statistics in STATISTICS.items() for statistic in statistics]
+    # policies stand apart
+    groups = np.cumsum([0] + [0.7 * (pairs[i][0] != pairs[i - 1][0]) for i in range(1, len(pairs))])
+    places = np.arange(len(pairs)) + groups
+    figure = Figure(figsize=(9.6, 6.4))
+    for i, (axes, row) in enumerate(zip(figure.subplots(1, len(ROWS)), ROWS, strict=True)):
+        bars(axes, places, lines[lines["case"] == row].reset_index(drop=True))
+        axes.set_title(TITLES[row], fontsize=9)
+        axes.set_xlabel("regret per unit")
+        if i:
+            axes.set_yticks(places, [])
+            continue
+        axes.set_yticks(places, [statistic for _, statistic in pairs], fontsize=8)
+        for name in STATISTICS:
+            mine = places[[pair[0] == name for pair in pairs]]
+            axes.text(
+                -0.46,
+                mine.mean(),
+                label(name),
+                transform=axes.get_yaxis_transform(),
+                ha="right",
+                va="center",
+                fontsize=8.5,
+            )
+    explain(figure, bool((lines["reg"] < 0).any()))
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "decomposition",
+        "App and Reg along each policy's own run, for the summaries that it uses. Bars: 95 % intervals over matrices.",
+        plot_decomposition,
+    ),
+)
+
+EXPERIMENT = Experiment("decomposition", SUMMARY, cases, score, table=table, place=110, figures=FIGURES)

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from latentbandits.policies.groups import TWO_UNIT
+from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments import table2
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, READING, TIED, Claim
-from latentbandits_studies.experiments.paper.worlds import COLUMNS, TITLES
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.paper.worlds import COLUMNS, SWEEPS, TITLES, rows
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "share of paired runs in which one policy beats another, over the four sweeps"
 cases = table2.paper  # the same runs; nothing is simulated twice
@@ -42,9 +44,9 @@ def rates(results: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for case in dict.fromkeys(results["case"]):
         found = shares(results, case)
-        for label in COLUMNS:
-            mean, low, high = interval(found[label].to_numpy())
-            lines.append({"row": case, "policy": label, "rate": mean, "low": max(low, 0.0), "high": min(high, 1.0)})
+        for name in COLUMNS:
+            mean, low, high = interval(found[name].to_numpy())
+            lines.append({"row": case, "policy": name, "rate": mean, "low": max(low, 0.0), "high": min(high, 1.0)})
     return pd.DataFrame(lines)
 
 
@@ -92,4 +94,68 @@ def score(results: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-EXPERIMENT = Experiment("winning-rates", SUMMARY, cases, score)
+def plot_sweeps(results: pd.DataFrame) -> Figure:
+    """Winning rates along the four sweeps."""
+    table = rates(results).set_index(["row", "policy"])
+    figure = Figure(figsize=(8.6, 6.4))
+    for axes, (title, names) in zip(figure.subplots(2, 2, sharey=True).flat, SWEEPS.items(), strict=True):
+        x = np.arange(len(names))
+        for name in COLUMNS:
+            cells = table.loc[[(row, name) for row in names]]
+            errors = np.stack([cells["rate"] - cells["low"], cells["high"] - cells["rate"]])
+            axes.errorbar(
+                x,
+                cells["rate"],
+                yerr=errors,
+                color=style(name).color,
+                linestyle=style(name).line,
+                capsize=2,
+                label=label(name),
+            )
+        axes.set_xticks(x, [TITLES[row] for row in names])
+        axes.set_xlabel(title)
+        axes.set_ylim(0, 1)
+    for axes in figure.axes[::2]:
+        axes.set_ylabel("winning rate")
+    legend_below(figure, figure.axes[0], 5)
+    return figure
+
+
+def plot_duels(results: pd.DataFrame) -> Figure:
+    """Plot the full pairwise matrix of every environment."""
+    figure = Figure(figsize=(9.4, 10.6))
+    grid = figure.subplots(4, 4)
+    names = [label(name) for name in COLUMNS]
+    image = None
+    for axes, row in zip(grid.flat, rows(), strict=False):
+        axes.grid(visible=False)
+        image = axes.imshow(pairs(results, row).to_numpy(), cmap="PuOr", vmin=0, vmax=1)
+        axes.set_title(TITLES[row], fontsize=8)
+        axes.set_xticks(range(len(names)), names if row in list(rows())[-4:] else [], rotation=90, fontsize=5.5)
+        axes.set_yticks(range(len(names)), names if axes in grid[:, 0] else [], fontsize=5.5)
+    for axes in grid.flat[len(rows()) :]:
+        axes.set_axis_off()
+    assert image is not None
+    figure.colorbar(
+        image,
+        ax=grid.flat[len(rows()) :].tolist(),
+        orientation="horizontal",
+        label="share of runs in which the row's\npolicy beats the column's",
+    )
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "winning-rates",
+        "Share of duels won against all other policies on the same runs; bars are 95 % intervals over matrices.",
+        plot_sweeps,
+    ),
+    Illustration(
+        "winning-rates-pairs",
+        "All duels, environment by environment: share of paired runs in which the row's policy has less regret.",
+        plot_duels,
+    ),
+)
+
+EXPERIMENT = Experiment("winning-rates", SUMMARY, cases, score, place=20, figures=FIGURES)

@@ -1,13 +1,14 @@
 """Is the Studentized residual standard normal, so that a threshold of 2 is a 95 % interval? How often the gate really opens."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 from scipy.stats import norm
 
+from latentbandits.presentation.palette import BLACK, BLUE, GREEN, ORANGE, RED
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
+from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
@@ -21,7 +22,7 @@ from latentbandits_studies.experiments.claims import (
     worst,
 )
 from latentbandits_studies.experiments.paper.worlds import stated
-from latentbandits_studies.experiments.registry import Experiment
+from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = (
     "how often the residual gate opens in a world whose state never changes, beside the tails of a normal distribution"
@@ -58,7 +59,7 @@ def cases(quick: bool) -> list[Case]:
     return made
 
 
-def _policies(world: HiddenMarkov) -> dict[str, Any]:
+def _policies(world: HiddenMarkov) -> dict[str, Contestant]:
     made = {}
     for threshold in THRESHOLDS:
         # a gate that is looked at in every round, and no other
@@ -144,4 +145,36 @@ def score(results: pd.DataFrame) -> list[Claim]:
     return claims
 
 
-EXPERIMENT = Experiment("residuals", SUMMARY, cases, score)
+def plot_tails(results: pd.DataFrame) -> Figure:
+    """Share of rounds in which the residual gate opens, over its threshold, beside the tails of a normal distribution."""
+    table = tails(results)
+    figure = Figure(figsize=(8.6, 3.6))
+    colors = dict(zip(dict.fromkeys(table["case"]), (BLUE, GREEN, ORANGE, RED), strict=True))
+    fine = np.linspace(min(THRESHOLDS), max(THRESHOLDS), 100)
+    for axes, features in zip(figure.subplots(1, 2, sharey=True), (CORRECT, TEXT), strict=True):
+        for case, color in colors.items():
+            part = table[(table["case"] == case) & (table["features"] == features) & (table["share"] > 0)]
+            errors = np.stack([part["share"] - part["low"].clip(lower=1e-6), part["high"] - part["share"]]).clip(min=0)
+            axes.errorbar(
+                part["threshold"], part["share"], yerr=errors, color=color, marker="o", ms=3, capsize=2, label=case
+            )
+        axes.plot(fine, 2 * norm.sf(fine), color=BLACK, linestyle="--", label="standard normal")
+        axes.set_yscale("log")
+        axes.set_ylim(1e-5, 1)
+        axes.set_xlabel("threshold of |z|")
+        axes.set_title(features, fontsize=9)
+    figure.axes[0].set_ylabel("share of rounds above it")
+    figure.axes[0].legend(fontsize=7.5)
+    return figure
+
+
+FIGURES = (
+    Illustration(
+        "residuals",
+        "How often |z| exceeds a threshold in a world whose state never changes. Left: the model is right. Right: the"
+        " text's features. Bars: 95 % intervals over matrices.",
+        plot_tails,
+    ),
+)
+
+EXPERIMENT = Experiment("residuals", SUMMARY, cases, score, place=90, figures=FIGURES)
