@@ -13,7 +13,6 @@ from latentbandits.policies import bayes_planner
 from tests import postgres as server
 from tests.stores import Case
 
-
 _can_start = background._can_start
 
 

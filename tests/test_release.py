@@ -30,7 +30,7 @@ def test_the_oldest_of_every_dependency_is_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     every = {one for extra in project["optional-dependencies"].values() for one in extra} | {*project["dependencies"]}
     names = {re.split(r"[\[>]", one)[0] for one in every} - {"latentbandits"}
-    assert {"moto", "psycopg", "uvloop"} <= names
+    assert {"psycopg", "uvloop"} <= names
     assert {one.split("==")[0] for one in constraints(project)} == names | set(BESIDE)
 
 
