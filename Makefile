@@ -40,6 +40,7 @@ types: $(VENV)/dev
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/dev
+	$(BIN)/python -m tests.warm
 	$(BIN)/pytest -n auto --dist worksteal
 
 test-slow: $(VENV)/slow  ## long statistical checks, the site, and the examples beside other packages
