@@ -51,14 +51,16 @@ PROOF = {
     "e.reset(seed=1); e.step(0)",
     "logs": "import latentbandits as lb; lb.Log.read({'action': [0, 1, 0], 'reward': [1, 0, 1]}); "
     "import latentbandits.logs.diagnose, narwhals",
+    "mlflow": "import latentbandits.neighbours.mlflow",
     "openfeature": "import latentbandits.openfeature",
     "otel": "import latentbandits.serve.spans; import opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "postgres": "import latentbandits.store.postgresql",
     "report": "import latentbandits_studies.report.page; from latentbandits_studies.experiments.registry import experiments; "
     "[one.cases(True) for one in experiments()]",
+    "river": "from latentbandits.neighbours.river import AgentPolicy; p = AgentPolicy('ts', seed=1); p.pull([0, 1])",
     "serve": "import latentbandits.serve.run",
     "sim": _PLAYED,
-    "slow": "import django, fastapi, flask, mlflow, river, vowpalwabbit",
+    "slow": "import django, fastapi, flask, mlflow, vowpalwabbit",
     "test": "import hypothesis, playwright, pytest, schemathesis",
     "tune": "import latentbandits.advice.tune, optuna",
     "xarray": f"{_PLAYED}; assert r.to_xarray().regret.dims == ('policy', 'run', 'round')",

@@ -1,4 +1,4 @@
-"""The examples beside other packages, against the real ones: FastAPI, Flask, Django, river and MLflow; each needs the extra slow."""
+"""The applications of examples/ behind FastAPI, Flask and Django decide, take rewards and refuse: each by its framework's own client."""
 
 import importlib.util
 import sys
@@ -11,12 +11,12 @@ import pytest
 
 import latentbandits as lb
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow  # they need the extra slow
 EXAMPLES = Path(__file__).parents[1] / "examples"
 Send = Callable[[str, str, dict[str, Any]], tuple[int, dict[str, str]]]
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A store in a folder of its own; the policy is a cheap one, since it does not matter here."""
     path = str(tmp_path / "decisions.db")
@@ -98,56 +98,3 @@ def test_an_application_decides_and_learns(framework: Callable[[], Iterator[Send
         next(running)
     with lb.open(store, "offers", policy="ucb1") as agent:  # on disk
         assert agent.stats.told == 1
-
-
-def test_river_plays_an_agent_as_it_plays_its_own_policies() -> None:
-    import gymnasium
-    import pandas as pd
-    from river import bandit
-
-    policies = [loaded("river_agent").AgentPolicy("ts", seed=1), bandit.RandomPolicy(seed=1)]
-    env = gymnasium.make("latentbandits/HiddenMarkov-v0", states=1, rounds=400)
-    frame = pd.DataFrame(bandit.evaluate(policies, env, n_episodes=1, seed=3))
-    totals = frame.groupby("policy_idx")["reward"].sum()
-    assert len(frame) == 800
-    assert totals[0] > totals[1]
-
-
-def test_an_agent_in_river_learns_what_it_is_told_and_takes_new_arms() -> None:
-    policy = loaded("river_agent").AgentPolicy("ucb1", seed=2)
-    for _ in range(30):
-        arm = policy.pull(["a", "b"])
-        policy.update(arm, {"a": 0.0, "b": 1.0}[arm])
-    assert policy.ranking[0] == "b"
-    assert policy.agent.stats.open == 0
-    assert policy.pull(["a", "c"]) == "c"
-    assert tuple(policy.agent.arms) == ("a", "b", "c")
-    late = policy.pull(["b", "c"])
-    policy.update(late, 1.0)
-    assert policy.agent.stats.open == 1  # the pull before the last is still open
-
-
-def test_a_stream_of_labels_is_a_world_with_features() -> None:
-    from river import datasets
-
-    world = loaded("river_agent").labelled(datasets.Phishing().take(200))
-    assert (world.rounds, world.arms) == (200, 2)
-    assert world.context.shape == (200, 9)
-    assert (world.rewards.sum(axis=2) == 1).all()
-
-
-def test_a_comparison_is_a_run_of_mlflow(tmp_path: Path) -> None:
-    import mlflow
-
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
-    mlflow.create_experiment("bandits", artifact_location=(tmp_path / "artifacts").as_uri())
-    mlflow.set_experiment("bandits")
-    comparison = lb.compare(lb.Problem(horizon=200, runs=4), ["ucb1:exploration=1", "ts"])
-    with mlflow.start_run() as outer:
-        run = mlflow.get_run(loaded("mlflow_run").log(comparison))
-    assert run.data.tags["mlflow.parentRunId"] == outer.info.run_id
-    assert run.data.params["horizon"] == "200"
-    assert run.data.metrics["regret/ts"] == comparison.table.loc["ts", "regret"]
-    assert run.data.metrics["regret/ucb1:exploration_1"] > 0
-    names = sorted(file.name for file in (tmp_path / "artifacts").rglob("compare.*"))
-    assert names == ["compare.csv", "compare.json", "compare.svg"]

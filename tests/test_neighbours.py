@@ -1,15 +1,21 @@
-"""Worlds as environments of Gymnasium, and the reverse, against the real package."""
+"""Seams to other packages, against the real packages."""
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import gymnasium
+import mlflow
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.utils.env_checker import check_env
+from river import bandit, datasets
 
 import latentbandits as lb
 from latentbandits.neighbours import gymnasium as environments
+from latentbandits.neighbours import mlflow as runs
+from latentbandits.neighbours.river import AgentPolicy, classified
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "HiddenMarkov": {"states": 3, "arms": 3},
@@ -103,3 +109,53 @@ def test_an_environment_that_is_no_bandit_is_refused() -> None:
         environments.Environment(Walk).realise(5, 1, 0, 0, 0)
     with pytest.raises(lb.Refusal, match="action space"):
         _ = environments.Environment("Pendulum-v1").arms
+
+
+def test_river_plays_an_agent_as_it_plays_its_own_policies() -> None:
+    env = gymnasium.make("latentbandits/HiddenMarkov-v0", states=1, rounds=400)
+    frame = pd.DataFrame(
+        bandit.evaluate([AgentPolicy("ts", seed=1), bandit.RandomPolicy(seed=1)], env, n_episodes=1, seed=3)
+    )
+    totals = frame.groupby("policy_idx")["reward"].sum()
+    assert len(frame) == 800
+    assert totals[0] > totals[1]
+
+
+def test_an_agent_in_river_learns_what_it_is_told_and_takes_new_arms() -> None:
+    policy = AgentPolicy("ucb1", seed=2)
+    for _ in range(30):
+        arm = policy.pull(["a", "b"])
+        policy.update(arm, {"a": 0.0, "b": 1.0}[arm])
+    assert policy.ranking[0] == "b"
+    assert policy.agent is not None
+    assert policy.agent.stats.open == 0
+    assert policy.pull(["a", "c"]) == "c"
+    assert tuple(policy.agent.arms) == ("a", "b", "c")
+    late = policy.pull(["b", "c"])
+    policy.update(late, 1.0)
+    assert policy.agent.stats.open == 1  # the pull before the last is still open
+
+
+def test_a_stream_of_labels_is_a_world_with_features() -> None:
+    world = classified(datasets.Phishing(), rounds=200)
+    assert (world.rounds, world.arms) == (200, 2)
+    assert world.context.shape == (200, 9)
+    assert np.array_equal(world.rewards.sum(axis=2), np.ones((200, 1)))
+    with pytest.raises(lb.Refusal, match="two or more"):
+        classified([({"x": 1}, "a")] * 3)
+
+
+def test_a_comparison_is_a_run_of_mlflow(tmp_path: Path) -> None:
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    mlflow.create_experiment("bandits", artifact_location=(tmp_path / "artifacts").as_uri())
+    mlflow.set_experiment("bandits")
+    comparison = lb.compare(lb.Problem(horizon=200, runs=4), ["ucb1", "ts"])
+    with mlflow.start_run() as outer:
+        run = mlflow.get_run(runs.log(comparison))
+    assert run.data.tags["mlflow.parentRunId"] == outer.info.run_id
+    assert run.data.params["horizon"] == "200"
+    assert run.data.metrics["regret/ts"] == comparison.table.loc["ts", "regret"]
+    names = sorted(file.name for file in (tmp_path / "artifacts").rglob("compare.*"))
+    assert names == ["compare.csv", "compare.json", "compare.svg"]
+    with pytest.raises(lb.Refusal, match="what compare, advise or tune returns"):
+        runs.log(comparison.table)

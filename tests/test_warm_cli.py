@@ -20,23 +20,16 @@ from latentbandits_studies.experiments.representation import Representation
 SOURCES = Path(lb.__file__).parents[1]
 
 
-# Commands end with what they say before they compile
-UNTIL_COMPILED = """
-import sys
-from latentbandits.cli import compiling, main
-sentence = compiling.sentence
-compiling.sentence = lambda codes: sys.exit(sentence(codes))
-"""
-
-
-def python(*arguments: str, cache_at: Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PYTHONPATH": str(SOURCES), "LATENTBANDITS_CACHE": str(cache_at)}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, cwd=cwd, timeout=300)
-
-
 def command(line: str, cache_at: Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    return python("-m", "latentbandits", *line.split(), cache_at=cache_at, cwd=cwd)
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES), "LATENTBANDITS_CACHE": str(cache_at)}
+    return subprocess.run(
+        [sys.executable, "-m", "latentbandits", *line.split()],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+    )
 
 
 @pytest.mark.compiled
@@ -53,8 +46,8 @@ def test_warm_fills_the_cache_once(tmp_path: Path) -> None:
     assert again.returncode == 0
     assert again.stdout.startswith("everything was compiled before; ")
     assert again.stderr == ""
-    options = ["compare", "--policies", "random", "ucb1", "--horizon", "20", "--runs", "2"]
-    simulated = python("-c", f"{UNTIL_COMPILED}main({options})", cache_at=tmp_path, cwd=tmp_path)
+    simulated = command("compare --policies random ucb1 --horizon 20 --runs 2", tmp_path, tmp_path)
+    assert simulated.returncode == 0
     announced = [line.partition("; ")[0] for line in simulated.stderr.splitlines() if "; " in line]
     assert announced == ["compiling bayes-planner, best-single-arm"]  # the rest was there
 

