@@ -2,8 +2,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+INSTALL := install --quiet --disable-pip-version-check
+# What no process may keep, every process compiles again: the tests start hundreds
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: reproduce reproduce-full demo serve docs test lint unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check audit clean help
+.PHONY: reproduce reproduce-full demo serve docs test lint style types unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check audit clean help
 
 reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours, from short runs, in three minutes: quick/report/index.html
 	@$(BIN)/latentbandits reproduce --quick --out quick
@@ -20,18 +23,27 @@ serve: $(VENV)/serve  ## decisions over HTTP, with a simulated stream of visitor
 docs: $(VENV)/docs  ## the site, with its gallery and notebooks run, warnings as errors: build/site/index.html
 	$(BIN)/python -m website
 
-test: lint unit  ## lint, types, import rules and tests
+test: $(VENV)/dev  ## lint, types, import rules and tests; the types are checked while the tests run
+	@$(MAKE) --no-print-directory style
+	@$(MAKE) --no-print-directory types >$(VENV)/types.log 2>&1 & types=$$!; \
+	$(MAKE) --no-print-directory unit; tested=$$?; \
+	wait $$types; checked=$$?; cat $(VENV)/types.log; exit $$((tested || checked))
 
-lint: $(VENV)/dev
+lint: style types  ## the same without the tests
+
+style: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+
+types: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/dev
+	$(BIN)/python -m tests.warm
 	$(BIN)/pytest -n auto --dist worksteal
 
-test-slow: $(VENV)/dev  ## long statistical checks: the paper's table, a million rounds of ridge updates
+test-slow: $(VENV)/slow  ## long statistical checks, the site, and the examples beside other packages
 	$(BIN)/pytest -m slow
 
 test-oldest: $(OLDEST)/ready  ## the tests with the oldest Python and dependencies that pyproject.toml allows (needs python3.11)
@@ -50,45 +62,50 @@ bench-serve: $(VENV)/dev  ## the service against an echo of the same stack and b
 	$(BIN)/python -m benchmarks.serve
 
 release-check: $(VENV)/dev  ## build a release and try it in clean environments, with the newest and the oldest dependencies
-	$(BIN)/pip install --quiet --disable-pip-version-check build twine
+	$(BIN)/pip $(INSTALL) build twine
 	$(BIN)/python -m tests.release
 
 audit: $(VENV)/dev  ## the dependencies against the public list of vulnerabilities, before every release (needs the network)
-	$(BIN)/pip install --quiet --disable-pip-version-check pip-audit
+	$(BIN)/pip $(INSTALL) pip-audit
 	$(BIN)/pip-audit --skip-editable
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip $(INSTALL) --upgrade pip
 
 $(VENV)/sim: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[sim]'
+	$(BIN)/pip $(INSTALL) --editable '.[sim]'
 	@touch $@
 
 $(VENV)/serve: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[serve,sim]'
+	$(BIN)/pip $(INSTALL) --editable '.[serve,sim]'
 	@touch $@ $(VENV)/sim
 
 $(VENV)/report: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+	$(BIN)/pip $(INSTALL) --editable '.[report]'
 	@touch $@ $(VENV)/sim
 
 $(VENV)/docs: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/pip $(INSTALL) --editable '.[docs]'
 	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@ $(VENV)/docs $(VENV)/report $(VENV)/serve $(VENV)/sim
+	$(BIN)/pip $(INSTALL) --no-compile --editable '.[dev]'
+	@touch $@ $(VENV)/report $(VENV)/serve $(VENV)/sim
+
+$(VENV)/slow: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip $(INSTALL) --editable '.[dev,slow]'
+	@touch $@ $(VENV)/dev $(VENV)/docs $(VENV)/report $(VENV)/serve $(VENV)/sim
 
 $(VENV)/bench: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	$(BIN)/pip $(INSTALL) --editable '.[dev,bench]'
 	@touch $@ $(VENV)/dev $(VENV)/report $(VENV)/sim
 
 $(OLDEST)/ready: pyproject.toml tests/oldest.py
 	python3.11 -m venv $(OLDEST)
 	$(OLDEST)/bin/python tests/oldest.py > $(OLDEST)/constraints.txt
-	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint $(OLDEST)/constraints.txt --editable '.[test]'
+	$(OLDEST)/bin/pip $(INSTALL) --constraint $(OLDEST)/constraints.txt --editable '.[test]'
 	@touch $@
 
 clean:  ## remove the environment and the caches inside this folder

@@ -7,10 +7,28 @@ from typing import Any
 
 import pytest
 
+from latentbandits.compiled import background
 from latentbandits.files import locked
 from latentbandits.policies import bayes_planner
 from tests import postgres as server
 from tests.stores import Case
+
+_can_start = background._can_start
+
+
+def pytest_configure() -> None:
+    """Let no agent of a test start a process that compiles in the background: what is on disk is loaded, all else stays interpreted.
+
+    Nobody would wait for such a process, and there would be two codes of every policy that any test gives to an agent. Tests of the
+    background start programs of their own, or allow it.
+    """
+    background._can_start = lambda: False
+
+
+@pytest.fixture
+def background_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents of this test have their machine code made in the background, as those of a program."""
+    monkeypatch.setattr(background, "_can_start", _can_start)
 
 
 def make_hasty(patch: pytest.MonkeyPatch) -> None:

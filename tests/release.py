@@ -54,6 +54,7 @@ PROOF = {
     "[one.cases(True) for one in experiments()]",
     "serve": "import latentbandits.serve.run",
     "sim": _PLAYED,
+    "slow": "import django, fastapi, flask, mlflow, vowpalwabbit",
     "test": "import hypothesis, playwright, pytest, schemathesis",
     "tune": "import latentbandits.advice.tune, optuna",
     "xarray": f"{_PLAYED}; assert r.to_xarray().regret.dims == ('policy', 'run', 'round')",
@@ -191,7 +192,7 @@ def main() -> None:
             )
         if chosen:
             return
-        python = environment(folder / "newest", newest, f"{wheel}[dev]")
+        python = environment(folder / "newest", newest, f"{wheel}[dev,slow]")
         if wrong := list(unclear(python)):
             sys.exit(f"release-check: licences are not permissive: {', '.join(wrong)}")
         print("licences of all dependencies are permissive, or MPL or LGPL", flush=True)

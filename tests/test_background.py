@@ -51,6 +51,7 @@ def test_user_code_is_found_once_it_is_compiled() -> None:
 
 
 @pytest.mark.parametrize("name", ["frozen", "executable"])
+@pytest.mark.usefixtures("background_allowed")
 def test_no_process_is_started_by_what_is_no_python(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A bundled program, or a server with Python inside, would start itself."""
     monkeypatch.setattr(cache, "place", lambda: cache.Place(tmp_path, tmp_path, private=False))
@@ -162,6 +163,7 @@ print(len(list(cache.place().folder.rglob("*.json"))))
 
 
 @compiled
+@pytest.mark.usefixtures("background_allowed")
 def test_what_cannot_be_made_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     place = cache.Place(tmp_path, tmp_path, private=False)
     for module in (cache, background):
@@ -179,6 +181,7 @@ def test_what_cannot_be_made_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 @compiled
+@pytest.mark.usefixtures("background_allowed")
 def test_whoever_asks_for_what_is_under_way_shares_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = cache.Place(tmp_path, tmp_path, private=False)
     monkeypatch.setattr(cache, "place", lambda: place)

@@ -11,6 +11,7 @@ import pytest
 
 import latentbandits as lb
 
+pytestmark = pytest.mark.slow  # they need the extra slow
 EXAMPLES = Path(__file__).parents[1] / "examples"
 Send = Callable[[str, str, dict[str, Any]], tuple[int, dict[str, str]]]
 

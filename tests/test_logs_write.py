@@ -102,8 +102,9 @@ def test_a_store_writes_what_vowpal_wabbit_reads(tmp_path: Path, capsys: pytest.
     assert not (tmp_path / "ts.dsjson").exists()
 
 
+@pytest.mark.slow
 def test_vowpal_wabbit_learns_from_it(tmp_path: Path) -> None:
-    vw = pytest.importorskip("vowpalwabbit", reason="the extra `test` brings it where there is a wheel")
+    vw = pytest.importorskip("vowpalwabbit", reason="the extra `slow` brings it where there is a wheel")
     log = made(600, reward=lambda frame: (frame["arm"] == "green").astype(float))
     log.to_dsjson(tmp_path / "log.dsjson")
     workspace = vw.Workspace("--dsjson --cb_explore_adf --epsilon 0.1 --quiet")

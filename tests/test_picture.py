@@ -6,7 +6,6 @@ import shlex
 
 import pytest
 
-pytest.importorskip("sphinx", reason="needs the extra docs")
 pytest.importorskip("rich", reason="needs the extra sim")
 
 from website import picture

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow  # it needs the extra docs
 def test_the_site_builds_without_a_warning() -> None:
     command = [sys.executable, "-m", "website", "--quick", "--versions", "/versions.json"]
     command += ["--jobs", "1"]  # the other processors have other tests

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from website import citation, links, reference, sources
 
 from tests.test_problems_docs import PROMPT, ROOT, Step, check, folder, run, split
-
-pytest.importorskip("numpydoc", reason="needs the extra docs")
-from website import citation, links, reference, sources
 
 DOCS = ROOT / "docs"
 KINDS = ("tutorials", "how-to", "explanations", "reference", "project")

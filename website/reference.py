@@ -3,10 +3,9 @@
 import argparse
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-from numpydoc.docscrape import NumpyDocString
 
 import latentbandits as lb
 from latentbandits import cli
@@ -142,11 +141,9 @@ def settings() -> str:
 
 def _meaning(kind: type, setting: str) -> str:
     """Return what a docstring says about a setting."""
-    sections = NumpyDocString(inspect.cleandoc(kind.__doc__ or ""))
-    for found in (*sections["Parameters"], *sections["Attributes"]):
-        if setting in found.name.replace(",", " ").split():
-            return " ".join(" ".join(found.desc).replace("``", "`").split())
-    return ""
+    entry = rf"^(?:\w+, )*{setting}(?:, \w+)*(?: : .*)?\n((?:    .+\n?)+)"
+    found = re.search(entry, inspect.cleandoc(kind.__doc__ or ""), re.MULTILINE)
+    return "" if found is None else " ".join(found[1].replace("``", "`").split())
 
 
 def http() -> str:

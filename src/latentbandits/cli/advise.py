@@ -72,7 +72,7 @@ def advise_on_log(options: argparse.Namespace) -> int:
     given = {
         word: None if text is None else whole("advise", word, problem.parse(word, text)) for word, text in sizes.items()
     }
-    with problem.playing(options) as (executor, workers):
+    with problem.playing(options) as executor:
         advice = Diagnosis.load(options.problem).advise(
             options.policies, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
             executor=executor, progress=Progress("advising;", more=workers), **given,
