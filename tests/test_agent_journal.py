@@ -18,8 +18,10 @@ AFTER = 2**52  # microseconds: in the year 2112
 def live(agent: lb.Agent, moves: int, seed: int) -> None:
     """Use an agent as a program would, with everything that it offers, for a number of records."""
     chance = random.Random(seed)
-    fixed = getattr(agent.policy, "fixed_arms", False)
-    grows = not fixed and not isinstance(agent.policy, lb.ABTest | lb.BayesFilter | lb.PlanningFilter)
+    fixed = agent.policy.fixed_arms
+    grows = not fixed and not isinstance(
+        agent.policy, lb.policies.ABTest | lb.policies.BayesFilter | lb.policies.PlanningFilter
+    )
     for move in range(moves):
         kind = chance.random()
         if move == moves // 3 and grows:
@@ -103,7 +105,7 @@ def test_ids_after_a_replay_are_later_even_if_the_clock_is_not() -> None:
 
 def test_events_are_small_and_plain() -> None:
     journal: list[Event] = []
-    agent = lb.Agent(lb.TraceLearner(arms=2, covariates=1), arms=["a", "b"], journal=journal.append)
+    agent = lb.Agent(lb.policies.TraceLearner(arms=2, covariates=1), arms=["a", "b"], journal=journal.append)
     decision = agent.ask([0.5], available=["b", "a"], unit="x")
     agent.tell(decision, 1)
     other = agent.ask([1])

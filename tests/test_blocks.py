@@ -160,7 +160,7 @@ def test_the_code_of_a_user_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     source = (Path(__file__).parents[1] / "examples" / "skeleton.py").read_text()
     (tmp_path / "mine.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
-    policies = [lb.policy(spec) for spec in ("mine:WinStayLoseShift", "scaled:mine:WinStayLoseShift")]
+    policies = [lb.policy(spec) for spec in ("mine:WinStayLoseShift", "scaled(mine:WinStayLoseShift)")]
     before = [digest_code(policy) for policy in policies]
     assert digest_code(lb.policy("ucb1")) not in before
     (tmp_path / "mine.py").write_text(source + "\n# edited\n")

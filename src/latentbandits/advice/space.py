@@ -5,9 +5,22 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.advice.parameter import parse_range
-from latentbandits.markers import InUnit, Step, Untuned, When, has_effect
-from latentbandits.nesting import all_settings, owner_of
-from latentbandits.settings import LARGEST, Above, AtLeast, OneOf, Refusal, Within, finite, nearest, whole
+from latentbandits.parameters import all_settings, has_effect, owner_of
+from latentbandits.settings import (
+    LARGEST,
+    Above,
+    AtLeast,
+    InUnit,
+    OneOf,
+    Refusal,
+    Step,
+    Untuned,
+    When,
+    Within,
+    finite,
+    nearest,
+    whole,
+)
 from latentbandits.specs import in_unit
 
 if TYPE_CHECKING:

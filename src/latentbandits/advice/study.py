@@ -16,7 +16,7 @@ import pandas as pd
 from latentbandits import __version__
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.space import OWNER, Axis, Settings, Value
-from latentbandits.nesting import all_settings, replaced
+from latentbandits.parameters import all_settings, replaced
 from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import Contestant, simulate

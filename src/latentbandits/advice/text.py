@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from latentbandits.advice import flips, worth
 from latentbandits.advice.compare import REFERENCES
 from latentbandits.advice.simulator import NO_LIMIT
-from latentbandits.nesting import all_settings
+from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT, SCALED
 from latentbandits.presentation.numbers import aligned, counted, figure, multiple, percent, short, span
 

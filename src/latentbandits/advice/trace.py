@@ -194,7 +194,7 @@ def trace(
     realisation = place.realise(last, made.units, place.seed, 0, 0)  # type: ignore[union-attr]
     random = stream(place.seed, Purpose.POLICY, 0, 0)
     arms, why = record_one(made, realisation, random.copy())
-    beliefs = believe_one(made, realisation, random.copy(), first) if hasattr(made, "belief") else []
+    beliefs = believe_one(made, realisation, random.copy(), first) if made.has_belief else []
     number = count_states(place.sample(place.seed, 0), realisation)
     states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.offered, arms, why))
     table = tabulate(first, states, means, arms, why)

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from latentbandits.parameters import has_effect
+from latentbandits.parameters import describe, has_effect
 from latentbandits.presentation.palette import (
     BLACK,
     BLUE,
@@ -37,7 +37,6 @@ from latentbandits.protocols import (
     STALENESS,
     UNTRIED,
 )
-from latentbandits.settings import describe
 
 if TYPE_CHECKING:
     from latentbandits.advice.trace import Trace

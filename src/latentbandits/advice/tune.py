@@ -15,7 +15,7 @@ from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.result import Result, Values, records
 from latentbandits.advice.space import OWNER, Axis, Value, space
 from latentbandits.advice.study import Task, run_study
-from latentbandits.nesting import all_settings, replaced
+from latentbandits.parameters import all_settings, replaced
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.presentation.progress import usual
@@ -254,7 +254,7 @@ def prepare(
     if is_record(place, place.seed):
         raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
-    bare = not getattr(made, "scale_free", False) and not specs.is_unit(place)
+    bare = not made.scale_free and not specs.is_unit(place)
     axes = space(made, fixed, search, specs.means_range(place) if bare else None)
     return Task(spec, name, made, axes, place)
 

@@ -15,8 +15,7 @@ from latentbandits.agent.spec import Spec
 from latentbandits.agent.steps import Steps, choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
-from latentbandits.policies.growth import grown, grown_choice
-from latentbandits.protocols import WHY, Choice, Policy
+from latentbandits.protocols import WHY, Choice, Policy, grown, grown_choice
 from latentbandits.random import Stream, stream
 from latentbandits.settings import Refusal, whole
 
@@ -56,7 +55,7 @@ class Player:
         self.policy, self.memory, self.random = policy, memory, random
         self.regimes = dict(regimes or {})
         self.choose, self.learn = plain(choose), plain(learn)
-        self._deterministic = bool(getattr(policy, "deterministic", False))
+        self._deterministic = policy.deterministic
         self.mix(mixing)
         self._certain: tuple[float | None, ...] = (1.0,) * policy.units
         self.open: OrderedDict[str, Open] = OrderedDict()
@@ -87,7 +86,7 @@ class Player:
 
     def belief(self) -> Any:
         """Return what the policy believes, with the names that states were given."""
-        if not hasattr(self.policy, "belief"):
+        if not self.policy.has_belief:
             raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
         found = self.policy.belief(self.memory)
         if not self.regimes:
@@ -111,7 +110,7 @@ class Player:
 
     def _numbered(self) -> list[Any]:
         """Return the remembered states that have a number, or refuse a policy that has no belief."""
-        if not hasattr(self.policy, "belief"):
+        if not self.policy.has_belief:
             owner = type(self.policy).__name__
             raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
         return [state for state in self.belief().states if hasattr(state, "number")]
@@ -288,5 +287,5 @@ def refuse_unavailable(choice: Choice) -> None:
 
 def refuse_fixed(policy: Policy, field: str, value: object) -> None:
     """Refuse a change of the arms of a policy that needs all of them in every round."""
-    if getattr(policy, "fixed_arms", False):
+    if policy.fixed_arms:
         raise Refusal("Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change")

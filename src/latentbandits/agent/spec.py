@@ -7,10 +7,10 @@ from unicodedata import category
 from latentbandits.agent.decision import Name
 from latentbandits.agent.inputs import as_name, online
 from latentbandits.agent.mixing import Mixing, mixing
-from latentbandits.nesting import all_settings
+from latentbandits.parameters import all_settings, describe
 from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, Policy
-from latentbandits.settings import Above, Refusal, Within, between, describe, nearest, whole
+from latentbandits.settings import Above, Refusal, Within, between, nearest, whole
 from latentbandits.specs import split, wrapper
 
 STATUSES = ("draft", "shadow", "live", "frozen", "killed", "archived")
@@ -260,7 +260,7 @@ def policy_of(record: PolicyRecord, expected: Expected) -> Policy:
     """Return the policy of a file, or refuse it."""
     name, settings = record["class"], dict(record["settings"])
     classes: dict[str, Any] = dict(registry.CLASSES)
-    within: Expected = getattr(expected, "inner", None) if isinstance(expected, tuple) else None
+    within: Expected = expected.inner if isinstance(expected, tuple) else None
     if isinstance(expected, str):
         outer, rest = wrapper(split(expected)[0])
         within = rest if outer and rest else None

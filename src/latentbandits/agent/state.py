@@ -67,7 +67,7 @@ class State:
     @property
     def covariates(self) -> int:
         """How many numbers a context has."""
-        return int(getattr(self.spec.policy, "covariates", 0))
+        return self.spec.policy.covariates
 
     @property
     def arms(self) -> tuple[Name, ...]:

@@ -75,7 +75,7 @@ def advise_on_log(options: argparse.Namespace) -> int:
     with problem.playing(options) as executor:
         advice = Diagnosis.load(options.problem).advise(
             options.policies, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
-            executor=executor, progress=Progress("advising;", more=workers), **given,
+            executor=executor, progress=Progress("advising;"), **given,
         )  # fmt: skip
     advice.save(options.out)
     problem.answer(advice, options.json, "", f"Next: open {options.out}.")

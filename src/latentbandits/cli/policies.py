@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def print_settings(spec: str) -> None:
     """Print what a policy is, and a line for each of its settings."""
-    from latentbandits.nesting import all_settings, owner_of
+    from latentbandits.parameters import all_settings, owner_of
     from latentbandits.specs import policy
 
     made = policy(spec)

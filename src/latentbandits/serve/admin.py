@@ -283,7 +283,7 @@ def _refuse_foreign(text: str) -> None:
 
 def _refuse_large(policy: Policy, text: str) -> None:
     """Refuse a policy whose memory, or whose choices, would be too large."""
-    for name, value in (("units", policy.units), ("covariates", getattr(policy, "covariates", 0))):
+    for name, value in (("units", policy.units), ("covariates", policy.covariates)):
         if value > MOST:
             raise Refusal("experiment", name, value, f"at most {MOST}")
     try:

@@ -53,7 +53,7 @@ def prepare(
         if policy is contestant:  # an oracle was given the availability
             refuse_fixed(policy)
         available = realisation.available
-    needed, revealed = getattr(policy, "covariates", 0), context.shape[1]
+    needed, revealed = policy.covariates, context.shape[1]
     if needed not in (0, revealed):
         raise Refusal("simulate", "covariates", needed, f"0, or the {revealed} that the world reveals")
     if not needed:

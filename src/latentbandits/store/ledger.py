@@ -323,7 +323,7 @@ class Ledger:
         with self._lock:
             one, held = self._ready(name), self._held[name]
             state = one.state
-            belief = state.player.belief() if hasattr(state.player.policy, "belief") else None
+            belief = state.player.belief() if state.player.policy.has_belief else None
             counts = {name: state.counts[name] for name in COUNTED.values()}
             counts |= {"duplicates": one.duplicates, "conflicts": one.conflicts}
             oldest = next(iter(state.open.values())).at_us if state.open else None

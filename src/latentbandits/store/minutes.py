@@ -106,7 +106,7 @@ def believed(state: State) -> str | None:
 
 def belief_of(state: State) -> Belief | None:
     """Return what the policy believes about regimes, None if it has no such beliefs."""
-    if not hasattr(state.player.policy, "belief"):
+    if not state.player.policy.has_belief:
         return None
     belief = state.player.belief()
     return belief if isinstance(belief, Belief) else None

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from latentbandits.parameters import describe
 from latentbandits.protocols import World
-from latentbandits.settings import describe
 from latentbandits.simulation.blocks import digest_code
 from latentbandits.simulation.runs import Contestant
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.policies.oracles import Scripted
-from latentbandits.protocols import Policy, Realisation
+from latentbandits.protocols import Oracle, Policy, Realisation
 from latentbandits.simulation.results import interval
 from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
@@ -47,7 +47,7 @@ from latentbandits_studies.experiments.representation import (
 )
 
 
-class Price(NamedTuple):
+class Price(Oracle):
     """Oracle: the best arm in every round but those of a probe. Its regret is the price of probing, the same for all rungs.
 
     Examples

@@ -3,14 +3,14 @@
 import hashlib
 from dataclasses import InitVar, dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED
 from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Policy, Realisation
+from latentbandits.protocols import Oracle, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
 from latentbandits.simulation.runs import Contestant
@@ -64,7 +64,7 @@ class Ruler:
         return Realisation(costs, np.repeat(costs[:, None], units, axis=1), rewards, np.full(horizon, -1), None)
 
 
-class Believed(NamedTuple):
+class Believed(Oracle):
     """Oracle for a `Ruler`: plays, round by round, the mean reward of the state that another policy believes to be in.
 
     The mean is over the arms that the policy has tried in that state, and is rounded to one of `LEVELS` between the least and the
