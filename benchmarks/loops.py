@@ -13,10 +13,10 @@ from benchmarks import yardstick
 from benchmarks.figures import Figure, say, seconds
 from latentbandits.compiled import machine_code
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Realisation
+from latentbandits.protocols import Contestant, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.loop import COUNTS, PROBES, Tally, play
-from latentbandits.simulation.runs import Contestant, prepare
+from latentbandits.simulation.runs import prepare
 
 _ROUNDS, _DRAWS, _REPEATS, _BINS = 20_000, 30, 7, 100
 _C = "the C kernel"

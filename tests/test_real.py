@@ -128,7 +128,9 @@ def test_a_ruler_writes_down_what_was_believed() -> None:
     found = lb.simulate(Ruler(replay), {"run": Believed(base, 3)}, horizon=300, draws=1, repeats=1, bins=300)
     levels = found.regret_bins[0, 0]
     beliefs = believe_one(base, replay.realise(300, 1, 0, 0, 0), stream(0, Purpose.POLICY, 3, 0))
-    last = np.nanmean(beliefs[-1].present.means)
+    present = beliefs[-1].present
+    assert present is not None
+    last = np.nanmean(present.means)
     assert levels[-1] == round((last - rewards.min()) / (rewards.max() - rewards.min()) * (LEVELS - 1))
     assert levels[150:200].mean() > levels[250:].mean() + 20
 

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transf
 
 import numpy as np
 
-from latentbandits.settings import Field, Rule, When, accept, content, fields_of, refuse_unknown, shown
+from latentbandits.settings import (
+    Field,
+    InUnit,
+    Rule,
+    Step,
+    Untuned,
+    When,
+    accept,
+    content,
+    fields_of,
+    refuse_unknown,
+    shown,
+)
 
 if TYPE_CHECKING:
     from latentbandits.protocols import Contestant
@@ -49,7 +61,7 @@ class Parameters(tuple[Any, ...]):
     _described: ClassVar[Mapping[str, Field]] = {}
     _bind: ClassVar[Any]  # the plain named tuple that assigns arguments to fields
     rules: ClassVar[Mapping[str, Rule | None]] = {}
-    markers: ClassVar[Mapping[str, tuple[object, ...]]] = {}
+    markers: ClassVar[Mapping[str, tuple[InUnit | Step | Untuned | When, ...]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -31,9 +31,9 @@ from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
-from latentbandits.protocols import Oracle
+from latentbandits.protocols import Contestant, Oracle
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import Contestant, as_policies, labelled
+from latentbandits.simulation.batch import as_policies, labelled
 from latentbandits.simulation.results import interval
 from latentbandits.specs import fairly
 

@@ -8,8 +8,9 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.problem import as_problem
 from latentbandits.policies.groups import AB_TEST, CONTROL, ORACLES, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
 from latentbandits.policies.registry import REGISTRY
+from latentbandits.protocols import Contestant
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import Contestant, as_policies, labelled
+from latentbandits.simulation.batch import as_policies, labelled
 
 Spec = str | Contestant  # a policy, or a text that stands for it
 Specs = Iterable[Spec] | Mapping[str, Spec] | str
@@ -68,7 +69,7 @@ def ab_test(problem: BaseProblem) -> str:
 
 def check_units(label: str, policy: Contestant, units: int | None) -> None:
     """Refuse a policy that needs more units than there are."""
-    needed: int = policy.units  # type: ignore[union-attr]
+    needed: int = policy.units
     if units is not None and needed > units:
         raise Refusal("compare", f"units of {label}", needed, f"at most the problem's {units} (its key is units)")
 

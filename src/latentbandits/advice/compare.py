@@ -18,9 +18,9 @@ from latentbandits.advice.worth import SINGLE, Worth, judge
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import usual
-from latentbandits.protocols import Oracle, World
+from latentbandits.protocols import Contestant, Oracle, World
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import Contestant, as_policies, simulate
+from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.specs import fairly
 from latentbandits.worlds.available import Available
@@ -305,7 +305,7 @@ def rank(
                 "rank": 1 + sum(regret[other].mean() < regret[label].mean() for other in ranked)
                 if label in ranked
                 else 0,
-                "units": made[label].units,  # type: ignore[union-attr]
+                "units": made[label].units,
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,

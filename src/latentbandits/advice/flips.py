@@ -9,7 +9,7 @@ from latentbandits.advice.parameter import Range
 from latentbandits.advice.race import Race, p_value, race
 from latentbandits.advice.simulator import OutOfTime, Simulator
 from latentbandits.presentation.progress import Report, Stages
-from latentbandits.simulation.batch import Contestant
+from latentbandits.protocols import Contestant
 
 Found = TypeVar("Found")
 FIRST = 2_000_000  # draws that neither the choice nor the measurement has seen

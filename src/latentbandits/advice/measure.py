@@ -13,7 +13,8 @@ from latentbandits.advice.simulator import START, Simulator
 from latentbandits.policies.groups import AB_TEST, CLASSIC, LIMIT
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.presentation.progress import Report
-from latentbandits.simulation.batch import Contestant, as_policies
+from latentbandits.protocols import Contestant
+from latentbandits.simulation.batch import as_policies
 from latentbandits.specs import fairly
 
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0

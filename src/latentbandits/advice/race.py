@@ -9,7 +9,7 @@ from scipy.special import stdtr
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.simulator import START, Simulator
 from latentbandits.presentation.progress import Report
-from latentbandits.simulation.batch import Contestant
+from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import Results
 
 # The chance that a race drops its best candidate, all looks and candidates together

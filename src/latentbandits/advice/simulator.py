@@ -9,8 +9,9 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.compiled import waited
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import Report
+from latentbandits.protocols import Contestant
 from latentbandits.settings import Above, between
-from latentbandits.simulation.batch import Contestant, simulate
+from latentbandits.simulation.batch import simulate
 from latentbandits.simulation.results import Results
 
 # The share of the seconds that may be spent by the end of each stage; what one leaves is the next one's

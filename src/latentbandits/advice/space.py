@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from latentbandits.advice.parameter import parse_range
 from latentbandits.parameters import all_settings, has_effect, owner_of
+from latentbandits.protocols import Contestant
 from latentbandits.settings import (
     LARGEST,
     Above,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 OWNER = "tune"
 Value = bool | float | str  # of a setting
 Settings = Mapping[str, Value]
-Rule = AtLeast | Above | Within | OneOf
 # A setting is searched from an eighth of its value to eight times its value
 SPAN = 8
 # Significant digits of a number that was found: more would claim a precision that no search has
@@ -120,7 +120,7 @@ class Axis(NamedTuple):
 
 
 def space(
-    policy: object,
+    policy: Contestant,
     fixed: Settings | None = None,
     search: Mapping[str, object] | None = None,
     means: tuple[float, float] | None = None,
@@ -182,38 +182,36 @@ def space(
     return axes
 
 
-def _rule(policy: object, setting: str) -> Rule | None:
+def _rule(policy: Contestant, setting: str) -> Rule | None:
     owner, field = owner_of(policy, setting)
-    rule: Rule | None = getattr(owner, "rules", {}).get(field)
-    return rule
+    return owner.rules.get(field)
 
 
-def _markers(policy: object, setting: str) -> tuple[InUnit | Step | Untuned | When, ...]:
+def _markers(policy: Contestant, setting: str) -> tuple[InUnit | Step | Untuned | When, ...]:
     owner, field = owner_of(policy, setting)
-    markers: tuple[InUnit | Step | Untuned | When, ...] = getattr(owner, "markers", {}).get(field, ())
-    return markers
+    return owner.markers.get(field, ())
 
 
-def _is_tuned(policy: object, setting: str) -> bool:
+def _is_tuned(policy: Contestant, setting: str) -> bool:
     """Whether a setting is searched by default: it is not marked as `Untuned` and has an effect in this policy."""
     untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
     return not untuned and has_effect(*owner_of(policy, setting))
 
 
-def _axes_in_unit(policy: object, setting: str, value: float, low: float, high: float) -> list[Axis]:
+def _axes_in_unit(policy: Contestant, setting: str, value: float, low: float, high: float) -> list[Axis]:
     """Return the range of a setting in the unit of rewards: that of the means, or for a distance above 0 a share of its width."""
     if any(isinstance(marker, InUnit) and marker.level for marker in _markers(policy, setting)):
         return [Axis(setting, value, low, high, scale="plain")]
     return [Axis(setting, value, _plain(NARROWEST * (high - low)), high - low)] if value > 0 else []
 
 
-def _step(policy: object, setting: str, value: object) -> int:
+def _step(policy: Contestant, setting: str, value: object) -> int:
     """Return the step between the values of an integer setting; 0 for any other."""
     sizes = [marker.size for marker in _markers(policy, setting) if isinstance(marker, Step)]
     return next(iter(sizes), 1) if isinstance(value, int) else 0
 
 
-def _usual_axes(policy: object, setting: str, value: object) -> list[Axis]:
+def _usual_axes(policy: Contestant, setting: str, value: object) -> list[Axis]:
     """Return the usual range around a number above zero; nothing for anything else."""
     rule = _rule(policy, setting)
     if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
@@ -237,7 +235,7 @@ def _plain(number: float) -> float:
     return float(f"{number:.12g}")
 
 
-def _requested_axis(policy: object, setting: str, value: Value, where: object) -> Axis:
+def _requested_axis(policy: Contestant, setting: str, value: Value, where: object) -> Axis:
     """Return the requested range or choices of a setting, or refuse them."""
     rule, step = _rule(policy, setting), _step(policy, setting, value)
     number = isinstance(value, int | float) and not isinstance(value, bool)

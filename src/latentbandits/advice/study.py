@@ -17,9 +17,9 @@ from latentbandits import __version__
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.space import OWNER, Axis, Settings, Value
 from latentbandits.parameters import all_settings, replaced
-from latentbandits.protocols import Policy
+from latentbandits.protocols import Contestant, Policy
 from latentbandits.settings import Refusal
-from latentbandits.simulation.batch import Contestant, simulate
+from latentbandits.simulation.batch import simulate
 
 if TYPE_CHECKING:
     from optuna.study import Study

@@ -15,10 +15,10 @@ from latentbandits.advice.parameter import Words
 from latentbandits.advice.result import Result, Values, records
 from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
-from latentbandits.protocols import CONTINUED, REASONS, Realisation, World
+from latentbandits.protocols import CONTINUED, REASONS, Contestant, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import Contestant, believe_one, record_one
+from latentbandits.simulation.batch import believe_one, record_one
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,10 +191,12 @@ def trace(
     if place.arms > MOST_ARMS:
         raise Refusal(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
     # the streams of `simulate`: this is its first run
-    realisation = place.realise(last, made.units, place.seed, 0, 0)  # type: ignore[union-attr]
+    realisation = place.realise(last, made.units, place.seed, 0, 0)
     random = stream(place.seed, Purpose.POLICY, 0, 0)
     arms, why = record_one(made, realisation, random.copy())
-    beliefs = believe_one(made, realisation, random.copy(), first) if made.has_belief else []
+    beliefs = (
+        believe_one(made, realisation, random.copy(), first) if isinstance(made, Policy) and made.has_belief else []
+    )
     number = count_states(place.sample(place.seed, 0), realisation)
     states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.offered, arms, why))
     table = tabulate(first, states, means, arms, why)

@@ -19,9 +19,9 @@ from latentbandits.parameters import all_settings, replaced
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.presentation.progress import usual
-from latentbandits.protocols import Oracle, Policy, World
+from latentbandits.protocols import Contestant, Policy, World
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import Contestant, as_policies, simulate
+from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
 
 if TYPE_CHECKING:
@@ -248,8 +248,8 @@ def prepare(
     if not search or not isinstance(policy, str) or not any(specs.in_unit(specs.policy(policy), key) for key in search):
         policy = specs.fair(policy, described)
     place, spec, name, made = fit_policy(OWNER, described, policy)
-    if not isinstance(made, tuple) or isinstance(made, Oracle):
-        raise Refusal(OWNER, "policy", policy, "a NamedTuple of settings, and not given the truth")
+    if not isinstance(made, Policy):
+        raise Refusal(OWNER, "policy", policy, "a policy that needs no knowledge of the world")
     whole(OWNER, "runs", place.runs, least=2)
     if is_record(place, place.seed):
         raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")

@@ -27,7 +27,7 @@ def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Pol
         raise Refusal(
             "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
         )
-    if not isinstance(policy, Policy) or isinstance(policy, type) or not hasattr(policy, "_fields"):
+    if not isinstance(policy, Policy):
         raise Refusal("Agent", "policy", policy, "a policy or the name of one")
     if names is None:
         names = list(range(policy.arms))

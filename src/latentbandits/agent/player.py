@@ -113,7 +113,7 @@ class Player:
         if not self.policy.has_belief:
             owner = type(self.policy).__name__
             raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
-        return [state for state in self.belief().states if hasattr(state, "number")]
+        return list(self.belief().states)
 
     def offered(self, available: object) -> list[int]:
         """Return the numbers of the arms that are available by name and not retired, or refuse."""

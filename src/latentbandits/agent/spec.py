@@ -273,7 +273,7 @@ def policy_of(record: PolicyRecord, expected: Expected) -> Policy:
         classes = {wanted: kind}
     if "inner" in settings:
         settings["inner"] = policy_of(cast("PolicyRecord", settings["inner"]), within)
-    if name not in classes or not hasattr(classes[name], "choose"):
+    if name not in classes or not issubclass(classes[name], Policy):
         raise Refusal(
             "Agent",
             "policy of the file",
@@ -281,7 +281,7 @@ def policy_of(record: PolicyRecord, expected: Expected) -> Policy:
             "one of this package, or its class given by Agent.load(path, policy=...)",
         )
     policy: Policy = classes[name](**settings)
-    if expected is not None and not isinstance(expected, type):
+    if isinstance(expected, Policy):
         wanted_settings = all_settings(expected)
         differ = {
             key: value for key, value in all_settings(policy).items() if value != wanted_settings[key] and key != "arms"

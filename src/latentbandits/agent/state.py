@@ -67,7 +67,7 @@ class State:
     @property
     def covariates(self) -> int:
         """How many numbers a context has."""
-        return self.spec.policy.covariates
+        return self.player.policy.covariates
 
     @property
     def arms(self) -> tuple[Name, ...]:

@@ -59,7 +59,7 @@ def print_settings(spec: str) -> None:
     widths = max(map(len, settings)), max(map(len, settings.values()))
     for field, value in settings.items():
         owner, name = owner_of(made, field)
-        rule = getattr(owner, "rules", {}).get(name)
+        rule = owner.rules.get(name)
         print(f"{field.ljust(widths[0])}  {value.ljust(widths[1])}  {'' if rule is None else rule}".rstrip())
 
 

@@ -12,6 +12,7 @@ from latentbandits.logs.conclusion import MARGIN
 from latentbandits.logs.text import describe
 from latentbandits.presentation import html
 from latentbandits.presentation.html import tag
+from latentbandits.protocols import Contestant
 from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class LogAdvice(Advice):
 
 def log_advice(
     d: "Diagnosis",
-    policies: Iterable[object] | Mapping[str, object] | str | None,
+    policies: Iterable[str | Contestant] | Mapping[str, str | Contestant] | str | None,
     sizes: Mapping[str, int | None],
     sweep: bool,
     seconds: float | None,

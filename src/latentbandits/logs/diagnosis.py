@@ -24,7 +24,7 @@ from latentbandits.logs.posterior import Samples, credible_interval, gain
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
 from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
-from latentbandits.protocols import Policy
+from latentbandits.protocols import Contestant, Policy
 from latentbandits.settings import Refusal
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Diagnosis(Result):
 
     def compare(
         self,
-        policies: Iterable[object] | Mapping[str, object] | None = None,
+        policies: Iterable[str | Contestant] | Mapping[str, str | Contestant] | None = None,
         *,
         period: bool = False,
         kind: str | None = None,
@@ -276,7 +276,7 @@ class Diagnosis(Result):
 
     def advise(
         self,
-        policies: Iterable[object] | Mapping[str, object] | str | None = None,
+        policies: Iterable[str | Contestant] | Mapping[str, str | Contestant] | str | None = None,
         *,
         horizon: int | None = None,
         runs: int | None = None,

@@ -4,30 +4,25 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import fast, plain
-from latentbandits.protocols import Oracle, Policy, Realisation, World
+from latentbandits.protocols import Contestant, Oracle, Policy, Realisation, World
 from latentbandits.random import Stream
 from latentbandits.settings import Refusal, Vector, array, whole
 from latentbandits.simulation.blocks import Block, play_all
 from latentbandits.simulation.loop import COUNTS, Trace, play
 from latentbandits.simulation.results import Results
-from latentbandits.simulation.runs import Contestant, prepare, refuse_wrong, validate
+from latentbandits.simulation.runs import prepare, refuse_wrong, validate
 from latentbandits.specs import policy
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.belief import Belief
 
 # Policies, texts that name them, or either under labels; or one of them
 Contestants = Contestant | str | Iterable[Contestant | str] | Mapping[str, Contestant | str]
-Belief = TypeVar("Belief", covariant=True)
-
-
-class Believer(Policy, Protocol[Belief]):
-    """A policy that says what it believes about the world."""
-
-    def belief(self, memory: Any) -> Belief:
-        """Return what the policy believes."""
 
 
 def cores() -> int:
@@ -145,7 +140,7 @@ def as_policies(policies: Contestants, world: World, owner: str = "simulate") ->
         if not isinstance(given, str | Policy | Oracle) or isinstance(given, type):
             raise Refusal(owner, f"policies[{label!r}]", given, "a policy or the name of one")
         contestants[label] = policy(given, arms=world.arms) if isinstance(given, str) else given
-        arms: int = contestants[label].arms  # type: ignore[union-attr]
+        arms: int = contestants[label].arms
         if arms != world.arms:
             raise Refusal(owner, f"policies[{label!r}].arms", arms, f"the world's {world.arms}")
     return contestants
@@ -173,7 +168,7 @@ def _record(
     contestant: Contestant, realisation: Realisation, random: Stream, played: np.ndarray | None, interpreted: bool
 ) -> Trace:
     """Play one policy, or the arms in `played`, and return its own arms and the reasons to probe."""
-    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)  # type: ignore[union-attr]
+    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)
     trace = Trace(np.zeros((rounds, units), np.int64), np.zeros(rounds, np.int64))
     run = prepare(contestant, validate(realisation, rounds, arms, units), random, trace=trace)._replace(played=played)
     refuse_wrong(run, (plain(play) if interpreted else fast(play))(*run))
@@ -204,7 +199,7 @@ def follow_one(
     return _record(contestant, realisation, random, seen, interpreted).arms
 
 
-def believe_one(policy: Believer[Belief], realisation: Realisation, random: Stream, start: int = 1) -> list[Belief]:
+def believe_one(policy: Policy, realisation: Realisation, random: Stream, start: int = 1) -> "list[Belief]":
     """Play as `record_one` does and return what the policy believes after every round from `start` on, counted from 1.
 
     Examples

@@ -12,11 +12,11 @@ import numpy as np
 
 from latentbandits.compiled import CompileError, compile_first
 from latentbandits.compiled.cache import source_digest
-from latentbandits.protocols import Realisation, World
+from latentbandits.protocols import Contestant, Realisation, World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.loop import COUNTS, Run, Tally, play
-from latentbandits.simulation.runs import Contestant, Runner, validate
+from latentbandits.simulation.runs import Runner, validate
 
 # Rounds times policies in a block: long enough to hide what it costs to send it, short enough to be interrupted
 _THREAD_ROUNDS, _EXECUTOR_ROUNDS = 1_000_000, 4_000_000

@@ -5,13 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from latentbandits.compiled import machine_code, plain
-from latentbandits.protocols import LARGEST_REWARD, Choice, Oracle, Policy, Realisation, World, refuse_fixed
+from latentbandits.protocols import LARGEST_REWARD, Choice, Contestant, Oracle, Policy, Realisation, World, refuse_fixed
 from latentbandits.random import Stream, stream
 from latentbandits.settings import Refusal
 from latentbandits.simulation.late import Late, validate_delays
 from latentbandits.simulation.loop import COUNTS, Run, Tally, Trace, play
-
-Contestant = Policy | Oracle
 
 
 def validate(realisation: Realisation, rounds: int, arms: int, units: int) -> Realisation:
@@ -48,6 +46,7 @@ def prepare(
 ) -> Run:  # fmt: skip
     """Return a run on a realisation, from a fresh memory; an oracle is given the truth first."""
     policy = contestant.informed(realisation) if isinstance(contestant, Oracle) else contestant
+    assert isinstance(policy, Policy)
     available, context = np.empty((len(realisation.means), 0), bool), realisation.context
     if realisation.available is not None:
         if policy is contestant:  # an oracle was given the availability
@@ -81,7 +80,7 @@ class Runner:
     @property
     def units(self) -> int:
         """Units that receive an arm in every round."""
-        return self.contestant.units  # type: ignore[union-attr]
+        return self.contestant.units
 
     def play(self, realisation: Realisation, random: Stream, tally: Tally) -> None:
         """Play one realisation and write what it cost."""

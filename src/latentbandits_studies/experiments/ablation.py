@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label
+from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
-from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case

@@ -8,10 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from latentbandits.parameters import describe
-from latentbandits.protocols import World
+from latentbandits.parameters import Parameters, describe
+from latentbandits.protocols import Contestant, World
 from latentbandits.simulation.blocks import digest_code
-from latentbandits.simulation.runs import Contestant
 
 OWN = " | own"  # ends the names of cases with policies of one's own
 
@@ -97,7 +96,7 @@ def describe_parts(thing: object) -> dict[str, object]:
     >>> describe_parts(lb.policy("sw-ucb"))
     {'class': 'SlidingWindowUCB', 'arms': 2, 'units': 1, 'window': 50, 'exploration': 0.5}
     """
-    if isinstance(thing, tuple):
+    if isinstance(thing, Parameters):
         values: Mapping[str, object] = describe(thing)
     elif dataclasses.is_dataclass(thing):
         values = {field.name: vars(thing)[field.name] for field in dataclasses.fields(thing)}

@@ -14,8 +14,8 @@ from latentbandits.policies.groups import GREEDY
 from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import BLACK, BLUE, ORANGE, label
+from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
-from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from latentbandits.policies.groups import GREEDY, LIMIT
 from latentbandits.policies.registry import policy
 from latentbandits.presentation.palette import label, legend_below, style
+from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import interval
-from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 from scipy.stats import norm
 
 from latentbandits.presentation.palette import BLACK, BLUE, GREEN, ORANGE, RED
+from latentbandits.protocols import Contestant
 from latentbandits.settings import LARGEST
 from latentbandits.simulation.results import interval
-from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (

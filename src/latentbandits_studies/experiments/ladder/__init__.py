@@ -11,9 +11,8 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.policies.oracles import Scripted
-from latentbandits.protocols import Oracle, Policy, Realisation
+from latentbandits.protocols import Contestant, Oracle, Policy, Realisation
 from latentbandits.simulation.results import interval
-from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (

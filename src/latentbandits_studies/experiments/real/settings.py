@@ -10,10 +10,9 @@ import numpy as np
 from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED
 from latentbandits.policies.oracles import Scripted
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import Oracle, Policy, Realisation
+from latentbandits.protocols import Contestant, Oracle, Policy, Realisation
 from latentbandits.random import Purpose, stream
 from latentbandits.simulation.batch import believe_one
-from latentbandits.simulation.runs import Contestant
 from latentbandits.specs import fair, policy
 from latentbandits_studies.data import load, names
 from latentbandits_studies.experiments.case import Case

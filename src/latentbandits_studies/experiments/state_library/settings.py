@@ -9,9 +9,8 @@ import numpy as np
 from latentbandits import specs
 from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT
 from latentbandits.policies.registry import policy
-from latentbandits.protocols import Realisation, World
+from latentbandits.protocols import Contestant, Realisation, World
 from latentbandits.settings import Refusal
-from latentbandits.simulation.runs import Contestant
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons

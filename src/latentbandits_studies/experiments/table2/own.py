@@ -8,9 +8,9 @@ import pandas as pd
 from latentbandits.policies.groups import LIBRARY, LIMIT, SINGLE_UNIT, TWO_UNIT
 from latentbandits.presentation.numbers import aligned, figure, multiple, span
 from latentbandits.presentation.palette import label
+from latentbandits.protocols import Contestant
 from latentbandits.settings import Refusal
 from latentbandits.simulation.batch import Contestants, as_policies, labelled
-from latentbandits.simulation.runs import Contestant
 from latentbandits_studies.experiments.case import OWN, Case
 from latentbandits_studies.experiments.paper.worlds import (
     ADDED_REPEATS,

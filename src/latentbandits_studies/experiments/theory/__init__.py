@@ -10,7 +10,7 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
-from latentbandits.simulation.runs import Contestant
+from latentbandits.protocols import Contestant
 from latentbandits_studies import theory
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import (
