@@ -31,7 +31,7 @@ def main(horizon: int = 4000, runs: int = 16, trials: int = 5, full: bool = Fals
     tuning = lb.tune(problem, "ucb1", trials=trials)
     print(tuning.text(), end="\n\n")
 
-    agent = lb.Agent(advice.winner, arms=2)
+    agent = lb.Agent(advice.policy)
     decision = agent.ask()
     agent.tell(decision, rewards=0)  # no click
 

@@ -122,7 +122,7 @@ class NaiveABTest:
                 self.rewards[arm].append(reward)
 
 
-class NaiveThompson(Averages):
+class NaiveThompsonSampling(Averages):
     """Gaussian posterior of a mean: a prior of ``prior_weight`` imaginary rewards of 0, and known noise."""
 
     def __init__(self, draws: Draws, arms: int, units: int, noise: float, prior_weight: float) -> None:
@@ -208,7 +208,7 @@ class NaiveEXP3:
         self.weights[self.among] *= total / self.weights[self.among].sum()
 
 
-class NaiveUniform:
+class NaiveUniformRandom:
     """A random arm for every unit."""
 
     def __init__(self, draws: Draws, arms: int, units: int) -> None:

@@ -30,7 +30,7 @@ class Asked(NamedTuple):
     x: Floats
 
 
-class NaiveLibrary:
+class NaiveStateLibrary:
     """Remembered states, several particles about the present one, and tests between them."""
 
     def __init__(

@@ -90,7 +90,7 @@ class NaiveSlidingWindowThompson(Recorder):
         return self.played(self.untried_or_best(available, values))
 
 
-class NaiveRecurrent(Recorder):
+class NaiveRecurrentBandit(Recorder):
     """Re et al. (2021): concepts are lists of rewards; one library for all arms, or one for each."""
 
     def __init__(
@@ -243,7 +243,7 @@ class NaiveLatentAutoregressive:
         self.past.append((arm, reward))
 
 
-class NaivePeriodic(NaiveDiscountedThompson):
+class NaivePeriodicThompson(NaiveDiscountedThompson):
     """A period by the rule of YIN, from all pairs of rewards of one arm; the phases' means from lists."""
 
     def __init__(

@@ -18,7 +18,7 @@ def settle_ties(indices: Floats) -> Floats:
 
 
 @dataclass
-class NaiveTraces:
+class NaiveTraceLearner:
     """Algorithms 1 to 5, and their generalisation to any number of arms and units."""
 
     draws: Draws

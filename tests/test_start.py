@@ -129,7 +129,7 @@ while not all(loaded(f, *args) for f, args in compiled_jobs(agents[0].policy)) a
 
 REPORT = """
 from latentbandits.agent import choose, learn
-from latentbandits.compiled.compiler import _dispatcher
+from latentbandits.compiled.backend import _dispatcher
 stats = [_dispatcher(f, True).stats for f in (choose, learn)]
 print(*(sum(s.cache_misses.values()) for s in stats), *(sum(s.cache_hits.values()) for s in stats))
 """
@@ -238,7 +238,7 @@ print("done")
 COMPILE = """
 import latentbandits as lb
 from latentbandits.agent import choose, learn
-from latentbandits.compiled.compiler import _dispatcher
+from latentbandits.compiled.backend import _dispatcher
 lb.Agent("ab-test", compiled=True)
 print(*(sum(_dispatcher(f, True).stats.cache_misses.values()) for f in (choose, learn)))
 """

@@ -1,7 +1,9 @@
 """Helpers of the tests that compare policies with their slow twins (naive.py and the naive_*.py)."""
 
+import importlib
 import itertools
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,22 +11,11 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.parameters import describe
-from latentbandits.protocols import (
-    REASONS,
-    Realisation,
-)
+from latentbandits.policies.wrapping import Wrapper
+from latentbandits.protocols import REASONS, Policy, Realisation
 from latentbandits.random import below, normal, stream, uniform
 from latentbandits.simulation.batch import record_one
-from tests import (
-    naive,
-    naive_filter,
-    naive_library,
-    naive_peers,
-    naive_planner,
-    naive_rivals,
-    naive_traces,
-    naive_wrappers,
-)
+from tests import naive, naive_filter, naive_planner
 
 ROUNDS = 1200  # the A/B test has ended after 1000 of them
 INTERPRETED_ROUNDS = 200
@@ -42,32 +33,15 @@ GAUSSIAN: Mapping[str, Settings] = {"default": {}, "noisy": {"noise": 0.5}, "swi
 # Of the other distributions the two extremes: two values alone, and mostly nothing
 WORLDS: Mapping[str, Settings] = {**GAUSSIAN, "bernoulli": {"rewards": "bernoulli"}, "revenue": {"rewards": "revenue"}}
 
-TWINS: Mapping[type, Callable[..., naive.Twin]] = {
-    lb.policies.TraceLearner: naive_traces.NaiveTraces,
-    lb.policies.UCB1: naive.NaiveUCB1,
-    lb.policies.EpsilonGreedy: naive.NaiveEpsilonGreedy,
-    lb.policies.ABTest: naive.NaiveABTest,
-    lb.policies.ThompsonSampling: naive.NaiveThompson,
-    lb.policies.DiscountedUCB: naive.NaiveDiscountedUCB,
-    lb.policies.SlidingWindowUCB: naive.NaiveSlidingWindowUCB,
-    lb.policies.EXP3: naive.NaiveEXP3,
-    lb.policies.UniformRandom: naive.NaiveUniform,
-    lb.policies.ChangePointThompson: naive_peers.NaiveChangePointThompson,
-    lb.policies.GLRUCB: naive_peers.NaiveGLRUCB,
-    lb.policies.CUSUMUCB: naive_peers.NaiveCUSUMUCB,
-    lb.policies.MonitoredUCB: naive_peers.NaiveMonitoredUCB,
-    lb.policies.DiscountedThompson: naive_rivals.NaiveDiscountedThompson,
-    lb.policies.LatentAutoregressive: naive_rivals.NaiveLatentAutoregressive,
-    lb.policies.PeriodicThompson: naive_rivals.NaivePeriodic,
-    lb.policies.RecurrentBandit: naive_rivals.NaiveRecurrent,
-    lb.policies.SlidingWindowThompson: naive_rivals.NaiveSlidingWindowThompson,
-    lb.policies.StateLibrary: naive_library.NaiveLibrary,
-}
 
-WRAPPERS: Mapping[type, Callable[..., naive.Twin]] = {
-    lb.policies.Scaled: naive_wrappers.NaiveScaled,
-    lb.policies.DetectionAugmented: naive_wrappers.NaiveDetectionAugmented,
-}
+def twins() -> dict[type, Callable[..., naive.Twin]]:
+    """Return the twin of every policy: the class of its name, with ``Naive`` before it, in a module naive*.py."""
+    modules = [importlib.import_module(f"tests.{file.stem}") for file in Path(__file__).parent.glob("naive*.py")]
+    found = {name.removeprefix("Naive"): kind for module in modules for name, kind in vars(module).items()}
+    return {getattr(lb.policies, name): found[name] for name in lb.policies.__all__ if name in found}
+
+
+TWINS = twins()
 
 
 class StreamDraws:
@@ -143,12 +117,14 @@ def stationary(transition: np.ndarray) -> np.ndarray:
 
 def twin_of(policy: Any, realisation: Realisation, seed: int, draws: naive.Draws | None = None) -> naive.Twin:
     draws = draws or StreamDraws(seed)
-    if type(policy) in TWINS:
-        return TWINS[type(policy)](draws, **describe(policy))
-    if type(policy) in WRAPPERS:
+    if isinstance(policy, lb.policies.ProbeCommit):
+        return naive.NaiveProbeCommit(**describe(policy))
+    if isinstance(policy, Wrapper):
         settings = {key: value for key, value in describe(policy).items() if key != "inner"}
         sizes = {"arms": policy.arms, "units": policy.units}
-        return WRAPPERS[type(policy)](lambda: twin_of(policy.inner, realisation, seed, draws), **sizes, **settings)
+        return TWINS[type(policy)](lambda: twin_of(policy.inner, realisation, seed, draws), **sizes, **settings)
+    if isinstance(policy, Policy):
+        return TWINS[type(policy)](draws, **describe(policy))
     if isinstance(policy, lb.policies.StateOracle):
         return naive.NaiveOracle(policy.units, realisation.means)
     if isinstance(policy, lb.policies.BestSingleArm):
@@ -156,8 +132,6 @@ def twin_of(policy: Any, realisation: Realisation, seed: int, draws: naive.Draws
         if realisation.truth is not None:
             average = stationary(realisation.truth.transition) @ realisation.truth.means
         return naive.NaiveOracle(policy.units, itertools.repeat(average))
-    if isinstance(policy, lb.policies.ProbeCommit):
-        return naive.NaiveProbeCommit(**describe(policy))
     assert isinstance(policy, lb.policies.BayesLimit | lb.policies.BayesPlanner)
     assert realisation.truth is not None
     known = naive_filter.pairs_of(realisation.truth)

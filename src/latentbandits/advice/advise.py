@@ -76,7 +76,7 @@ class Advice(Result):
 
     problem: BaseProblem
     winner: str
-    policy: Contestant
+    policy: Policy
     sure: float
     comparison: Comparison
     race: Race
