@@ -64,7 +64,7 @@ def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
     case.ledger.call(SetStatus("e", status, actor="ann"))
     decisions = played(case, 12)
     assert case.tell(waiting, 0.5) == "accepted"
-    told = case.ledger.state("e", lambda state: state.counts["learned"])
+    told = case.ledger.state("e", lambda state: state.learned)
     # mutation: `_end` that learns whatever the status is
     assert told == (9 + 9 + 1 if status == "shadow" else 9)
     if status in ("shadow", "killed"):
@@ -111,7 +111,7 @@ def test_a_reward_is_learned_once(case: Case) -> None:
     assert case.kinds()[2:] == ["decide", "reward"]
     view = case.ledger.view("e")
     assert (view.counts["rewarded"], view.counts["duplicates"], view.counts["conflicts"]) == (1, 64, 1)
-    assert case.ledger.state("e", lambda state: state.counts["learned"]) == 1
+    assert case.ledger.state("e", lambda state: state.learned) == 1
 
 
 def test_the_store_itself_refuses_a_second_end(case: Case) -> None:

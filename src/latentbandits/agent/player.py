@@ -211,14 +211,15 @@ class Player:
         """Return the id of an open decision, or refuse; those of a `session` cannot be somebody else's."""
         key = decision[0] if type(decision) is Decision else decision
         waiting = self.open.get(key) if isinstance(key, str) else None
-        if waiting is None:
-            elsewhere = ", was made after the last save, or belongs to another agent"
-            here = is_id(key) and key.endswith(session)
-            hint = f" (this one is completed or forgotten{'' if here else elsewhere})" if is_id(key) else ""
-            raise Refusal("Agent", "decision", key, f"an open one{hint}")
-        if type(decision) is Decision and decision[1] != self.called(waiting.arms):
+        if waiting is not None:
+            names = self._single[waiting.arms[0]] if self._single else self.called(waiting.arms)
+            if key is decision or names == decision[1]:  # type: ignore[index]
+                return key  # type: ignore[return-value]
             raise Refusal("Agent", "decision", decision, "one that this agent made")
-        return str(key)
+        elsewhere = ", was made after the last save, or belongs to another agent"
+        here = is_id(key) and key.endswith(session)
+        hint = f" (this one is completed or forgotten{'' if here else elsewhere})" if is_id(key) else ""
+        raise Refusal("Agent", "decision", key, f"an open one{hint}")
 
     def stacked(self) -> Choice:
         """Return the choices of all open decisions that the policy was asked for, one row each."""

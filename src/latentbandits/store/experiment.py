@@ -198,7 +198,7 @@ class Experiment:
         key = f"{at_us:x}{self._session}"
         seq, names = state.head + 1, state.player.names
         self._minutes.turn(at_us)
-        decision, content, meant = state.decide(key, at_us, seen, offered, unit, not deferred)
+        decision, meant = state.decide(key, at_us, seen, offered, unit, not deferred)
         _, _, why, chances, by = decision
         waiting = state.open[key]
         if (
@@ -212,8 +212,9 @@ class Experiment:
             body = reasons(why)  # nearly always
         else:
             body = text(self._payload(wanted, decision, waiting, meant))
-        if content:
-            self._choices.setdefault(len(names), {})[len(self.pending)] = content
+        own = meant or waiting
+        if own.content:
+            self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
         event = _tuple(
             Event, (seq, "decide", at_us, key, unit, waiting.arms[0], by, chances[0], None, actor, body, None)
         )
@@ -221,9 +222,7 @@ class Experiment:
         self.pending.append(event)
         return decision
 
-    def _payload(
-        self, wanted: requests.Round, decision: Decision, waiting: Open, meant: tuple[int, ...] | None
-    ) -> Payload:
+    def _payload(self, wanted: requests.Round, decision: Decision, waiting: Open, meant: Open | None) -> Payload:
         """Return what the columns of a decision do not say."""
         names, payload = self.state.player.names, Payload()
         if len(wanted.context):
@@ -233,7 +232,7 @@ class Experiment:
         if decision.why:
             payload["why"] = list(decision.why)
         if meant is not None:
-            payload["policy"] = names[meant[0]]
+            payload["policy"] = names[meant.arms[0]]
         if wanted.deferred:
             payload["deferred"] = True
         if len(waiting.arms) > 1:

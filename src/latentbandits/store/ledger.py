@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from latentbandits.agent.decision import EARLIEST, Stats, is_id
-from latentbandits.agent.events import COUNTED, Event, text
+from latentbandits.agent.events import Event, text
 from latentbandits.agent.explain import Explanation
 from latentbandits.agent.processes import OneCall, refuse_in_children
 from latentbandits.agent.spec import AFTER, Expected, as_experiment, is_experiment
@@ -324,7 +324,9 @@ class Ledger:
             one, held = self._ready(name), self._held[name]
             state = one.state
             belief = state.player.belief() if state.player.policy.has_belief else None
-            counts = {name: state.counts[name] for name in COUNTED.values()}
+            counts = {"decided": state.decided} | {
+                name: state.counts[name] for name in ("rewarded", "expired", "censored", "late")
+            }
             counts |= {"duplicates": one.duplicates, "conflicts": one.conflicts}
             oldest = next(iter(state.open.values())).at_us if state.open else None
             return View(
