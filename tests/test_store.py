@@ -64,7 +64,7 @@ def test_every_status_is_repeated_exactly(make: Make, status: str) -> None:
     case.ledger.call(SetStatus("e", status, actor="ann"))
     decisions = played(case, 12)
     assert case.tell(waiting, 0.5) == "accepted"
-    told = case.ledger.state("e", lambda state: state.counts["learned"])
+    told = case.ledger.state("e", lambda state: state.learned)
     # mutation: `_end` that learns whatever the status is
     assert told == (9 + 9 + 1 if status == "shadow" else 9)
     if status in ("shadow", "killed"):
@@ -111,7 +111,7 @@ def test_a_reward_is_learned_once(case: Case) -> None:
     assert case.kinds()[2:] == ["decide", "reward"]
     view = case.ledger.view("e")
     assert (view.counts["rewarded"], view.counts["duplicates"], view.counts["conflicts"]) == (1, 64, 1)
-    assert case.ledger.state("e", lambda state: state.counts["learned"]) == 1
+    assert case.ledger.state("e", lambda state: state.learned) == 1
 
 
 def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
@@ -461,6 +461,8 @@ def test_who_did_it_is_recorded_for_every_kind_of_event(case: Case) -> None:
     ledger.call(RetireArm("other", "b", by(8)))
     case.clock.move(61)
     ledger.call(Reward("other", expired.id, 0.5, by(9)))
+    for reward in (0.1, 0.9):
+        ledger.call(Reward("other", ledger.call(Decide("other", actor=by(3)))[0].id, reward, by(5)))
     number = ledger.view("other").belief.states[0].number
     ledger.call(NameRegime("other", number, "rain", by(10)))
     actors = {event.kind: event.actor for event in ledger.storage.events(2)}

@@ -256,9 +256,7 @@ def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pyt
         ("rewarded", 1.0, None, "shadow"),
     ]
     assert rows[4]["wanted"] in ("a", "b", "c")
-    assert sum(row["learned"] is not None for row in rows) == case.ledger.state(
-        "e", lambda state: state.counts["learned"]
-    )
+    assert sum(row["learned"] is not None for row in rows) == case.ledger.state("e", lambda state: state.learned)
 
 
 def test_names_of_arms_follow_the_log(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

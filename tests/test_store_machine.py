@@ -222,7 +222,7 @@ class Machine(RuleBasedStateMachine):
         assert view.counts["rewarded"] == ends.count("reward")
         assert view.counts["late"] == sum(one.late is not None for one in self.model.values())
         assert view.open == ends.count("")
-        assert self.case.ledger.state("e", lambda state: state.counts["learned"]) == self.learned
+        assert self.case.ledger.state("e", lambda state: state.learned) == self.learned
 
 
 TestMachine = Machine.TestCase

@@ -17,7 +17,6 @@ from latentbandits.agent.decision import (
     Name,
     Outcome,
     Stats,
-    is_id,
     warn_of_dropping,
 )
 from latentbandits.agent.events import CAUSES, Event, Payload, rewarded, text
@@ -243,7 +242,7 @@ class Agent:
                 refuse_call()
             try:
                 lock.busy = True
-                key, state = self._find(decision), self._state
+                key, state = self._player.find(decision, self._session), self._state
                 # the usual case first, since checks take longer than learning
                 if type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
                     self._rewards[0] = rewards
@@ -259,37 +258,21 @@ class Agent:
             finally:
                 lock.busy = False
 
-    def _find(self, decision: object) -> str:
-        """Return the id of an open decision, or refuse."""
-        key = decision[0] if type(decision) is Decision else decision
-        waiting = self._player.open.get(key) if isinstance(key, str) else None
-        if waiting is None:
-            elsewhere = ", was made after the last save, or belongs to another agent"
-            here = is_id(key) and key.endswith(self._session)
-            hint = f" (this one is completed or forgotten{'' if here else elsewhere})" if is_id(key) else ""
-            raise Refusal("Agent", "decision", key, f"an open one{hint}")
-        if type(decision) is Decision and decision[1] != self._player.called(waiting.arms):
-            raise Refusal("Agent", "decision", decision, "one that this agent made")
-        return str(key)
-
     def forget(self, decision: Decision | str) -> Outcome:
         """Drop a decision whose rewards will never arrive."""
         with self._lock:
-            self._apply(self._event("censor", self._find(decision), body=CAUSES["asked"]))
+            self._apply(self._event("censor", self._player.find(decision, self._session), body=CAUSES["asked"]))
         return "accepted"
 
     def add(self, name: Name) -> None:
         """Add an arm: a fresh one that leaves the others as they are, or a retired one with all that is known of it."""
         with self._lock:
-            name = as_name(name)
-            self._player.addition(name)
-            self._apply(self._event("add", body=text({"arm": name})))
+            self._apply(self._event("add", body=text(self._state.adding(name))))
 
     def retire(self, name: Name) -> None:
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
         with self._lock:
-            arm = self._player.retirable(name)
-            self._apply(self._event("retire", body=text({"arm": self._player.names[arm]})))
+            self._apply(self._event("retire", body=text(self._state.retiring(name))))
 
     def name(self, regime: int, name: str) -> None:
         """Give a remembered state a name, by its number in the `belief`; it has it for as long as it is remembered.
@@ -305,8 +288,7 @@ class Agent:
         'rain'
         """
         with self._lock:
-            number, name = self._player.refuse_name(regime, name)
-            self._apply(self._event("name", body=text({"number": number, "name": name})))
+            self._apply(self._event("name", body=text(self._state.naming(regime, name))))
 
     def _event(self, kind: str, key: str | None = None, body: str | None = None) -> Event:
         """Return the next event."""
@@ -377,7 +359,7 @@ class Agent:
         blue  0.250      -  1.665  1.915        0.000
         """
         with self._lock:
-            return explanation(self._find(decision), self._player)
+            return explanation(self._player.find(decision, self._session), self._player)
 
     __repr__ = written
     _repr_html_ = shown  # what a notebook shows

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from latentbandits.agent.decision import WORDS, Decision, Name
+from latentbandits.agent.decision import WORDS, Decision, Name, is_id
 from latentbandits.agent.inputs import number_of
 from latentbandits.agent.mixing import POLICY, Mixing
 from latentbandits.agent.slots import Open, Slots, packed
@@ -207,6 +207,20 @@ class Player:
     def choice_of(self, key: str) -> Choice:
         """Return the choice of an open decision, to read."""
         return self._slots.opened(self.open[key].content)
+
+    def find(self, decision: object, session: str) -> str:
+        """Return the id of an open decision, or refuse; those of a `session` cannot be somebody else's."""
+        key = decision[0] if type(decision) is Decision else decision
+        waiting = self.open.get(key) if isinstance(key, str) else None
+        if waiting is not None:
+            names = self._single[waiting.arms[0]] if self._single else self.called(waiting.arms)
+            if key is decision or names == decision[1]:  # type: ignore[index]
+                return key  # type: ignore[return-value]
+            raise Refusal("Agent", "decision", decision, "one that this agent made")
+        elsewhere = ", was made after the last save, or belongs to another agent"
+        here = is_id(key) and key.endswith(session)
+        hint = f" (this one is completed or forgotten{'' if here else elsewhere})" if is_id(key) else ""
+        raise Refusal("Agent", "decision", key, f"an open one{hint}")
 
     def stacked(self) -> Choice:
         """Return the choices of all open decisions that the policy was asked for, one row each."""

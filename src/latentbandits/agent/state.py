@@ -20,12 +20,13 @@ from latentbandits.protocols import Choice, Offer
 from latentbandits.settings import Refusal
 
 NOTHING = np.zeros(0)  # what is observed without covariates
-# Of events; and of decisions: learned from, learned from after a later one was made, censored for want of room
-COUNTS = (*COUNTED.values(), "learned", "overtaken", "dropped")
+# Of decisions: how they ended, rewards that came later still; and of those that ended: the policy did not learn from the reward,
+# it did after a later one was made, it was censored for want of room
+COUNTS = ("rewarded", "expired", "censored", "late", "unlearned", "overtaken", "dropped")
 _ROUNDING = 1e-9
 
 
-@dataclass
+@dataclass(slots=True)
 class State:
     """An agent as of the event `head`.
 
@@ -79,13 +80,23 @@ class State:
         """Names of the arms that are retired."""
         return tuple(name for arm, name in enumerate(self.player.names) if arm in self.player.retired)
 
+    @property
+    def decided(self) -> int:
+        """How many decisions were made."""
+        return self.counts["rewarded"] + self.counts["expired"] + self.counts["censored"] + len(self.open)
+
+    @property
+    def learned(self) -> int:
+        """How many of them the policy has learned from."""
+        return self.counts["rewarded"] + self.counts["expired"] - self.counts["unlearned"]
+
     def stats(self, now_us: int) -> Stats:
         """Return what happened to the decisions so far."""
         counts, oldest = self.counts, next(iter(self.open.values()), None)
         told = counts["rewarded"] + counts["expired"]
         forgotten = counts["censored"] - counts["dropped"]
         age = None if oldest is None else max(0.0, (now_us - oldest.at_us) / 1e6)
-        return Stats(counts["decided"], told, counts["overtaken"], forgotten, counts["dropped"], len(self.open), age)
+        return Stats(self.decided, told, counts["overtaken"], forgotten, counts["dropped"], len(self.open), age)
 
     def decide(
         self,
@@ -95,31 +106,28 @@ class State:
         offered: list[int] | None,
         unit: Name | None,
         active: bool = True,
-    ) -> tuple[Decision, bytes, tuple[int, ...] | None]:
-        """Decide, as the status says; return also the bytes of the policy's choice, and its arms if others are played."""
+    ) -> tuple[Decision, Open | None]:
+        """Decide, as the status says; return also what the policy decided, if something else is played."""
         player, status = self.player, self.status
-        wanted: tuple[int, ...] | None = None
+        wanted: Open | None = None
         if status == "live":
             decision = player.decide(key, at_us, seen, offered, unit, None, active)
-            content = player.open[key].content
         elif status == "frozen":
             decision = player.decide(key, at_us, seen, offered, unit, status, active)
-            content = player.open[key].content
         else:
             fallback = self.control if offered is None or self.control in offered else offered[0]
             arms, chances = (fallback,) * player.policy.units, (1.0,) * player.policy.units
-            decision, content = Decision(key, player.called(arms), (), chances, CONTROL), b""
+            decision = Decision(key, player.called(arms), (), chances, CONTROL)
             if status == "shadow":
                 decision = decision._replace(why=player.decide(key, at_us, seen, offered, unit, status, active).why)
-                wanted, content = player.open[key].arms, player.open[key].content
+                wanted = player.open[key]
                 player.overwrite(key, arms, chances, CONTROL)
             else:  # killed: the policy is not asked, since it may be what is wrong
-                player.open[key] = Open(content, arms, CONTROL, at_us, status, active)
+                player.open[key] = Open(b"", arms, CONTROL, at_us, status, active)
         self.newest = key
-        self.counts["decided"] += 1
         self.head += 1
         self.last_us = at_us
-        return decision, content, wanted
+        return decision, wanted
 
     def end(self, kind: str, key: str, at_us: int, rewards: np.ndarray | None) -> None:
         """End an open decision, by its rewards (`reward`, `expire`) or without (`censor`)."""
@@ -128,12 +136,28 @@ class State:
         if rewards is not None and waiting.content and self.status in LEARNING:
             player.block[:] = waiting.content
             player.learn(player.policy, player.memory, player.choice, rewards)
-            counts["learned"] += 1
             if key != self.newest:
                 counts["overtaken"] += 1
+        elif rewards is not None:
+            counts["unlearned"] += 1
         counts[COUNTED[kind]] += 1
         self.head += 1
         self.last_us = at_us
+
+    def adding(self, name: object) -> Payload:
+        """Return what an event says that adds an arm, or refuse it."""
+        arm = as_name(name)
+        self.player.addition(arm)
+        return {"arm": arm}
+
+    def retiring(self, name: object) -> Payload:
+        """Return what an event says that retires an arm, or refuse it."""
+        return {"arm": self.player.names[self.player.retirable(name)]}
+
+    def naming(self, number: object, name: object) -> Payload:
+        """Return what an event says that names a regime; refuse one that is not remembered, or a name that is none."""
+        number, title = self.player.refuse_name(number, name)
+        return {"number": number, "name": title}
 
     def apply(self, event: Event) -> Decision | None:
         """Let an event happen, and return the decision if it is one. The log says what was played, whatever comes out here."""
@@ -153,7 +177,7 @@ class State:
         plain = not self.covariates and "context" not in payload
         seen = NOTHING if plain else observed(payload.get("context"), self.covariates)
         offered = player.offered(payload["available"]) if "available" in payload else None
-        decision, _, _ = self.decide(key, event.at_us, seen, offered, event.unit, not payload.get("deferred"))
+        decision, _ = self.decide(key, event.at_us, seen, offered, event.unit, not payload.get("deferred"))
         if event.arm is not None:  # what came of it is noted
             arms, chances, here = event.arms, event.probabilities, self.open[key].arms
             near = decision.by == event.decided_by and _near(decision.probabilities, chances)

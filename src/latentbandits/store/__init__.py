@@ -24,7 +24,8 @@ errors                    `Refusal` (and `Unknown`, `Conflict`, `Closed`): the c
 from latentbandits.agent.events import Event
 from latentbandits.agent.spec import STATUSES, Spec
 from latentbandits.agent.state import State
-from latentbandits.store.durable import DurableAgent, open, reader_of, storage_of  # noqa: A004
+from latentbandits.store.addresses import reader_of, storage_of
+from latentbandits.store.durable import DurableAgent, open  # noqa: A004
 from latentbandits.store.errors import Closed, Conflict, Fenced, Unavailable, Unknown
 from latentbandits.store.export import export
 from latentbandits.store.ledger import Ledger

@@ -59,7 +59,7 @@ class Connection(queries.Queries):
                 f"store: {self.place} cannot be used now ({_short(problem)}); nothing was acknowledged, try again"
             ) from problem
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         with self._asking() as connection:
             found = connection.execute(sql.replace("?", "%s"), values)
             return found.fetchall() if found.description else []

@@ -1,36 +1,35 @@
 """An agent that is on disk: every acknowledged call survives whatever happens to the process."""
 
 import contextlib
-import importlib
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Never, Self, TypeVar
 
 import numpy as np
 
-from latentbandits.agent.decision import Decision, Name, Stats
+from latentbandits.agent.decision import Decision, Name, Outcome, Stats
 from latentbandits.agent.explain import Explanation
 from latentbandits.agent.inputs import refuse_settings
 from latentbandits.agent.spec import ANY_TIME, USUAL, Spec, as_experiment
-from latentbandits.extras import missing
+from latentbandits.agent.state import State
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal
 from latentbandits.store import requests
+from latentbandits.store.addresses import is_remote, path_of, place_of, storage_of
 from latentbandits.store.errors import Conflict, Fenced
 from latentbandits.store.ledger import Ledger
-from latentbandits.store.protocol import Reads, Storage
-from latentbandits.store.sqlite import Reader, SQLite
 
-_PREFIX, _REMOTE = "sqlite:///", ("postgresql://", "postgres://")
+Seen = TypeVar("Seen")
 _PATIENCE = 10.0  # seconds that `open` waits while another process holds the experiment: twice as long as one that has died does
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
 _opening = threading.Lock()
-_parents: list[Any] = []  # of a forked process: the ledgers of the one that forked, which it must neither use nor close
+_parents: list[
+    tuple[Ledger, int]
+] = []  # of a forked process: the ledgers of the one that forked, which it must neither use nor close
 
 
 def _begin_anew() -> None:
@@ -83,25 +82,22 @@ class DurableAgent:
         decisions: tuple[Decision, ...] = self._call(requests.Decide(self.experiment, (wanted,), key))
         return decisions[0]
 
-    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> str:
+    def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
         """Learn from the rewards of a decision, given by itself or its id.
 
         Returns ``"accepted"``; ``"duplicate"`` if the same was told before, which changes nothing; ``"late"`` if the decision has expired
         or was censored: it is noted, and not learned. While the agent is frozen, killed or archived, what is accepted is noted and not
         learned either. Another value than before, and a decision of nobody, are refused.
         """
-        outcome: str = self._call(requests.Reward(self.experiment, _id(decision), rewards))
-        return outcome
+        return self._tell(requests.Reward(self.experiment, _id(decision), rewards))
 
-    def activate(self, decision: Decision | str) -> str:
+    def activate(self, decision: Decision | str) -> Outcome:
         """Say that a deferred decision was shown."""
-        outcome: str = self._call(requests.Activate(self.experiment, _id(decision)))
-        return outcome
+        return self._tell(requests.Activate(self.experiment, _id(decision)))
 
-    def forget(self, decision: Decision | str) -> str:
+    def forget(self, decision: Decision | str) -> Outcome:
         """End a decision whose rewards will never arrive: it is censored, and nothing is learned from it."""
-        outcome: str = self._call(requests.Censor(self.experiment, _id(decision)))
-        return outcome
+        return self._tell(requests.Censor(self.experiment, _id(decision)))
 
     def add(self, name: Name) -> None:
         """Add an arm: a fresh one that leaves the others as they are, or a retired one with all that is known of it."""
@@ -115,15 +111,14 @@ class DurableAgent:
         """Give a remembered state a name, by its number in the `belief`."""
         self._call(requests.NameRegime(self.experiment, regime, name))
 
-    def configure(self, **changes: Any) -> None:
+    def configure(self, **changes: object) -> None:
         """Change settings from now on: floor, holdback, control, window, default or max_open."""
         self._call(requests.Configure(self.experiment, changes))
 
     @property
     def status(self) -> str:
         """``live``; ``shadow`` plays the control arm and learns; ``frozen`` learns nothing; ``killed`` plays the control arm alone."""
-        status: str = self._look(lambda state: state.status)
-        return status
+        return self._look(lambda state: state.status)
 
     @status.setter
     def status(self, status: str) -> None:
@@ -132,7 +127,7 @@ class DurableAgent:
     @property
     def policy(self) -> Policy:
         """The policy, with its settings."""
-        return self._look(lambda state: state.player.policy)  # type: ignore[no-any-return]
+        return self._look(lambda state: state.player.policy)
 
     @property
     def memory(self) -> Any:
@@ -147,14 +142,12 @@ class DurableAgent:
     @property
     def arms(self) -> tuple[Name, ...]:
         """Names of the arms that can be played."""
-        arms: tuple[Name, ...] = self._look(lambda state: state.arms)
-        return arms
+        return self._look(lambda state: state.arms)
 
     @property
     def retired(self) -> tuple[Name, ...]:
         """Names of the arms that are retired."""
-        retired: tuple[Name, ...] = self._look(lambda state: state.retired)
-        return retired
+        return self._look(lambda state: state.retired)
 
     @property
     def open(self) -> tuple[str, ...]:
@@ -178,11 +171,15 @@ class DurableAgent:
         self._refuse_closed()
         return self._ledger.explain(self.experiment, _id(decision))
 
-    def _call(self, request: Any) -> Any:
+    def _call(self, request: requests.Request) -> Any:
         self._refuse_closed()
         return self._ledger.call(request)
 
-    def _look(self, look: Any) -> Any:
+    def _tell(self, request: requests.Request) -> Outcome:
+        outcome: Outcome = self._call(request)
+        return outcome
+
+    def _look(self, look: Callable[[State], Seen]) -> Seen:
         self._refuse_closed()
         return self._ledger.state(self.experiment, look)
 
@@ -190,7 +187,7 @@ class DurableAgent:
         if self._closed:
             raise Refusal("agent", "store", self._place, "open (this agent was closed; open it again)")
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> Never:
         raise TypeError("DurableAgent: an agent cannot be pickled or copied; it is on disk")
 
     def close(self) -> None:
@@ -267,10 +264,10 @@ def open(  # noqa: A001
     >>> folder.cleanup()
     """
     name = as_experiment(experiment)
-    place = _place(store)
+    place = place_of(store)
     wanted = _wanted(policy, arms, settings)
     with _opening:
-        if wanted is None and not _remote(store) and not path_of(store).exists():
+        if wanted is None and not is_remote(store) and not path_of(store).exists():
             _first(name, arms, settings)
         ledger, users = _shared.get(place) or (Ledger(storage_of(store), compiled=compiled), 0)
         try:
@@ -303,19 +300,19 @@ def _prepare(ledger: Ledger, name: str, wanted: Spec | None, arms: Any, settings
             ledger.call(requests.Create(name, wanted or _first(name, arms, settings), "live"))
             return
     _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
-    present: Spec = ledger.state(name, lambda state: state.spec)
+    present, playable, names = ledger.state(name, lambda state: (state.spec, state.arms, state.player.names))
     if wanted is not None:
         Spec.read(present.plain(), wanted.policy)  # refused also if this process has it open already
-    now: Any = ledger.state(name, lambda state: (state.arms, state.player.names))
     if arms is not None:
         given = wanted.arms if wanted is not None else tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
-        if given not in (present.arms, now[0], tuple(now[1])):
+        if given not in (present.arms, playable, tuple(names)):
             rule = f"{list(present.arms)}, as the store has it (`add` and `retire` change arms)"
             raise Refusal("open", "arms", list(given), rule)
     for key, value in settings.items():
-        if value != getattr(present, key):
+        before = present._asdict()[key]
+        if value != before:
             change = "`configure` changes it" if key in ANY_TIME else "it cannot change"
-            raise Refusal("open", key, value, f"{getattr(present, key)!r}, as the store has it ({change})")
+            raise Refusal("open", key, value, f"{before!r}, as the store has it ({change})")
 
 
 def _wait_for(act: Callable[[], None]) -> None:
@@ -330,70 +327,5 @@ def _wait_for(act: Callable[[], None]) -> None:
             time.sleep(0.05)
 
 
-def storage_of(store: str | os.PathLike[str], new: bool = True, **replica: Any) -> Storage:
-    """Return the store that an address stands for, or refuse it; it is made if it is not there, unless `new` is False.
-
-    Of several processes that use it, each may say where the others reach it (``reached_at``), and for how many seconds it holds an
-    experiment without doing anything (``lease``).
-
-    Examples
-    --------
-    >>> from latentbandits.store import storage_of
-    >>> storage_of("mysql://localhost/decisions")
-    Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
-    """
-    if _remote(store):
-        storage: Storage = _postgresql().PostgreSQL(str(store), new=new, **replica)
-        return storage
-    path = path_of(store)
-    if not new and not path.is_file():
-        raise Refusal("store", "file", str(path), "one that exists")
-    return SQLite(path)
-
-
-def reader_of(store: str | os.PathLike[str]) -> Reads:
-    """Return what reads the store at an address, which may be in use; or refuse it.
-
-    Examples
-    --------
-    >>> from latentbandits.store import reader_of
-    >>> reader_of("nowhere.db")
-    Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
-    """
-    if _remote(store):
-        reader: Reads = _postgresql().PostgresReader(str(store))
-        return reader
-    return Reader(path_of(store))
-
-
-def _remote(store: Any) -> bool:
-    return isinstance(store, str) and store.startswith(_REMOTE)
-
-
-def _postgresql() -> Any:
-    try:
-        return importlib.import_module("latentbandits.store.postgresql")
-    except ModuleNotFoundError:
-        raise missing("psycopg") from None
-
-
-def path_of(store: str | os.PathLike[str]) -> Path:
-    """Return the path of a file by its address, or refuse it."""
-    if str(store).removeprefix(_PREFIX) == ":memory:":
-        raise Refusal("store", "address", store, "one of a file (`Agent` is what keeps nothing on disk)")
-    if isinstance(store, str) and store.startswith(_PREFIX) and len(store) > len(_PREFIX):
-        return Path(store[len(_PREFIX) :])
-    if isinstance(store, os.PathLike) or (isinstance(store, str) and store and "://" not in store):
-        return Path(store)
-    raise Refusal("store", "address", store, f"{_PREFIX}PATH, {_REMOTE[0]}... or a path")
-
-
-def _place(store: str | os.PathLike[str]) -> str:
-    """Return what two addresses of one store have in common."""
-    return str(store) if _remote(store) else os.path.realpath(path_of(store))
-
-
-def _id(decision: Any) -> Any:
+def _id(decision: Decision | str) -> str:
     return decision.id if isinstance(decision, Decision) else decision

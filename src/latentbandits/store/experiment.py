@@ -6,7 +6,7 @@ has appended them. If it cannot, the ledger drops the state and makes it again f
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from latentbandits.store.protocol import Answered, Group, Reads, Row
 _tuple = tuple.__new__  # takes half the time of Event(...)
 LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
 MOST_ROUNDS = 1000
-Checked = TypeVar("Checked")
 
 
 class Experiment:
@@ -94,7 +93,10 @@ class Experiment:
     def answer(self, request: requests.Request, now_us: int) -> requests.Answer:
         """Answer a request at a time, or refuse it; afterwards `pending` has what must be stored before anybody hears of it."""
         expired = self._expire(now_us)
-        return expired if type(request) is requests.Expire else _METHODS[type(request)](self, request, now_us)
+        try:
+            return expired if type(request) is requests.Expire else _METHODS[type(request)](self, request, now_us)
+        except Refusal as refusal:
+            raise (refusal.at(owner="experiment") if refusal.owner == "Agent" else refusal) from None
 
     def _happen(self, event: Event) -> None:
         """Let an event happen that needs nothing but itself, and keep it for the store."""
@@ -181,12 +183,9 @@ class Experiment:
         """Return a round whose context is an array, whose arms are numbers and whose unit is a text; or refuse it."""
         context, available, unit, deferred = wanted
         state = self.state
-        try:
-            seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
-            offered = None if available is None else state.player.offered(available)
-            unit = None if unit is None else str(as_name(unit, "unit"))
-        except Refusal as refusal:
-            raise refusal.at(owner="experiment") from None
+        seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
+        offered = None if available is None else state.player.offered(available)
+        unit = None if unit is None else str(as_name(unit, "unit"))
         if unit is not None and not _fits(unit):
             raise Refusal("experiment", "unit", unit, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold")
         return requests.Round(seen, offered, unit, bool(deferred))
@@ -199,7 +198,7 @@ class Experiment:
         key = f"{at_us:x}{self._session}"
         seq, names = state.head + 1, state.player.names
         self._minutes.turn(at_us)
-        decision, content, meant = state.decide(key, at_us, seen, offered, unit, not deferred)
+        decision, meant = state.decide(key, at_us, seen, offered, unit, not deferred)
         _, _, why, chances, by = decision
         waiting = state.open[key]
         if (
@@ -213,8 +212,9 @@ class Experiment:
             body = reasons(why)  # nearly always
         else:
             body = text(self._payload(wanted, decision, waiting, meant))
-        if content:
-            self._choices.setdefault(len(names), {})[len(self.pending)] = content
+        own = meant or waiting
+        if own.content:
+            self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
         event = _tuple(
             Event, (seq, "decide", at_us, key, unit, waiting.arms[0], by, chances[0], None, actor, body, None)
         )
@@ -222,9 +222,7 @@ class Experiment:
         self.pending.append(event)
         return decision
 
-    def _payload(
-        self, wanted: requests.Round, decision: Decision, waiting: Open, meant: tuple[int, ...] | None
-    ) -> Payload:
+    def _payload(self, wanted: requests.Round, decision: Decision, waiting: Open, meant: Open | None) -> Payload:
         """Return what the columns of a decision do not say."""
         names, payload = self.state.player.names, Payload()
         if len(wanted.context):
@@ -234,7 +232,7 @@ class Experiment:
         if decision.why:
             payload["why"] = list(decision.why)
         if meant is not None:
-            payload["policy"] = names[meant[0]]
+            payload["policy"] = names[meant.arms[0]]
         if wanted.deferred:
             payload["deferred"] = True
         if len(waiting.arms) > 1:
@@ -246,11 +244,11 @@ class Experiment:
     def _reward(self, request: requests.Reward, now_us: int) -> Outcome:
         key, given, waiting, state = request.id, request.rewards, self._waiting(request.id), self.state
         units = state.player.policy.units
-        try:  # the usual case first: checks take longer than learning
-            plain = type(given) is float and units == 1 and -LARGEST_REWARD <= given <= LARGEST_REWARD
-            values = [given] if plain else received(given, units).tolist()
-        except Refusal as refusal:
-            raise refusal.at(owner="experiment") from None
+        # the usual case first: checks take longer than learning
+        if isinstance(given, float) and units == 1 and -LARGEST_REWARD <= given <= LARGEST_REWARD:
+            values = [float(given)]
+        else:
+            values = received(given, units).tolist()
         if waiting is not None:
             event = rewarded(state.head + 1, "reward", self._at(now_us), key, values, request.actor)
             self._minutes.add(event, waiting)
@@ -321,20 +319,18 @@ class Experiment:
         return event.seq
 
     def _add_arm(self, request: requests.AddArm, now_us: int) -> int:
-        name = _refused_here(as_name, request.arm)
-        _refused_here(self.state.player.addition, name)
-        refuse_unclear(dict.fromkeys([*self.state.player.names, name]))
-        return self._change("add", {"arm": name}, request.actor, now_us)
+        payload = self.state.adding(request.arm)
+        refuse_unclear(dict.fromkeys([*self.state.player.names, payload["arm"]]))
+        return self._change("add", payload, request.actor, now_us)
 
     def _retire_arm(self, request: requests.RetireArm, now_us: int) -> int:
-        arm = _refused_here(self.state.player.retirable, request.arm)
-        if arm == self.state.control:
+        payload = self.state.retiring(request.arm)
+        if payload["arm"] == self.state.spec.control:
             raise Refusal("experiment", "arm", request.arm, "another than the control arm (change that first)")
-        return self._change("retire", {"arm": self.state.player.names[arm]}, request.actor, now_us)
+        return self._change("retire", payload, request.actor, now_us)
 
     def _name_regime(self, request: requests.NameRegime, now_us: int) -> int:
-        number, name = _refused_here(self.state.player.refuse_name, request.regime, request.name)
-        return self._change("name", {"number": number, "name": name}, request.actor, now_us)
+        return self._change("name", self.state.naming(request.regime, request.name), request.actor, now_us)
 
     def _set_status(self, request: requests.SetStatus, now_us: int) -> int:
         status, present = request.status, self.state.status
@@ -366,7 +362,7 @@ class Experiment:
         if not changes:
             return state.head
         if state.status == "draft":
-            _refused_here(state.begun, spec, arms)
+            state.begun(spec, arms)
         if "policy" in changes:
             Spec.read(now)  # the log must not choose which code runs
         for key, waiting in list(state.open.items())[: max(0, len(state.open) - spec.max_open)]:
@@ -385,14 +381,6 @@ _METHODS: dict[type, Callable[[Experiment, Any, int], requests.Answer]] = {
     requests.SetStatus: Experiment._set_status,
     requests.Configure: Experiment._configure,
 }
-
-
-def _refused_here(check: Callable[..., Checked], *given: object) -> Checked:
-    """Return what a check returns, or refuse as an experiment."""
-    try:
-        return check(*given)
-    except Refusal as refusal:
-        raise refusal.at(owner="experiment") from None
 
 
 def _fits(given: str) -> bool:

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from latentbandits import dsjson
+from latentbandits.agent.decision import Name
 from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.spec import LEARNING
 from latentbandits.extras import missing
@@ -42,6 +43,9 @@ from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.replay import CHUNK, named
 
 ENDING = (".csv", ".parquet", ".jsonl", dsjson.ENDING)
+
+
+Cells = dict[str, Any]  # a row by the names of its columns
 
 
 class Table(NamedTuple):
@@ -57,7 +61,7 @@ class Table(NamedTuple):
     until : the last event; what is appended later is left out
     """
 
-    names: list[Any]
+    names: list[Name]
     learning: list[int]
     context: int
     known: bool
@@ -80,7 +84,7 @@ class Table(NamedTuple):
         context = [f"context_{n}" for n in range(self.context)]
         return [*found, "learned", "decided_by", "status", "wanted", "why", *context]
 
-    def ended(self, made: Event, ends: Sequence[Event]) -> dict[str, Any]:
+    def ended(self, made: Event, ends: Sequence[Event]) -> Cells:
         """Return how a decision ended: in which way, when, with which rewards, and which of them were learned."""
         if not ends:
             return {"outcome": "open", "ended_at": None, "rewards": (), "learned": ()}
@@ -110,7 +114,7 @@ def events_of(reads: Reads, experiment: int, until: int) -> Iterator[Event]:
 
 def table(reads: Reads, row: Row) -> Table:
     """Read a log once: names of arms, when it learned, and which columns there are."""
-    names: list[Any] = []
+    names: list[Name] = []
     learning: list[int] = []
     context, known, units = 0, True, False
     for event in events_of(reads, row.id, row.head):
@@ -128,7 +132,7 @@ def table(reads: Reads, row: Row) -> Table:
     return Table(names, learning, context, known, units, row.head)
 
 
-def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[str, Any]]:
+def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
     """Return the rows in order, with times in microseconds and None for what is empty.
 
     Examples
@@ -159,7 +163,7 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[dict[st
             yield from _of(event, found, found.ended(event, ends[str(event.key)]))
 
 
-def _of(event: Event, found: Table, end: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
     """Return the rows of a decision, one per unit."""
     blank, payload = dict.fromkeys(found.columns), event.payload
     arms, chances = event.arms, event.probabilities
@@ -219,11 +223,11 @@ def _moment(at_us: int | None) -> str | None:
     return datetime.fromtimestamp(at_us // 1_000_000, UTC).replace(microsecond=at_us % 1_000_000).isoformat()
 
 
-def _dated(row: dict[str, Any]) -> dict[str, Any]:
+def _dated(row: Cells) -> Cells:
     return row | {"at": _moment(row["at"]), "ended_at": _moment(row["ended_at"])}
 
 
-def _csv(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+def _csv(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
     writer, count = csv.DictWriter(text, found.columns, lineterminator="\n"), 0
     writer.writeheader()
@@ -234,7 +238,7 @@ def _csv(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
     return count
 
 
-def _jsonl(file: BinaryIO, _: Table, made: Iterator[dict[str, Any]]) -> int:
+def _jsonl(file: BinaryIO, _: Table, made: Iterator[Cells]) -> int:
     count = 0
     for row in made:
         file.write(json.dumps(_dated(row), allow_nan=False).encode() + b"\n")
@@ -242,7 +246,7 @@ def _jsonl(file: BinaryIO, _: Table, made: Iterator[dict[str, Any]]) -> int:
     return count
 
 
-def _dsjson(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+def _dsjson(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     places, count = {name: place for place, name in enumerate(found.names)}, 0
     for row in made:
         if row["reward"] is not None:
@@ -254,7 +258,7 @@ def _dsjson(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int
     return count
 
 
-def _parquet(file: BinaryIO, found: Table, made: Iterator[dict[str, Any]]) -> int:
+def _parquet(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

@@ -7,10 +7,10 @@ as have come, and a lone request waits for nobody.
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from latentbandits.agent.decision import EARLIEST, Stats, is_id
-from latentbandits.agent.events import COUNTED, Event, text
+from latentbandits.agent.events import Event, text
 from latentbandits.agent.explain import Explanation
 from latentbandits.agent.processes import OneCall, refuse_in_children
 from latentbandits.agent.spec import AFTER, Expected, as_experiment, is_experiment
@@ -28,6 +28,9 @@ SNAPSHOT_EVENTS, SNAPSHOT_WORK = 50_000, 2.0
 
 STILL = 256  # events of a replay between two looks at whether the experiment is still held
 LONG = 2_000  # events that take longer to repeat without machine code than it takes to load that
+
+
+Seen = TypeVar("Seen")
 
 
 class _Held:
@@ -100,7 +103,7 @@ class Ledger:
             "a forked process must open the store itself, once this one has closed it, or ask a service by a `Client`",
         )
 
-    def call(self, request: Any) -> Any:
+    def call(self, request: requests.Request) -> Any:
         """Answer one request, or raise why not; together with others that come meanwhile."""
         ticket = _Ticket(request)
         self._waiting.append(ticket)
@@ -321,7 +324,9 @@ class Ledger:
             one, held = self._ready(name), self._held[name]
             state = one.state
             belief = state.player.belief() if hasattr(state.player.policy, "belief") else None
-            counts = {name: state.counts[name] for name in COUNTED.values()}
+            counts = {"decided": state.decided} | {
+                name: state.counts[name] for name in ("rewarded", "expired", "censored", "late")
+            }
             counts |= {"duplicates": one.duplicates, "conflicts": one.conflicts}
             oldest = next(iter(state.open.values())).at_us if state.open else None
             return View(
@@ -330,7 +335,7 @@ class Ledger:
                 dict(state.player.regimes),
             )  # fmt: skip
 
-    def state(self, name: str, look: Callable[[State], Any]) -> Any:
+    def state(self, name: str, look: Callable[[State], Seen]) -> Seen:
         """Return what a function finds in a state, which it must not change."""
         with self._lock:
             return look(self._ready(name).state)

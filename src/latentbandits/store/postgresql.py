@@ -57,13 +57,15 @@ _PARTS = {
 }
 
 
-def _append(group: Group, lease: float) -> tuple[str, list[Any]]:
+def _append(group: Group, lease: float) -> tuple[str, list[object]]:
     """Return the statement that appends a group, and its values; it returns how many heads have moved, 1 or 0."""
     head = group.base + len(group.events)
     parts = [f"WITH moved AS ({_MOVED})"]
-    values: list[Any] = [lease, head, group.spec, group.status, group.experiment, group.base, group.epoch]
+    values: list[object] = [lease, head, group.spec, group.status, group.experiment, group.base, group.epoch]
+    given: dict[str, Sequence[tuple[object, ...]]]
+    given = {"events": group.events, "answered": group.answered, "minutes": group.minutes, "beliefs": group.beliefs}
     for name, (table, columns, then) in _PARTS.items():
-        rows = getattr(group, name)
+        rows = given[name]
         if rows:
             parts.append(f"{name} AS ({_rows_of(table, columns, then)})")
             values += map(list, zip(*rows, strict=True))
@@ -127,7 +129,7 @@ class PostgreSQL(Connection):
         with self._asking() as connection, connection.transaction():
             yield connection
 
-    def _run(self, sql: str, values: Sequence[Any]) -> int:
+    def _run(self, sql: str, values: Sequence[object]) -> int:
         """Run a statement and return how many rows it has changed."""
         with self._asking() as connection:
             return connection.execute(sql.replace("?", "%s"), values).rowcount

@@ -23,7 +23,7 @@ class Queries:
 
     changed = "event"  # where what people did is found
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         raise NotImplementedError
 
     def experiments(self) -> list[Row]:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from latentbandits.agent.decision import Decision, Outcome
 from latentbandits.agent.spec import Spec
 
@@ -44,7 +46,7 @@ class Reward(NamedTuple):
 
     experiment: str
     id: str
-    rewards: Any
+    rewards: object
     actor: str | None = None
 
 
@@ -75,7 +77,7 @@ class AddArm(NamedTuple):
     """Add an arm, or bring a retired one back; answered by the number of the event."""
 
     experiment: str
-    arm: Any
+    arm: object
     actor: str | None = None
 
 
@@ -83,7 +85,7 @@ class RetireArm(NamedTuple):
     """Never play an arm again; answered by the number of the event."""
 
     experiment: str
-    arm: Any
+    arm: object
     actor: str | None = None
 
 
@@ -91,8 +93,8 @@ class NameRegime(NamedTuple):
     """Name a state that the policy remembers; answered by the number of the event."""
 
     experiment: str
-    regime: Any
-    name: Any
+    regime: object
+    name: object
     actor: str | None = None
 
 
@@ -100,7 +102,7 @@ class SetStatus(NamedTuple):
     """Change the status; answered by the number of the event."""
 
     experiment: str
-    status: Any
+    status: object
     actor: str | None = None
 
 
@@ -108,7 +110,7 @@ class Configure(NamedTuple):
     """Change settings (see `Spec`): those of `ANY_TIME` always, all of them in a draft; answered by the number of the event."""
 
     experiment: str
-    changes: Mapping[str, Any]
+    changes: Mapping[str, object]
     actor: str | None = None
 
 
@@ -127,7 +129,7 @@ Request = (
 )
 
 
-def keys(wanted: Sequence[Any]) -> list[tuple[str, str]]:
+def keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
     """Return the idempotency keys of some requests, each with its experiment."""
     decides = [one for one in wanted if type(one) is Decide]
     return [
@@ -135,5 +137,5 @@ def keys(wanted: Sequence[Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else list(value)
+def _plain(value: object) -> object:
+    return np.asarray(value).tolist()

@@ -71,8 +71,9 @@ class SQLite(queries.Queries):
                 "used by one process at a time (another one has it open; let that one decide for all, with `latentbandits serve`)",
             )
         self._lock = lock
+        self._connection: sqlite3.Connection | None = None
         try:
-            self._connection: sqlite3.Connection | None = self._connected()
+            self._connection = self._connected()
             self._prepare()
         except BaseException:
             self.close()
@@ -96,7 +97,7 @@ class SQLite(queries.Queries):
             ):
                 made.execute(f"PRAGMA {setting}")
         except sqlite3.Error as problem:
-            if getattr(problem, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            if "not a database" in str(problem):
                 raise Refusal("store", "file", self.place, "a store, or new (this is something else)") from None
             raise self._unavailable(problem) from problem
         return made
@@ -124,7 +125,7 @@ class SQLite(queries.Queries):
             self._connection = self._connected()
         return self._connection
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         try:
             return self._ready().execute(sql, values).fetchall()
         except sqlite3.Error as problem:
@@ -257,7 +258,7 @@ class SQLite(queries.Queries):
 
     def close(self) -> None:
         """See `Storage`."""
-        connection, self._connection = getattr(self, "_connection", None), None
+        connection, self._connection = self._connection, None
         lock, self._lock = self._lock, None  # type: ignore[assignment]
         if connection is not None:
             with contextlib.suppress(sqlite3.Error):
@@ -290,7 +291,7 @@ class Reader(queries.Queries):
             raise
         refuse_version(self.place, version)
 
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+    def _rows(self, sql: str, values: Sequence[object] = ()) -> list[Any]:
         try:
             with contextlib.closing(
                 sqlite3.connect(f"{self.path.as_uri()}?mode=ro", uri=True, timeout=_BUSY / 1000)

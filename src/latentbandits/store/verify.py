@@ -137,7 +137,7 @@ def verify(reads: Reads, name: str, expected: Expected = None) -> Verdict:
     problems = (*damaged, *derived)
     label = DIFFERENT if problems else IDENTICAL if same and not state.diverged else EQUIVALENT
     return Verdict(
-        name, state.head, state.counts["decided"], label, digest(state), compared, state.diverged, builds, problems,
+        name, state.head, state.decided, label, digest(state), compared, state.diverged, builds, problems,
         bool(derived) and not damaged,
     )  # fmt: skip
 
