@@ -61,8 +61,8 @@ class Bandit(gymnasium.Env[Any, Any]):
         return revealed.copy() if len(revealed) else 0
 
     def _mask(self) -> np.ndarray:
-        offered: np.ndarray = self.episode.offered[min(self.now, self.rounds - 1)]
-        return np.isfinite(offered).astype(np.int8)
+        mask: np.ndarray = np.isfinite(self.episode.offered[min(self.now, self.rounds - 1)]).astype(np.int8)
+        return mask
 
 
 gymnasium.register("latentbandits/Bandit-v0", entry_point=f"{__name__}:Bandit")
