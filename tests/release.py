@@ -44,8 +44,6 @@ PROOF = {
     "data": "from latentbandits_studies import data; assert data.load('airports').rewards.shape == (6137, 3)",
     "dev": "import importlinter, mypy; from importlib.metadata import version; version('ruff')",
     "docs": "import myst_nb, numpydoc, pydata_sphinx_theme, sphinx, sphinx_copybutton, sphinx_design, sphinx_gallery",
-    "gymnasium": "import gymnasium, latentbandits.gymnasium; e = gymnasium.make('latentbandits/HiddenMarkov-v0'); "
-    "e.reset(seed=1); e.step(0)",
     "logs": "import latentbandits as lb; lb.Log.read({'action': [0, 1, 0], 'reward': [1, 0, 1]}); "
     "import latentbandits.logs.diagnose, narwhals",
     "openfeature": "import latentbandits.openfeature",

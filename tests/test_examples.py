@@ -15,7 +15,17 @@ import latentbandits as lb
 from latentbandits.cli import main as command
 
 ROOT = Path(__file__).parents[1]
-PROGRAMS = ("batch_job", "django_app", "fastapi_app", "flask_app", "mlflow_run", "river_policy", "web_app", "workers")
+PROGRAMS = (
+    "batch_job",
+    "django_app",
+    "fastapi_app",
+    "flask_app",
+    "gymnasium_env",
+    "mlflow_run",
+    "river_policy",
+    "web_app",
+    "workers",
+)
 STORIES = {"advertising": {"trials": 1}, "pricing": {}, "routing": {"trials": 1}}
 
 
