@@ -3,7 +3,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.logs import em, emissions, hmm, posterior
-from latentbandits.logs.hmm import BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
+from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, NORMAL, Model
 from latentbandits.logs.hypotheses import shuffled_gain
 from latentbandits.logs.series import Series
 from tests.naive_chain import stepped
@@ -32,6 +32,8 @@ def begun(family: str) -> tuple[Series, Model]:
     model = em.init_model(series, random.normal(1, 1, (3, 3)), dwell=30)
     if family == MIXTURE:
         return series, em.to_mixture(model)
+    if family == AUTOREGRESSIVE:
+        return series, em.to_autoregressive(model, 0.3)
     if family == NOISE_ONLY:
         model = model._replace(means=np.repeat(series.centres[None, :], 3, axis=0))
     return series, model._replace(
@@ -39,7 +41,7 @@ def begun(family: str) -> tuple[Series, Model]:
     )
 
 
-@pytest.mark.parametrize("family", [NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC, NOISE_ONLY])
+@pytest.mark.parametrize("family", [NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC, NOISE_ONLY, AUTOREGRESSIVE])
 def test_the_objective_never_falls(family: str) -> None:
     series, model = begun(family)
     history: list[float] = []
@@ -80,8 +82,8 @@ def test_one_step_is_that_of_the_naive_twin() -> None:
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-9)
 
 
-@pytest.mark.parametrize("family", [NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC])
-def test_the_slope_is_the_derivative_of_the_objective(family: str) -> None:
+@pytest.mark.parametrize("family", [NORMAL, BINARY, MIXTURE, HETEROSCEDASTIC, AUTOREGRESSIVE])
+def test_the_gradient_is_the_derivative_of_the_objective(family: str) -> None:
     series, model = begun(family)
     model = em.fit_em(series, model, 5)
     point = posterior.to_vector(model) + 0.05 * np.random.default_rng(0).normal(size=len(posterior.to_vector(model)))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.logs import em, emissions, posterior
+from latentbandits.logs import em, emissions
 from latentbandits.logs.hmm import AUTOREGRESSIVE, Model
 from latentbandits.logs.series import Series
 from latentbandits.worlds.noise import standardised
@@ -53,21 +53,6 @@ def test_likelihood_of_a_row_is_that_of_the_formula() -> None:
                 loose = emissions.RESET_PROB * bell(off, emissions.RESET_SCALE * sigma)
                 density = (1 - emissions.RESET_PROB) * bell(off - model.ar_coef * before, sigma) + loose
             assert got[t, state] == pytest.approx(np.log(density))
-
-
-def test_slope_is_the_derivative_of_the_objective() -> None:
-    rows_of_log = series(400)
-    model = em.fit_em(rows_of_log, begun(rows_of_log), 3, 0.0)
-    top = posterior.to_vector(model)
-    slope = posterior.gradient(rows_of_log, model)
-    for place in (0, 4, 6, len(top) - 1):
-        ends = []
-        for sign in (1, -1):
-            moved = top.copy()
-            moved[place] += sign * 1e-4
-            there = em.fit_em(rows_of_log, posterior.from_vector(model, moved), 0)
-            ends.append(there.objective)
-        assert slope[place] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3, abs=1e-3)
 
 
 def test_regimes_are_told_from_the_memory_of_the_noise() -> None:

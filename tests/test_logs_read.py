@@ -87,6 +87,11 @@ def test_bad_rows_are_counted_with_their_lines(tmp_path: Path) -> None:
         ("4 cells instead of 3", 1, (26,)),
     }
     assert "6 rows left out: " in log.text()
+    path.write_text('arm,reward\n"a, b",1\n"a, b",0,3\nc,1\n')
+    assert (lb.Log.read(path).arms, lb.Log.read(path).left_out) == (
+        ("a, b", "c"),
+        1,
+    )  # quotes are read beside bad lines
     path.write_text("at,arm,reward\n2026-01-01,a,1\n" + bad)
     with pytest.raises(lb.Refusal, match=r"rows that can be used is 1 but must be most of them \("):
         lb.Log.read(path)
@@ -122,6 +127,7 @@ def test_time_may_be_dates_seconds_or_rounds_and_is_sorted() -> None:
     data = frame()
     seconds = data.assign(at=data["at"].astype("datetime64[s]").astype(np.int64))
     same(lb.Log.read(seconds), lb.Log.read(data))
+    same(lb.Log.read(data.assign(at=data["at"].dt.tz_localize("UTC").dt.tz_convert("Asia/Tokyo"))), lb.Log.read(data))
     shuffled = lb.Log.read(data.sample(frac=1, random_state=0))
     same(shuffled, lb.Log.read(data))
     assert not shuffled.sorted

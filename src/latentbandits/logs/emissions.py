@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import fast
+from latentbandits.compiled import fast, kernel
 from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, NOISE_ONLY, Model
 from latentbandits.logs.series import Series
 
@@ -247,6 +247,13 @@ def log_prior(series: Series, model: Model) -> float:
     return float(total)
 
 
+@kernel
+def _reset_odds(precision: float, residual: float, plain: float) -> float:
+    """Return the odds that a row remembers nothing, by its residuals with memory and without (`plain`)."""
+    energy = precision * residual * residual - precision * plain * plain / RESET_SCALE**2
+    return float(RESET_PROB / (1.0 - RESET_PROB) / RESET_SCALE * np.exp(min(energy, 700.0)))
+
+
 def _autoregressive(
     arms: np.ndarray,
     values: np.ndarray,
@@ -260,19 +267,13 @@ def _autoregressive(
     for i in range(len(noise)):
         precision, constant = 0.5 / (noise[i] * noise[i]), -np.log(noise[i]) - 0.9189385332046727  # log(2 pi) / 2
         for t in range(len(values)):
-            residual = values[t] - means[i, arms[t]]
+            plain = values[t] - means[i, arms[t]]
             if t > 0 and gaps[t] == 1.0:
-                reset_energy = precision * residual * residual / RESET_SCALE**2
-                residual -= ar_coef * (values[t - 1] - means[i, arms[t - 1]])
-                odds = (
-                    RESET_PROB
-                    / (1.0 - RESET_PROB)
-                    / RESET_SCALE
-                    * np.exp(min(precision * residual * residual - reset_energy, 700.0))
-                )
+                residual = plain - ar_coef * (values[t - 1] - means[i, arms[t - 1]])
+                odds = _reset_odds(precision, residual, plain)
                 log_lik[t, i] = constant - precision * residual * residual + np.log((1.0 - RESET_PROB) * (1.0 + odds))
             else:
-                log_lik[t, i] = constant - precision * residual * residual
+                log_lik[t, i] = constant - precision * plain * plain
 
 
 def _sum_pair_moments(
@@ -296,16 +297,9 @@ def _sum_pair_moments(
             reset_weight = state_probs[t, i]
             if t > 0 and gaps[t] == 1.0:
                 previous_arm, previous_value = arms[t - 1], values[t - 1]
-                precision, residual = 0.5 / (noise[i] * noise[i]), value - means[i, arm]
-                reset_energy = precision * residual * residual / RESET_SCALE**2
-                residual -= ar_coef * (previous_value - means[i, previous_arm])
-                odds = (
-                    RESET_PROB
-                    / (1.0 - RESET_PROB)
-                    / RESET_SCALE
-                    * np.exp(min(precision * residual * residual - reset_energy, 700.0))
-                )
-                weight = reset_weight / (1.0 + odds)
+                plain = value - means[i, arm]
+                residual = plain - ar_coef * (previous_value - means[i, previous_arm])
+                weight = reset_weight / (1.0 + _reset_odds(0.5 / (noise[i] * noise[i]), residual, plain))
                 reset_weight = (reset_weight - weight) / RESET_SCALE**2
                 moments[0, i, arm, previous_arm] += weight
                 moments[1, i, arm, previous_arm] += weight * value
