@@ -31,9 +31,9 @@ from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
-from latentbandits.protocols import Oracle
+from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal, whole
-from latentbandits.simulation.batch import Contestant, as_policies, labelled
+from latentbandits.simulation.batch import as_policies, labelled
 from latentbandits.simulation.results import interval
 from latentbandits.specs import fairly
 
@@ -76,7 +76,7 @@ class Advice(Result):
 
     problem: BaseProblem
     winner: str
-    policy: Contestant
+    policy: Policy
     sure: float
     comparison: Comparison
     race: Race
@@ -295,7 +295,7 @@ def advise(
 
 def prepare(
     described: BaseProblem, policies: Specs | None
-) -> tuple[BaseProblem, dict[str, Spec], dict[str, Contestant]]:
+) -> tuple[BaseProblem, dict[str, Spec], dict[str, Policy]]:
     """Return a problem with its ranges, and its candidates as specs and as policies, or refuse what cannot be advised on."""
     if not described.advisable:
         raise Refusal("advise", "problem", described, "a Problem, the path of a TOML file, or words as a mapping")
@@ -304,9 +304,10 @@ def prepare(
     if is_record(problem, problem.seed):
         raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = fairly(candidates(problem, policies), problem)
-    made = as_policies(specs, problem, "advise")
-    for label, policy in made.items():
+    made: dict[str, Policy] = {}
+    for label, policy in as_policies(specs, problem, "advise").items():
         check_units(label, policy, problem.units)
         if isinstance(policy, Oracle) or label in REFERENCES[:2]:
             raise Refusal("advise", "policies", label, "policies that are not given the truth")
+        made[label] = policy
     return problem, specs, made
