@@ -293,9 +293,7 @@ def advise(
     )  # fmt: skip
 
 
-def prepare(
-    described: BaseProblem, policies: Specs | None
-) -> tuple[BaseProblem, dict[str, Spec], dict[str, Policy]]:
+def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem, dict[str, Spec], dict[str, Policy]]:
     """Return a problem with its ranges, and its candidates as specs and as policies, or refuse what cannot be advised on."""
     if not described.advisable:
         raise Refusal("advise", "problem", described, "a Problem, the path of a TOML file, or words as a mapping")
