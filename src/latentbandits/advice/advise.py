@@ -28,10 +28,10 @@ from latentbandits.advice.race import Race, race
 from latentbandits.advice.result import Result, Values, plain, records
 from latentbandits.advice.simulator import FLIPS, MEASURE, NO_LIMIT, RACE, Simulator, Spent, name_undone
 from latentbandits.advice.worth import WORTH, Worth, judge
-from latentbandits.parameters import all_settings
+from latentbandits.nesting import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
-from latentbandits.protocols import Policy
+from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, labelled
 from latentbandits.simulation.results import interval
@@ -293,9 +293,7 @@ def advise(
     )  # fmt: skip
 
 
-def prepare(
-    described: BaseProblem, policies: Specs | None
-) -> tuple[BaseProblem, dict[str, Spec], dict[str, Policy]]:
+def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem, dict[str, Spec], dict[str, Policy]]:
     """Return a problem with its ranges, and its candidates as specs and as policies, or refuse what cannot be advised on."""
     if not described.advisable:
         raise Refusal("advise", "problem", described, "a Problem, the path of a TOML file, or words as a mapping")
@@ -304,11 +302,10 @@ def prepare(
     if is_record(problem, problem.seed):
         raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
     specs = fairly(candidates(problem, policies), problem)
-    made = as_policies(specs, problem, "advise")
-    admitted: dict[str, Policy] = {}
-    for label, policy in made.items():
+    made: dict[str, Policy] = {}
+    for label, policy in as_policies(specs, problem, "advise").items():
         check_units(label, policy, problem.units)
-        if not isinstance(policy, Policy) or label in REFERENCES[:2]:
+        if isinstance(policy, Oracle) or label in REFERENCES[:2]:
             raise Refusal("advise", "policies", label, "policies that are not given the truth")
-        admitted[label] = policy
-    return problem, specs, admitted
+        made[label] = policy
+    return problem, specs, made

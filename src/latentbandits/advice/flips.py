@@ -71,24 +71,8 @@ class Sweep(NamedTuple):
 class FlipSearch:
     """The search for problems near a given one for which another policy is better than the advised one.
 
-    Parameters
-    ----------
-    problem : BaseProblem
-        What the advice is for.
-    winner : str
-        Label of the advised policy.
-    candidates : callable
-        Given a problem, label -> policy.
-    simulator : Simulator, optional
-        Plays.
-    progress : callable, optional
-        Called with the rounds played so far and at most in all.
-    costs : mapping, optional
-        Label -> seconds that a world takes, where the time is limited.
-
-    Attributes
-    ----------
-    undone : quantities, and other kinds of world, that there was no time for
+    `candidates` returns the policies, by label, that fit a problem; `costs` are the seconds that a world takes each, where time is limited.
+    Quantities and other kinds of world that there is no time for are in `undone`.
     """
 
     def __init__(
@@ -208,14 +192,7 @@ class FlipSearch:
 
 
 def plan(problem: BaseProblem, count: int) -> dict[str, list[int]]:
-    """Return the rounds that each simulation of a search takes at most, for every quantity and every other kind of world.
-
-    Parameters
-    ----------
-    problem : BaseProblem
-        What the advice is for.
-    count : int
-        Number of candidates.
+    """Return the rounds that each simulation takes at most, for every quantity and every other kind of world, with so many candidates.
 
     Examples
     --------

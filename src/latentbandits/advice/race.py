@@ -83,26 +83,11 @@ def race(
     what is bad in one world of ten does not show in eight: until `MANY` worlds only a candidate with several times the leader's regret
     drops out.
 
-    Parameters
-    ----------
-    problem : BaseProblem
-        What they run on.
-    candidates : mapping
-        Label -> policy.
-    looks : sequence of int
-        Worlds that have been used at each look, rising.
-    first : int
-        Number of the first world.
-    level : float, optional
-        Level of each test; `RISK` divided among all looks and candidates if not given.
-    factor : float
-        Times the leader's regret that a candidate must have to drop out before `MANY` worlds.
-    simulator : Simulator, optional
-        Where its time runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
-    progress : callable, optional
-        Called with the rounds played so far and an upper bound of the total, which falls when candidates drop out.
-    costs : mapping, optional
-        Label -> seconds that a world takes, if that is known; else a limited race begins by finding out.
+    `looks` are the worlds that have been used at each look, rising; `first` is the number of the first world. `level` is that of each test,
+    `RISK` divided among all looks and candidates if not given; `factor`, how many times the leader's regret a candidate must have to drop
+    out early. `costs` are the seconds that a world takes, by label, if they are known; else a race in limited time begins by finding out.
+    Where time runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends. `progress`
+    is called with the rounds played so far and at most in all, which falls when candidates drop out.
 
     Examples
     --------

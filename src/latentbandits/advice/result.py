@@ -104,7 +104,7 @@ class Result(ABC):
         rows = html.frame(self.table.head(ROWS), self.best)
         rest = [html.tag("p", f"... and {more:,} more rows in .table")] if more > 0 else []
         picture = html.image(self.content(".svg"), self.headline)
-        return html.shown(html.tag("p", self.headline), rows, *rest, picture)
+        return html.show_in_notebook(html.tag("p", self.headline), rows, *rest, picture)
 
 
 def records(table: pd.DataFrame) -> list[Values]:

@@ -130,23 +130,7 @@ class Simulator:
         needed: int = 0,
         bins: int = 1,
     ) -> Results:
-        """Play as many worlds as there is time for, or raise `OutOfTime` where there is none for the `needed` ones.
-
-        Parameters
-        ----------
-        problem : BaseProblem
-            What is sampled.
-        policies : mapping
-            Label -> policy.
-        first, worlds : int
-            Number of the first world, and how many there are to play.
-        progress : callable
-            Called with the rounds played so far and at most.
-        needed : int
-            Worlds that are played in any case; if 0, all of them or none.
-        bins : int
-            As in `latentbandits.simulate`.
-        """
+        """Play as many worlds as there is time for, and `needed` ones in any case; all of them if that is 0, or raise `OutOfTime`."""
         rounds = len(policies) * problem.horizon
         results, done = None, 0
         while done < worlds and (step := self._step(worlds - done, rounds, needed - done)):

@@ -122,19 +122,7 @@ class Task(NamedTuple):
 def run_study(
     task: Task, trials: int, path: str | Path | None, progress: Callable[[int], None]
 ) -> tuple[pd.DataFrame, dict[str, Value]]:
-    """Return a row per trial, and the changes with the least regret on the worlds to tune on.
-
-    Parameters
-    ----------
-    task : Task
-        What to search.
-    trials : int
-        Number of trials, those of the file included.
-    path : path, optional
-        The file that stores every trial.
-    progress : callable
-        Called with the number of finished trials.
-    """
+    """Return a row per trial, those of the file at `path` included, and the changes with the least regret on the worlds to tune on."""
     with quiet_optuna():
         check_playable(task)
         with open_study(path, task) as study:

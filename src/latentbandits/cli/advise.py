@@ -46,10 +46,10 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.advise import Advice, advise
     from latentbandits.presentation.progress import Progress
 
-    problem.ending(options.out, Advice.owner, *Advice.suffixes)
+    problem.check_ending(options.out, Advice.owner, *Advice.suffixes)
     if str(options.problem or "").endswith(".npz"):
         return advise_on_log(options)
-    described = problem.described(options)
+    described = problem.build_problem(options)
     with problem.playing(options) as executor:
         advice = advise(
             described, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,

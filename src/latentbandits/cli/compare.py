@@ -37,8 +37,8 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.compare import Comparison, compare
     from latentbandits.presentation.progress import Progress
 
-    described = problem.described(options)
-    problem.ending(options.out, Comparison.owner, *Comparison.suffixes)
+    described = problem.build_problem(options)
+    problem.check_ending(options.out, Comparison.owner, *Comparison.suffixes)
     with problem.playing(options) as executor:
         progress = Progress("comparing;")
         comparison = compare(described, workers=options.workers, executor=executor, progress=progress)

@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress, wipe
     from latentbandits.presentation.terminal import show
 
-    problem.ending(options.out, Diagnosis.owner, ".html")
+    problem.check_ending(options.out, Diagnosis.owner, ".html")
     if options.log.endswith(".npz"):
         diagnosis = Diagnosis.load(options.log)
     else:

@@ -62,7 +62,7 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
     )
 
 
-def described(options: argparse.Namespace) -> "BaseProblem":
+def build_problem(options: argparse.Namespace) -> "BaseProblem":
     """Return the problem that file and options describe; options override the file."""
     from latentbandits.advice.problem import as_problem
     from latentbandits.advice.vocabulary import PARAMETERS
@@ -110,7 +110,7 @@ def write(path: Path, content: bytes, owner: str, option: str = "--out") -> None
     file.write(path, content, owner, option)
 
 
-def ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
+def check_ending(path: Path, owner: str, *endings: str, option: str = "--out") -> str:
     """Return the ending of a file's name, or refuse it; a folder that cannot be written to is refused before anything is computed."""
     import tempfile
 

@@ -137,7 +137,7 @@ def export(options: argparse.Namespace) -> int:
             raise Refusal("store", "experiment", None, f"one that it has ({', '.join(names) or 'none: it is empty'})")
         name = options.experiment or names[0]
         out = options.out or Path(f"{name}.csv")
-        problem.ending(out, "store", *ENDING)
+        problem.check_ending(out, "store", *ENDING)
         number = exported(reads, name, out)
     print(f"{out}: {counted(number, 'row')} of {name}. Next: `latentbandits diagnose {out}` says what they show.")
     return 0

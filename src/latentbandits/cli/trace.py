@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--start", type=int, metavar="ROUND", help="first round shown; those before are played too")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds shown")
     parser.add_argument(
-        "--out", type=Path, help="file to write, .svg, .png, .pdf, .csv or .json (default: trace-POLICY.svg)"
+        "--out", type=Path, help="file to write, .svg, .png, .pdf, .html, .csv or .json (default: trace-POLICY.svg)"
     )
 
 
@@ -28,9 +28,9 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.trace import Trace, trace
     from latentbandits.specs import file_stem
 
-    described = problem.described(options)
+    described = problem.build_problem(options)
     out = options.out or Path(f"trace-{file_stem(options.policy)}.svg")
-    problem.ending(out, "trace", *Trace.suffixes)
+    problem.check_ending(out, "trace", *Trace.suffixes)
     traced = trace(described, options.policy, start=options.start, rounds=options.rounds)
     content = traced.content(out.suffix.lower())
     problem.write(out, content, "trace")

@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.tune import tune
     from latentbandits.presentation.progress import Progress
 
-    described = problem.described(options)
+    described = problem.build_problem(options)
     out, figure, study = output_paths(options, described)
     with problem.playing(options) as executor, Progress("tuning", unit="trials") as progress:
         tuning = tune(
@@ -92,8 +92,8 @@ def output_paths(options: argparse.Namespace, described: "BaseProblem") -> tuple
     figure = options.figure or out.with_suffix(".svg")
     digest = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
     study = options.study or out.with_name(f"tune-{stem}-{digest}.study")
-    problem.ending(out, "tune", ".toml")
-    problem.ending(figure, "tune", *FIGURES, option="--figure")
+    problem.check_ending(out, "tune", ".toml")
+    problem.check_ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):
         if other is not None and Path(other).resolve() == out.resolve():
             raise Refusal("tune", "--out", str(out), "a file that has no other part in this")

@@ -164,13 +164,13 @@ def figure(content: Figure | bytes, caption: str) -> Html:
     return tag("figure", tag("div", image(svg, caption), classes="scroll"), tag("figcaption", caption))
 
 
-def shown(*parts: str) -> Html:
+def show_in_notebook(*parts: str) -> Html:
     """Return what a notebook shows, light or dark: the best row of a table is highlighted there too.
 
     Examples
     --------
-    >>> from latentbandits.presentation.html import Row, shown, table
-    >>> shown(table(["policy"], [Row(["ucb1"], "best")]))  # doctest: +ELLIPSIS
+    >>> from latentbandits.presentation.html import Row, show_in_notebook, table
+    >>> show_in_notebook(table(["policy"], [Row(["ucb1"], "best")]))  # doctest: +ELLIPSIS
     '<div class="latentbandits"><style>...<tr class="best"><td class="text">ucb1</td></tr></table></div></div>'
     """
     style = (

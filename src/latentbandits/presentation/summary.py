@@ -21,4 +21,4 @@ def shown(results: "Results") -> html.Html:
         )
         for row in rows
     ]
-    return html.shown(html.table(["policy", "regret", "95 % interval", "best arm", "probes/1000"], cells))
+    return html.show_in_notebook(html.table(["policy", "regret", "95 % interval", "best arm", "probes/1000"], cells))

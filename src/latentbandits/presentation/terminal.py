@@ -56,10 +56,10 @@ def show(text: str, best: Container[str] = (), headline: bool = False) -> None:
     if screen is None:
         print(text, flush=True)
     else:
-        screen.print(styled(text, best, headline))
+        screen.print(style_text(text, best, headline))
 
 
-def styled(text: str, best: Container[str] = (), headline: bool = False) -> "Text":
+def style_text(text: str, best: Container[str] = (), headline: bool = False) -> "Text":
     """Return a text as `show` prints it on a terminal."""
     from rich.text import Text
 
