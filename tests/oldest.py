@@ -5,9 +5,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-# What s3fs and moto both need by way of others: left to itself, pip downloads one daily release of boto3 after the other until both agree
-BESIDE = {"aiobotocore": "2.13.0", "boto3": "1.34.70", "botocore": "1.34.70"}
-
 
 def constraints(project: dict[str, object]) -> list[str]:
     """Return what pip is asked for, from the lower bounds of a project's dependencies and extras."""
@@ -16,10 +13,10 @@ def constraints(project: dict[str, object]) -> list[str]:
     wanted = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]  # type: ignore[misc]
     found: dict[str, str] = {}
     for one in wanted:
-        bound = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)(?:;.*)?", one)
+        bound = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)(?:,<[\d.]+)?(?:;.*)?", one)
         if bound:  # where two extras have bounds, the higher one is the lowest that both allow
             found[bound[1]] = max(found.get(bound[1], "0"), bound[2], key=lambda text: [*map(int, text.split("."))])
-    return [f"{name}=={version}" for name, version in {**found, **BESIDE}.items()]
+    return [f"{name}=={version}" for name, version in found.items()]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import latentbandits as lb
 from tests.api import SNAPSHOT, lines
-from tests.oldest import BESIDE, constraints
+from tests.oldest import constraints
 
 ROOT = Path(__file__).parents[1]
 
@@ -31,7 +31,7 @@ def test_the_oldest_of_every_dependency_is_tried() -> None:
     every = {one for extra in project["optional-dependencies"].values() for one in extra} | {*project["dependencies"]}
     names = {re.split(r"[\[>]", one)[0] for one in every} - {"latentbandits"}
     assert {"psycopg", "uvloop"} <= names
-    assert {one.split("==")[0] for one in constraints(project)} == names | set(BESIDE)
+    assert {one.split("==")[0] for one in constraints(project)} == names
 
 
 def test_every_extra_that_the_pages_name_exists() -> None:
