@@ -13,7 +13,7 @@ def constraints(project: dict[str, object]) -> list[str]:
     wanted = [*project["dependencies"], *(one for extra in extras.values() for one in extra)]  # type: ignore[misc]
     found: dict[str, str] = {}
     for one in wanted:
-        bound = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)(?:;.*)?", one)
+        bound = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\d.]+)(?:,<[\d.]+)?(?:;.*)?", one)
         if bound:  # where two extras have bounds, the higher one is the lowest that both allow
             found[bound[1]] = max(found.get(bound[1], "0"), bound[2], key=lambda text: [*map(int, text.split("."))])
     return [f"{name}=={version}" for name, version in found.items()]
