@@ -9,10 +9,7 @@ import numpy as np
 
 from latentbandits.settings import (
     Field,
-    InUnit,
     Rule,
-    Step,
-    Untuned,
     When,
     accept,
     content,
@@ -61,7 +58,7 @@ class Parameters(tuple[Any, ...]):
     _described: ClassVar[Mapping[str, Field]] = {}
     _bind: ClassVar[Any]  # the plain named tuple that assigns arguments to fields
     rules: ClassVar[Mapping[str, Rule | None]] = {}
-    markers: ClassVar[Mapping[str, tuple[InUnit | Step | Untuned | When, ...]]] = {}
+    markers: ClassVar[Mapping[str, tuple[Marker, ...]]] = {}
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

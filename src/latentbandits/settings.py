@@ -128,6 +128,7 @@ class InUnit(NamedTuple):
 
 
 MARKERS = (Untuned, Step, When, InUnit)
+Marker = Untuned | Step | When | InUnit
 
 
 class Refusal(ValueError):  # noqa: N818
@@ -256,7 +257,7 @@ class Field(NamedTuple):
     kind: Any
     rule: Rule | None
     optional: bool
-    markers: tuple[object, ...]
+    markers: tuple[Marker, ...]
 
 
 def fields_of(cls: type, names: Iterable[str], defaults: Mapping[str, object]) -> dict[str, Field]:

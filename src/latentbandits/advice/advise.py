@@ -28,10 +28,10 @@ from latentbandits.advice.race import Race, race
 from latentbandits.advice.result import Result, Values, plain, records
 from latentbandits.advice.simulator import FLIPS, MEASURE, NO_LIMIT, RACE, Simulator, Spent, name_undone
 from latentbandits.advice.worth import WORTH, Worth, judge
-from latentbandits.nesting import all_settings
+from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
-from latentbandits.protocols import Oracle, Policy
+from latentbandits.protocols import Policy
 from latentbandits.settings import Refusal, whole
 from latentbandits.simulation.batch import as_policies, labelled
 from latentbandits.simulation.results import interval
@@ -305,7 +305,7 @@ def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem
     made: dict[str, Policy] = {}
     for label, policy in as_policies(specs, problem, "advise").items():
         check_units(label, policy, problem.units)
-        if isinstance(policy, Oracle) or label in REFERENCES[:2]:
+        if not isinstance(policy, Policy) or label in REFERENCES[:2]:
             raise Refusal("advise", "policies", label, "policies that are not given the truth")
         made[label] = policy
     return problem, specs, made

@@ -12,11 +12,12 @@ from latentbandits.settings import (
     Above,
     AtLeast,
     InUnit,
+    Marker,
     OneOf,
     Refusal,
+    Rule,
     Step,
     Untuned,
-    When,
     Within,
     finite,
     nearest,
@@ -187,7 +188,7 @@ def _rule(policy: Contestant, setting: str) -> Rule | None:
     return owner.rules.get(field)
 
 
-def _markers(policy: Contestant, setting: str) -> tuple[InUnit | Step | Untuned | When, ...]:
+def _markers(policy: Contestant, setting: str) -> tuple[Marker, ...]:
     owner, field = owner_of(policy, setting)
     return owner.markers.get(field, ())
 
