@@ -9,6 +9,7 @@ import numpy as np
 
 from latentbandits.settings import (
     Field,
+    Marker,
     Rule,
     When,
     accept,

@@ -274,6 +274,6 @@ def _check_value(field: str, present: Value, rule: Rule | None, value: object) -
         raise Refusal(OWNER, field, value, "a setting that is a number, a name, or true or false")
     kind = f"{'an integer' if isinstance(present, int) else 'a finite number'}{f' {rule}' if rule is not None else ''}"
     number = whole(OWNER, field, value, kind) if isinstance(present, int) else finite(OWNER, field, value, kind)
-    if rule is not None and rule.refuses(number):
+    if isinstance(rule, AtLeast | Above | Within) and rule.refuses(number):
         raise Refusal(OWNER, field, value, kind)
     return number
