@@ -3,7 +3,7 @@
 import inspect
 from collections import namedtuple
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, dataclass_transform, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform, get_origin
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from latentbandits.settings import (
 if TYPE_CHECKING:
     from latentbandits.protocols import Contestant
 
+Settings: TypeAlias = Mapping[str, Any]  # values by the names of settings
 AnyContestant = TypeVar("AnyContestant", bound="Contestant")
 
 
@@ -110,7 +111,7 @@ class Parameters(tuple[Any, ...]):
         return hash(content(type(self), self))
 
 
-def describe(policy: Parameters) -> Mapping[str, Any]:
+def describe(policy: Parameters) -> Settings:
     """Return the settings of a policy as plain values, such that ``type(policy)(**describe(policy))`` is the same policy.
 
     Examples
@@ -160,7 +161,7 @@ def all_settings(policy: Parameters) -> dict[str, Any]:
     return own | {f"inner.{name}" if name in own else name: value for name, value in within.items()}
 
 
-def divided(kind: type[Parameters], settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def divided(kind: type[Parameters], settings: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings of a policy around another, and those of the policy within; names are as in `all_settings`.
 
     Examples
@@ -184,7 +185,7 @@ def owner_of(policy: "Contestant", setting: str) -> tuple["Contestant", str]:
     return policy, setting
 
 
-def replaced(policy: "AnyContestant", changes: Mapping[str, Any]) -> "AnyContestant":
+def replaced(policy: "AnyContestant", changes: Settings) -> "AnyContestant":
     """Return a policy with some settings, named as in `all_settings`, changed.
 
     Examples

@@ -30,14 +30,14 @@ from numba.core.types import Array, BaseNamedTuple
 from numba.extending import overload, overload_method
 
 from latentbandits.compiled import compiler
-from latentbandits.compiled.cache import Code, place, warn_once
+from latentbandits.compiled.cache import Code, Compilable, place, warn_once
 from latentbandits.compiled.compiler import CompileError, arms_of, copy_into, units_of
 from latentbandits.files import locked
 
 _DEEP = 10_000  # frames of Python that compiling may take
 _PACKAGE = Path(__file__).resolve().parents[1]
 _INLINE = {"forceinline": True, "error_model": "numpy"}
-_registered: set[Callable[..., Any]] = set()
+_registered: set[Compilable] = set()
 
 
 class Part(JITCodeLibrary):  # type: ignore[misc]
@@ -162,7 +162,7 @@ def _register() -> None:
         overload(function, jit_options=borrowed, strict=False)(_returning(function))
 
 
-def _returning(function: Callable[..., Any]) -> Callable[..., Any]:
+def _returning(function: Compilable) -> Compilable:
     return lambda *_: function
 
 
@@ -177,7 +177,7 @@ def _cache_at(folder: Path) -> Iterator[None]:
 
 
 @functools.cache
-def _dispatcher(function: Callable[..., Any], keep: bool) -> Any:
+def _dispatcher(function: Compilable, keep: bool) -> Any:
     options = {"nogil": function not in compiler.quick_functions, "error_model": "numpy", "no_cfunc_wrapper": True}
     made: Any = numba.njit(pipeline_class=WholeCompiler, **options)(function)
     where = place() if keep else None
@@ -227,7 +227,7 @@ def _location(message: str) -> str:
     return where + (f": {reasons[0]}" if reasons else "")
 
 
-def compiled(code: Code) -> Callable[..., Any]:
+def compiled(code: Code) -> Compilable:
     """Return the machine code of a function, loaded from the cache or compiled and kept."""
     made = _dispatcher(code.function, not code.outside)
     _register()

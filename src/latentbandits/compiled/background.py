@@ -21,11 +21,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from latentbandits.compiled.cache import Code, disabled, installed, place, warn_once
+from latentbandits.compiled.cache import Code, Compilable, disabled, installed, place, warn_once
 from latentbandits.compiled.compiler import compiling, machine_code
 
-Job = tuple[Callable[..., Any], tuple[Any, ...]]
-Done = Callable[[list[Callable[..., Any]]], None]
+Job = tuple[Compilable, tuple[Any, ...]]
+Done = Callable[[list[Compilable]], None]
 
 _CHILD = """
 import pickle, sys

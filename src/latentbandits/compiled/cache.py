@@ -22,11 +22,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from latentbandits.files import locked, write_whole
+
+Compilable: TypeAlias = Callable[..., Any]  # a function and, once compiled, its machine code
 
 _PACKAGE = Path(__file__).parents[1]
 _KEPT_DAYS = 30
@@ -220,7 +222,7 @@ class Code:
     Two codes are equal if one machine code serves both; a class counts as itself, whatever its name.
     """
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], label: str | None = None) -> None:
+    def __init__(self, function: Compilable, args: tuple[Any, ...], label: str | None = None) -> None:
         self.function, self.args = function, args
         self.key = (function, *map(_kind, args))
         self._label = label

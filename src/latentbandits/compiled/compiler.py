@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from latentbandits.compiled.cache import Code, disabled, installed
+from latentbandits.compiled.cache import Code, Compilable, disabled, installed
 from latentbandits.extras import missing
 
 
@@ -20,9 +20,9 @@ class CompileError(TypeError):
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-kernels: list[Callable[..., Any]] = []
-quick_functions: set[Callable[..., Any]] = set()
-_loaded: dict[Any, Callable[..., Any]] = {}
+kernels: list[Compilable] = []
+quick_functions: set[Compilable] = set()
+_loaded: dict[Any, Compilable] = {}
 # Held by the thread that compiles or loads: numba's settings, and our registrations with it, belong to all threads
 compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a fork in the midst of it would leave its locks held permanently
@@ -101,7 +101,7 @@ def units_of(policy: Any) -> int:
     return int(policy.units)
 
 
-def loaded(function: Callable[..., Any], *args: object) -> Callable[..., Any] | None:
+def loaded(function: Compilable, *args: object) -> Compilable | None:
     """Return the machine code of a function for arguments of these types if this process has it, else None; takes microseconds.
 
     Examples
@@ -113,7 +113,7 @@ def loaded(function: Callable[..., Any], *args: object) -> Callable[..., Any] | 
     return _loaded.get(Code(function, args).key)
 
 
-def on_disk(function: Callable[..., Any], *args: object) -> bool:
+def on_disk(function: Compilable, *args: object) -> bool:
     """Return whether machine code for arguments of these types is kept, so that it is loaded and not compiled.
 
     Examples
@@ -125,7 +125,7 @@ def on_disk(function: Callable[..., Any], *args: object) -> bool:
     return Code(function, args).ready
 
 
-def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., Any]:
+def machine_code(function: Compilable, *args: object) -> Compilable:
     """Return the machine code of a function for arguments of just these types; compile it if need be.
 
     It releases Python's lock while it runs, unless it is marked as `quick`. Calling it skips numba's check of the types of all arguments,
@@ -143,7 +143,7 @@ def machine_code(function: Callable[..., Any], *args: object) -> Callable[..., A
     return _loaded[code.key]
 
 
-def _compile(code: Code) -> Callable[..., Any]:
+def _compile(code: Code) -> Compilable:
     """Load the machine code from the cache, or compile and keep it."""
     with _announcing([] if code.ready or code.key in _announced else [code]) as before:
         before(code)
@@ -189,7 +189,7 @@ def _announcing(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
         _waited += time.perf_counter() - begin
 
 
-def compile_first(jobs: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]]) -> None:
+def compile_first(jobs: Iterable[tuple[str, Compilable, tuple[Any, ...]]]) -> None:
     """Compile one after the other what will be needed and is not there, if somebody listens; else it is compiled when it is first run.
 
     Parameters
@@ -215,7 +215,7 @@ def compile_first(jobs: Iterable[tuple[str, Callable[..., Any], tuple[Any, ...]]
             machine_code(code.function, *code.args)
 
 
-def fast(function: Callable[..., Any]) -> Callable[..., Any]:
+def fast(function: Compilable) -> Compilable:
     """Return a function that runs as machine code, compiled for the arguments of each call; interpreted where numba is not installed."""
     if not installed() or disabled():
         return plain(function)
@@ -227,7 +227,7 @@ def fast(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def plain(function: Callable[..., Any]) -> Callable[..., Any]:
+def plain(function: Compilable) -> Compilable:
     """Return the interpreted form of a function, without warnings about overflow, like the compiled one."""
 
     @functools.wraps(function)

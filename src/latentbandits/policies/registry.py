@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from latentbandits.parameters import divided
+from latentbandits.parameters import Settings, divided
 from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
@@ -51,7 +51,7 @@ class Registration(NamedTuple):
     inner: str = ""
 
 
-Preset = Callable[[int, Mapping[str, Any]], Mapping[str, Any]]
+Preset = Callable[[int, Settings], Settings]
 
 
 def _fixed(**settings: Any) -> Preset:
@@ -65,7 +65,7 @@ def _gated(residual_floor: float, together: bool) -> Preset:
     which that of the paper's table did not: without `learn_noise` these are the settings that fit it.
     """
 
-    def preset(arms: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def preset(arms: int, given: Settings) -> Settings:
         units = given.get("units") or (arms if together else 1)
         rounds = -(-arms // units)
         return {
@@ -86,7 +86,7 @@ def _gated(residual_floor: float, together: bool) -> Preset:
 def _stated(together: bool) -> Preset:
     """Probe when a gate opens, all as the text states it, for any number of arms; the residual floor is the noise, learned unless given."""
 
-    def preset(arms: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def preset(arms: int, given: Settings) -> Settings:
         return {
             "units": arms if together else 1,
             "fingerprint": True,
@@ -107,7 +107,7 @@ def _stated(together: bool) -> Preset:
 def _scheduled(lag: str, interval: int, together: bool) -> Preset:
     """Probe on a schedule, `interval` rounds for each round of a probe."""
 
-    def preset(arms: int, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    def preset(arms: int, given: Settings) -> Settings:
         units = given.get("units") or (arms if together else 1)
         rounds = -(-arms // units)
         return {"units": units, "fingerprint": True, "lag": lag, "exploration": 0.5, "interval": interval * rounds}

@@ -5,11 +5,10 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from latentbandits.parameters import all_settings, describe, divided
+from latentbandits.parameters import Settings, all_settings, describe, divided
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
 from latentbandits.settings import Refusal, whole
@@ -48,7 +47,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     if not isinstance(spec, str):
         raise Refusal("policy", "name", spec, FORMS)
     if spec.endswith(".toml"):
-        return _from_file(spec, arms, settings)
+        return _from_content(_read(spec), spec, arms, settings)
     name, given = split(spec)
     if "arms" in given:
         raise Refusal(
@@ -226,7 +225,7 @@ def _spec_around(made: Any, name: str) -> str:
     return ":".join([outer + shown, *_changed(own, usual)])
 
 
-def _changed(own: Mapping[str, Any], usual: Mapping[str, Any]) -> list[str]:
+def _changed(own: Settings, usual: Settings) -> list[str]:
     """Return the settings that are not the usual ones as one text; nothing if there are none."""
     changed = {key: value for key, value in own.items() if key not in usual or value != usual[key]}
     texts = [
@@ -305,10 +304,9 @@ def _read(path: str) -> dict[str, Any]:
     """Return the content of a file that `tune` wrote, or refuse it."""
     try:
         return _content(Path(path).read_text(), path)
-    except OSError as problem:
-        raise _unreadable(path, problem.strerror or str(problem)) from None
-    except UnicodeDecodeError as problem:
-        raise _unreadable(path, str(problem)) from None
+    except (OSError, UnicodeDecodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else None
+        raise _unreadable(path, reason or str(problem)) from None
 
 
 def _content(text: str, path: str) -> dict[str, Any]:
@@ -332,10 +330,6 @@ def _unreadable(path: str, reason: str) -> Refusal:
     return Refusal("policy", "file", path, f"{WRITTEN} ({reason.lower()})")
 
 
-def _from_file(path: str, arms: int | None, settings: dict[str, Any]) -> Any:
-    return _from_content(_read(path), path, arms, settings)
-
-
 def from_toml(text: str, arms: int | None = None, **settings: Any) -> Any:
     """Return the policy that `as_toml` wrote, with some settings changed.
 
@@ -354,7 +348,7 @@ def named_in(toml: str) -> str:
     return str(_content(toml, "toml").get("policy", ""))
 
 
-def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: dict[str, Any]) -> Any:
+def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: Settings) -> Any:
     if arms is not None and arms != found["arms"]:
         raise Refusal(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
     given = {**found.get("settings", {}), **settings}
@@ -362,24 +356,21 @@ def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: 
     return _make(found["policy"], whole("policy", "arms", found["arms"], least=2), given, preset=False)
 
 
-def _make(name: str, arms: int, settings: dict[str, Any], preset: bool = True) -> Any:
+def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
     """Return the policy of a name, of a class or around another, with settings named as in `parameters.all_settings`."""
     outer, rest = wrapper(name)
     if outer:
         row = registry.REGISTRY[outer]
         own, within = divided(row.make, settings)
+        file = rest.endswith(".toml")
         inner = (
-            _make(rest or row.inner, arms, within, preset)
-            if not rest.endswith(".toml")
-            else _from_file(rest, arms, within)
+            _from_content(_read(rest), rest, arms, within) if file else _make(rest or row.inner, arms, within, preset)
         )
         return row.make(inner=inner, **own)
+    if ":" not in name and preset:
+        return registry.policy(name, arms, **settings)
     if ":" not in name:
-        return (
-            registry.policy(name, arms, **settings)
-            if preset
-            else registry.registration(name).make(arms=arms, **settings)
-        )
+        return registry.registration(name).make(arms=arms, **settings)
     whole("policy", "arms", arms, least=2)
     kind = _user_class(name)
     try:
