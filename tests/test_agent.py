@@ -155,7 +155,7 @@ def test_rewards_of_any_size_keep_the_memory_finite(size: float) -> None:
     generator = np.random.default_rng(0)
     for name in ONLINE:
         agent = lb.Agent(lb.policy(name), seed=0)
-        for _ in range(300):
+        for _ in range(100):
             decision = agent.ask()
             agent.tell(decision, size * generator.standard_normal(len(decision.arms)).clip(-1, 1))
         assert np.isfinite(numbers(agent.memory)).all(), name

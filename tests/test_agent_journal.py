@@ -72,8 +72,8 @@ def replay(records: int) -> None:
     assert snapshot(twin) == snapshot(agent)
 
 
-def test_five_thousand_records() -> None:
-    replay(5_000)
+def test_two_thousand_records() -> None:
+    replay(2_000)
 
 
 @pytest.mark.slow

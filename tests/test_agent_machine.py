@@ -157,7 +157,7 @@ class Life(RuleBasedStateMachine):
         assert snapshot(self.twin) == snapshot(self.agent)
 
 
-@pytest.mark.parametrize("examples", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [3, pytest.param(30, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "names",
     [tuple(name for name in POLICIES if "library" not in name), tuple(name for name in POLICIES if "library" in name)],

@@ -13,7 +13,7 @@ from latentbandits.memories import copied
 from tests.fixtures import policies
 
 POLICIES = policies()
-REDRAWS = pytest.mark.parametrize("redraws", [2_000, pytest.param(20_000, marks=pytest.mark.slow)])
+REDRAWS = pytest.mark.parametrize("redraws", [500, pytest.param(20_000, marks=pytest.mark.slow)])
 SINGLE = [name for name, policy in POLICIES.items() if policy.units == 1 and not policy.fixed_arms]
 
 

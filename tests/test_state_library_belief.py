@@ -12,6 +12,7 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent import Agent
+from latentbandits.agent.events import Event
 from tests.test_state_library import scripted
 
 TWO = [(0.3, 0.7), (0.8, 0.2)]
@@ -142,7 +143,7 @@ def test_a_recorded_name_of_what_is_not_remembered_is_left_out() -> None:
 def test_an_event_of_no_name_is_refused(payload: dict[str, Any]) -> None:
     agent = named()
     before = agent.belief
-    event = agent._event("name", body=json.dumps({"name": "snow", **payload}))
+    event = Event(agent._state.head + 1, "name", 2**52, body=json.dumps({"name": "snow", **payload}))
     with pytest.raises(lb.Refusal, match=r"^Agent: (event's body|number|name) is "):
         agent.apply(event)
     assert agent.belief == before

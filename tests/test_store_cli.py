@@ -29,7 +29,16 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> 
 
 def busy(make: Make, **settings: Any) -> Case:
     """Return a ledger to which everything has happened that minutes count."""
-    given = {"policy": "state-library", "window": 90, "default": 0.0, "holdback": 0.3, "control": "b", "floor": 0.1}
+    small = "state-library:states=4,particles=4"
+    given = {
+        "policy": small,
+        "durable": False,
+        "window": 90,
+        "default": 0.0,
+        "holdback": 0.3,
+        "control": "b",
+        "floor": 0.1,
+    }
     case = make(**{**given, **settings})
     for _ in range(4):
         first = played(case, 6)[0]

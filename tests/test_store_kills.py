@@ -59,8 +59,8 @@ def kills(store: str, number: int) -> None:
     reader.close()
 
 
-def test_ten_kills_lose_nothing(tmp_path: Path) -> None:
-    kills(str(tmp_path / "d.db"), 10)
+def test_six_kills_lose_nothing(tmp_path: Path) -> None:
+    kills(str(tmp_path / "d.db"), 6)
 
 
 @pytest.mark.slow

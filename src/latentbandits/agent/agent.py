@@ -19,7 +19,7 @@ from latentbandits.agent.decision import (
     Stats,
     warn_of_dropping,
 )
-from latentbandits.agent.events import CAUSES, Event, Payload, rewarded, text
+from latentbandits.agent.events import Event, Payload, rewarded, text
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed
 from latentbandits.agent.inputs import as_name, observed, online, received, refuse_settings
@@ -125,9 +125,8 @@ class Agent:
         self._compiled = self._warned = False
         self._units, self._covariates = state.player.policy.units, state.covariates
         self._rewards = np.zeros(self._units)
-        refuse_in_children(
-            self, "a forked process must make or load an agent of its own, and save it to a path of its own"
-        )
+        advice = "a forked process must make or load an agent of its own, and save it to a path of its own"
+        refuse_in_children(self, advice)
 
     def _switch(self, steps: Steps) -> None:
         """Go on with machine code, which changes no choice."""
@@ -219,7 +218,7 @@ class Agent:
         offered = None if available is None else player.offered(available)
         unit = None if unit is None else str(as_name(unit, "unit"))
         while len(player.open) >= state.spec.max_open:
-            self._apply(self._event("censor", next(iter(player.open)), body=CAUSES["room"]))
+            self._happen("censor", {"cause": "room"}, next(iter(player.open)))
         now, after = time_ns() // 1000, state.last_us + 1
         at_us = now if now > after else max(after, EARLIEST)
         key = hex(at_us)[2:] + self._session
@@ -261,18 +260,18 @@ class Agent:
     def forget(self, decision: Decision | str) -> Outcome:
         """Drop a decision whose rewards will never arrive."""
         with self._lock:
-            self._apply(self._event("censor", self._player.find(decision, self._session), body=CAUSES["asked"]))
+            self._happen("censor", {"cause": "asked"}, self._player.find(decision, self._session))
         return "accepted"
 
     def add(self, name: Name) -> None:
         """Add an arm: a fresh one that leaves the others as they are, or a retired one with all that is known of it."""
         with self._lock:
-            self._apply(self._event("add", body=text(self._state.adding(name))))
+            self._happen("add", self._state.adding(name))
 
     def retire(self, name: Name) -> None:
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
         with self._lock:
-            self._apply(self._event("retire", body=text(self._state.retiring(name))))
+            self._happen("retire", self._state.retiring(name))
 
     def name(self, regime: int, name: str) -> None:
         """Give a remembered state a name, by its number in the `belief`; it has it for as long as it is remembered.
@@ -288,14 +287,12 @@ class Agent:
         'rain'
         """
         with self._lock:
-            self._apply(self._event("name", body=text(self._state.naming(regime, name))))
+            self._happen("name", self._state.naming(regime, name))
 
-    def _event(self, kind: str, key: str | None = None, body: str | None = None) -> Event:
-        """Return the next event."""
-        return Event(self._state.head + 1, kind, max(time_ns() // 1000, self._state.last_us), key, body=body)
-
-    def _apply(self, event: Event) -> None:
-        """Let an event happen, once the journal has it."""
+    def _happen(self, kind: str, payload: Payload, key: str | None = None) -> None:
+        """Let the next event happen, once the journal has it."""
+        at_us = max(time_ns() // 1000, self._state.last_us)
+        event = Event(self._state.head + 1, kind, at_us, key, body=text(payload))
         if self._journal is not None:
             self._journal(event)
         self._state.apply(event)
