@@ -1,4 +1,4 @@
-"""Compile `state-library`, which takes as long as all other policies together, before the tests run (`make unit`).
+"""Compile `state-library`, which takes longest of all policies, before the tests run (`make unit`).
 
 Its loop, its loop with late rewards and its two steps share nearly everything, which one process compiles once and two workers twice.
 The types are checked meanwhile, so that no processor is idle.
