@@ -20,14 +20,14 @@ ENDING = ".dsjson"
 
 
 def line(
-    arms: Sequence[Any],
+    arms: Sequence[object],
     played: int,
     reward: float,
     propensity: float,
     *,
     event: str,
     time: str | float | None = None,
-    unit: Any = None,
+    unit: object = None,
     context: Mapping[str, float] | None = None,
 ) -> bytes:
     """Return a decision and its reward as a line; a time is an ISO date in UTC, or the number of a round.
@@ -83,7 +83,7 @@ def decision(row: Mapping[str, Any]) -> dict[str, Any] | str:
     }
 
 
-def _name(action: Any, multi: Any) -> Any:
+def _name(action: object, multi: object) -> object:
     """Return the name of an action: its tag, a number if it is one; else the action's own number."""
     if isinstance(action, int) and isinstance(multi, list) and 1 <= action <= len(multi):
         one = multi[action - 1]

@@ -10,15 +10,7 @@ from typing import Any, Never, Self
 import numpy as np
 
 from latentbandits.agent import file
-from latentbandits.agent.decision import (
-    EARLIEST,
-    SESSION_DIGITS,
-    Decision,
-    Name,
-    Outcome,
-    Stats,
-    warn_of_dropping,
-)
+from latentbandits.agent.decision import EARLIEST, SESSION_DIGITS, Decision, Name, Outcome, Stats, warn_of_dropping
 from latentbandits.agent.events import Event, Payload, rewarded, text
 from latentbandits.agent.explain import Explanation, explanation
 from latentbandits.agent.feeding import feed

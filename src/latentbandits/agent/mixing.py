@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,9 @@ class Mixing(NamedTuple):
         return total
 
 
-def mixing(policy: Policy, names: Sequence[Name], seed: int, floor: Any, holdback: Any, control: Any) -> Mixing:
+def mixing(
+    policy: Policy, names: Sequence[Name], seed: int, floor: object, holdback: object, control: object
+) -> Mixing:
     """Return the mixing that an agent was given, or refuse it."""
     known = {name: arm for arm, name in enumerate(names)}
     made = Mixing(

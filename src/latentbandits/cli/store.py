@@ -3,7 +3,7 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from latentbandits.store import Verdict
@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.store import Unavailable
 
     try:
-        action: Any = {"verify": verify, "export": export, "compact": compact}[options.action]
-        return int(action(options))
+        action = {"verify": verify, "export": export, "compact": compact}[options.action]
+        return action(options)
     except Unavailable as problem:
         print(problem, file=sys.stderr)
         return 1

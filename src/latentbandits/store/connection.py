@@ -16,6 +16,9 @@ from latentbandits.store.schema import refuse_version
 _SETTINGS = "-c statement_timeout=60s -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s"
 
 
+Database = psycopg.Connection[tuple[Any, ...]]
+
+
 class Connection(queries.Queries):
     """A connection that is made when it is needed, and made again when it was lost."""
 
@@ -30,10 +33,10 @@ class Connection(queries.Queries):
         options = " ".join(filter(None, (_SETTINGS, settings, str(given.get("options") or ""))))
         usual = {"connect_timeout": "10", "application_name": "latentbandits"}
         self._address = conninfo.make_conninfo("", **{**usual, **given, "options": options})
-        self._connection: psycopg.Connection[Any] | None = None
+        self._connection: Database | None = None
         self._closed, self._making = False, threading.Lock()
 
-    def _ready(self) -> "psycopg.Connection[Any]":
+    def _ready(self) -> Database:
         if self._closed:
             raise Unavailable(f"store: {self.place} is closed; open it again")
         with self._making:
@@ -44,7 +47,7 @@ class Connection(queries.Queries):
             return self._connection
 
     @contextlib.contextmanager
-    def _asking(self) -> Iterator["psycopg.Connection[Any]"]:
+    def _asking(self) -> Iterator[Database]:
         """Run statements, each a transaction of its own; what PostgreSQL refuses or cannot do is put into our words."""
         try:
             yield self._ready()

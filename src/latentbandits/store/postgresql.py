@@ -10,14 +10,13 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import psycopg
 
 from latentbandits.agent.events import Event
 from latentbandits.settings import Above, Refusal, between
 from latentbandits.store import queries
-from latentbandits.store.connection import Connection, PostgresReader
+from latentbandits.store.connection import Connection, Database, PostgresReader
 from latentbandits.store.errors import Conflict, Fenced, Unavailable
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import refuse_version, statements
@@ -124,7 +123,7 @@ class PostgreSQL(Connection):
         refuse_version(self.place, self._rows(queries.VERSION)[0][0])
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator["psycopg.Connection[Any]"]:
+    def _transaction(self) -> Iterator[Database]:
         """Run statements in one transaction, which is durable afterwards, or as if it had never begun."""
         with self._asking() as connection, connection.transaction():
             yield connection
