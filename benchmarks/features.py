@@ -46,9 +46,9 @@ class Shown(NamedTuple):
             slopes[:] = slopes[:, :1]
         return np.asarray(x @ slopes if "useless" not in self.kind else np.zeros((len(x), self.arms)))
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return a realisation of the world with the effects added, and the features as context."""
-        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+        made: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
         generator = np.random.default_rng([seed, draw, repeat, 14])
         binary = np.where(generator.random((horizon, 4)) < 0.5, -1.0, 1.0)
         angle = 2 * np.pi * np.arange(horizon) / DAY

@@ -139,9 +139,9 @@ class Lifelike(NamedTuple):
         """Return the rewards of all arms in all rounds."""
         return KINDS[self.kind](np.random.default_rng([seed, draw, list(KINDS).index(self.kind)]))
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return a draw; see `latentbandits.protocols.World`."""
-        return lb.Recorded(self.table(seed, draw)).realise(horizon, units, seed, draw, repeat)
+        return lb.Replay(self.table(seed, draw)).realise(horizon, groups, seed, draw, repeat)
 
     @property
     def arms(self) -> int:
@@ -152,11 +152,11 @@ class Lifelike(NamedTuple):
 def losses(kind: str, draws: int, seed: int) -> dict[str, np.ndarray]:
     """Return, per policy and draw, the loss to the best single arm per round, in thousandths of the rewards' standard deviation."""
     world, tables = Lifelike(kind), [Lifelike(kind).table(seed, draw) for draw in range(draws)]
-    played = {name: lb.policy(fair(name, lb.Recorded(tables[0])), arms=world.arms) for name in RIVALS}
+    played = {name: lb.policy(fair(name, lb.Replay(tables[0])), arms=world.arms) for name in RIVALS}
     results = lb.simulate(world, played, horizon=ROUNDS, draws=draws, repeats=1, bins=1, seed=seed)
     best = np.array([(each.max(axis=1) - each[:, each.mean(axis=0).argmax()]).sum() for each in tables])
-    unit = np.array([each.std() for each in tables]) * ROUNDS / 1000
-    return {name: (regret - best) / unit for name, regret in zip(RIVALS, results.regret, strict=True)}
+    group = np.array([each.std() for each in tables]) * ROUNDS / 1000
+    return {name: (regret - best) / group for name, regret in zip(RIVALS, results.regret, strict=True)}
 
 
 def main() -> None:

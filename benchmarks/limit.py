@@ -1,6 +1,6 @@
 """The limit on the rows of the main table, and with more arms and states: ``python -m benchmarks.limit``.
 
-Regret per unit of the greedy filter, of the planner and of a policy that is given nothing, on the same worlds; what one look at every arm
+Regret per group of the greedy filter, of the planner and of a policy that is given nothing, on the same worlds; what one look at every arm
 costs in every state that occurs, which a policy that is given nothing cannot avoid; and whether the rest is in all runs or in a few.
 """
 
@@ -15,7 +15,7 @@ from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 
 DRAWS, SHORT_DRAWS = 128, 512  # matrices; more for runs below 20,000 rounds
 WORST = 20  # one run in so many is one of the worst
-STUCK = 0.5  # excess above the planner, in units of its mean regret, from which on a run counts as stuck
+STUCK = 0.5  # excess above the planner, in groups of its mean regret, from which on a run counts as stuck
 MORE = {
     "5 arms": lb.HiddenMarkov(arms=5),
     "10 arms": lb.HiddenMarkov(arms=10),

@@ -42,7 +42,7 @@ class Loop(NamedTuple):
 def measure() -> tuple[list[Figure], dict[str, float]]:
     """Return the figures, and each policy's nanoseconds per round."""
     say("loops: every policy and the C kernel, in turns")
-    realisations = [{units: _realise(draw, units) for units in (1, 2)} for draw in range(_DRAWS)]
+    realisations = [{groups: _realise(draw, groups) for groups in (1, 2)} for draw in range(_DRAWS)]
     with tempfile.TemporaryDirectory() as folder:
         kernel = yardstick.build(folder)
         _verify(kernel, [realisation[2] for realisation in realisations])
@@ -52,7 +52,7 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
         jobs[_C, draw] = partial(kernel, realisation[2])
         for name in REGISTRY:
             policy = lb.policy(name)
-            jobs[name, draw] = _ready(policy, realisation[policy.units]).start
+            jobs[name, draw] = _ready(policy, realisation[policy.groups]).start
         jobs[_NOISY, draw] = _ready(lb.policy("state-library"), _realise(draw, 1, noise=0.5)).start
     ns = _per_round(jobs)
     c, noisy = ns.pop(_C), ns.pop(_NOISY)
@@ -67,8 +67,8 @@ def measure() -> tuple[list[Figure], dict[str, float]]:
     return figures, ns
 
 
-def _realise(draw: int, units: int, noise: float = 0.01) -> Realisation:
-    return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, units=units, seed=0, draw=draw, repeat=0)
+def _realise(draw: int, groups: int, noise: float = 0.01) -> Realisation:
+    return lb.HiddenMarkov(noise=noise).realise(horizon=_ROUNDS, groups=groups, seed=0, draw=draw, repeat=0)
 
 
 def _ready(contestant: Contestant, realisation: Realisation) -> Loop:

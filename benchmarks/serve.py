@@ -90,7 +90,7 @@ def worked(running: Running, requests: Callable[..., bytes]) -> tuple[float, flo
 
 
 def one(*_: Any) -> bytes:
-    return request(DECIDE, b'{"unit":"visitor-17"}')
+    return request(DECIDE, b'{"subject":"visitor-17"}')
 
 
 def spread(experiments: int) -> Callable[..., bytes]:
@@ -149,9 +149,9 @@ def rates(folder: Path) -> Iterator[Figure]:
         for name, each in zip(names, work, strict=True):
             yield Figure(f"work per request, us: {name}", each, None, f"at most {1e6 / each:.0f}/s on one processor")
         for name, requests in (("batches of 100", batch), ("batches of decide, then reward", batch_pairs)):
-            units = 100 * median(closed(full, requests) for _ in range(REPEATS))
+            groups = 100 * median(closed(full, requests) for _ in range(REPEATS))
             yield Figure(
-                f"{name} / bare groups of 64", units / grouped, 0.4, f"{units:.0f} units/s against {grouped:.0f}/s"
+                f"{name} / bare groups of 64", groups / grouped, 0.4, f"{groups:.0f} groups/s against {grouped:.0f}/s"
             )
         waits = [(p99(plain, one), p99(full, one)) for _ in range(REPEATS)]
         ratio = median(ours / theirs for theirs, ours in waits)

@@ -38,8 +38,8 @@ _MEMORY = """
 import resource, sys
 import latentbandits as lb
 lb.simulate(lb.HiddenMarkov(), ["adarp-ucb", "lc-ucb", "ucb1"], horizon=20_000, draws=128, repeats=5)
-unit = 1 if sys.platform == "darwin" else 1024  # kilobytes, but on a Mac
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20)
+group = 1 if sys.platform == "darwin" else 1024  # kilobytes, but on a Mac
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * group / 2**20)
 """
 
 

@@ -28,7 +28,7 @@ def compiler() -> list[str]:
 
 
 def build(folder: str) -> Kernel:
-    """Compile the kernel into a folder; return a function from a table to regret per unit and number of probes."""
+    """Compile the kernel into a folder; return a function from a table to regret per group and number of probes."""
     library = Path(folder) / "adarp.so"
     flags = ["-O3", "-march=native", "-shared", "-fPIC"]
     subprocess.run([*compiler(), *flags, str(_SOURCE), "-o", str(library), "-lm"], check=True)

@@ -39,7 +39,7 @@ def main(rewards: Path, customers: Path, decisions: Path, file: Path = Path("mes
         written = csv.writer(out)
         written.writerow(["customer", "message", "decision", "probability"])
         for row in csv.DictReader(people):
-            decision = agent.ask(unit=row["customer"])
+            decision = agent.ask(subject=row["customer"])
             written.writerow([row["customer"], decision.arm, decision.id, decision.probability])
     agent.save(file)  # before the messages are sent: a decision that is not saved cannot be told
     print(f"{learned} rewards learned, {refused} refused; {decisions} written")

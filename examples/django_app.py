@@ -2,7 +2,7 @@
 
 In a project of yours the agent belongs into an `AppConfig`, the two views into views.py and the paths into urls.py.
 
-GET  /decide?visitor=17&request=a1     {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+GET  /decide?visitor=17&request=a1     {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
 POST /reward?decision=063f...&value=1  {"outcome": "accepted"}
 """
 
@@ -30,14 +30,16 @@ if not settings.configured:
 @cache
 def agent() -> lb.DurableAgent:
     """Return the agent; it is opened in the process that serves, not in one that forks."""
-    return lb.open(settings.STORE, "offers", policy="state-library", arms=["a", "b", "c"], window=3600, default=0.0)
+    return lb.open_agent(
+        settings.STORE, "offers", policy="state-library", arms=["a", "b", "c"], window=3600, default=0.0
+    )
 
 
 @require_GET
 def decide(request: HttpRequest) -> JsonResponse:
     """Decide for a visitor; the same request, sent again, has the same decision."""
-    decision = agent().ask(unit=request.GET["visitor"], key=request.GET["request"])
-    return JsonResponse({"offer": decision.arm, "decision": decision.id})
+    decision = agent().ask(subject=request.GET["visitor"], key=request.GET["request"])
+    return JsonResponse({"arm_score": decision.arm, "decision": decision.id})
 
 
 @csrf_exempt  # for other programs; a browser sends a token

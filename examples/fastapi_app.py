@@ -1,6 +1,6 @@
 """Offers behind FastAPI: ``uvicorn fastapi_app:app``, one process and as many threads as you like.
 
-GET  /decide?visitor=17&request=a1     {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+GET  /decide?visitor=17&request=a1     {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
 POST /reward?decision=063f...&value=1  {"outcome": "accepted"}
 """
 
@@ -18,7 +18,9 @@ import latentbandits as lb
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Hold the store for as long as the application runs."""
     store = os.environ.get("STORE", "decisions.db")
-    with lb.open(store, "offers", policy="state-library", arms=["a", "b", "c"], window=3600, default=0.0) as agent:
+    with lb.open_agent(
+        store, "offers", policy="state-library", arms=["a", "b", "c"], window=3600, default=0.0
+    ) as agent:
         app.state.agent = agent
         yield
 
@@ -29,8 +31,8 @@ app = FastAPI(lifespan=lifespan)
 @app.get("/decide")
 def decide(visitor: str, request: str) -> dict[str, str]:
     """Decide for a visitor; the same request, sent again, has the same decision."""
-    decision = app.state.agent.ask(unit=visitor, key=request)
-    return {"offer": decision.arm, "decision": decision.id}
+    decision = app.state.agent.ask(subject=visitor, key=request)
+    return {"arm_score": decision.arm, "decision": decision.id}
 
 
 @app.post("/reward")

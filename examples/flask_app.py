@@ -1,6 +1,6 @@
 """Offers behind Flask: ``gunicorn --workers 1 --threads 16 'flask_app:made()'``, one process that holds the store.
 
-GET  /decide?visitor=17&request=a1     {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+GET  /decide?visitor=17&request=a1     {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
 POST /reward?decision=063f...&value=1  {"outcome": "accepted"}
 """
 
@@ -15,7 +15,7 @@ import latentbandits as lb
 def made(store: str | None = None) -> Flask:
     """Return the application, with the store open until the process ends."""
     store = store or os.environ.get("STORE", "decisions.db")
-    agent = lb.open(store, "offers", policy="state-library", arms=["a", "b", "c"], window=3600, default=0.0)
+    agent = lb.open_agent(store, "offers", policy="state-library", arms=["a", "b", "c"], window=3600, default=0.0)
     atexit.register(agent.close)
     app = Flask(__name__)
     app.extensions["agent"] = agent
@@ -23,8 +23,8 @@ def made(store: str | None = None) -> Flask:
     @app.get("/decide")
     def decide() -> dict[str, str]:
         """Decide for a visitor; the same request, sent again, has the same decision."""
-        decision = agent.ask(unit=request.args["visitor"], key=request.args["request"])
-        return {"offer": str(decision.arm), "decision": decision.id}
+        decision = agent.ask(subject=request.args["visitor"], key=request.args["request"])
+        return {"arm_score": str(decision.arm), "decision": decision.id}
 
     @app.post("/reward")
     def reward() -> dict[str, str]:

@@ -8,10 +8,10 @@ import argparse
 import latentbandits as lb
 
 POLICIES = [
-    "state-library:units=2",
+    "state-library:groups=2",
     "state-library",
     "state-library-forgetful",
-    "adarp-ucb:units=2",
+    "adarp-ucb:groups=2",
     "sw-ucb:window=1000",
     "ucb1",
     "ab-test:test=672",
@@ -28,14 +28,14 @@ def main(horizon: int = 2000, runs: int = 16, full: bool = False) -> None:
         noise=0.3,  # of the profit of the whole market
         states="2 to 4",  # moods of the market
         dwell="300 to 2000",  # hours that a mood lasts
-        units=2,  # the regions
+        groups=2,  # the regions
         horizon=horizon,
         runs=runs,
     )
     print(lb.compare(problem, POLICIES).text(), end="\n\n")
     print(lb.advise(problem, "all" if full else POLICIES, runs=200 if full else runs, sweep=False).text(), end="\n\n")
 
-    names = ["state-library:units=2", "state-library:units=2,low=0,high=1", "state-library-forgetful"]
+    names = ["state-library:groups=2", "state-library:groups=2,low=0,high=1", "state-library-forgetful"]
     results = lb.simulate(problem, names, horizon=horizon, draws=10 if full else 3, repeats=1, first=50)
     for label, regret in zip(results.labels, results.regret, strict=True):
         print([round(run) for run in regret], label)

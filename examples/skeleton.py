@@ -26,8 +26,8 @@ class WinStayLoseShift(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm.
+    groups : int
+        Groups per round; all play the same arm.
     tolerance : float
         How far below its usual reward an arm may pay before it is left.
     rate : float
@@ -37,7 +37,7 @@ class WinStayLoseShift(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     tolerance: Annotated[float, AtLeast(0)] = 0.1
     rate: Annotated[float, Within(0, 1)] = 0.1
 
@@ -46,20 +46,20 @@ class WinStayLoseShift(Policy):
         return Memory(np.zeros(1, Scalars), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Write one arm per unit into the choice, only of those that are available, and what every arm is expected to pay."""
+        """Write one arm per group into the choice, only of those that are available, and what every arm is expected to pay."""
         arm = memory.scalars[0].arm
-        while not choice.offers[arm].available:
+        while not choice.arm_scores[arm].available:
             arm = (arm + 1) % self.arms
         assign(arm, choice)
         for each in range(self.arms):
-            choice.offers[each].value = memory.usual[each]
+            choice.arm_scores[each].value = memory.usual[each]
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Learn from one reward per unit. The choice may be an old one: rewards can come late."""
+        """Learn from one reward per group. The choice may be an old one: rewards can come late."""
         arm = choice.arms[0]
         reward = 0.0
-        for unit in range(self.units):
-            reward += rewards[unit] / self.units
+        for group in range(self.groups):
+            reward += rewards[group] / self.groups
         if reward < memory.usual[arm] - self.tolerance:
             memory.scalars[0].arm = (arm + 1) % self.arms
         memory.usual[arm] += self.rate * (reward - memory.usual[arm])

@@ -23,8 +23,8 @@ class Softmax(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; each samples its own arm.
+    groups : int
+        Groups per round; each samples its own arm.
     temperature : float
         How much less an arm pays that is sampled 2.7 times less often.
     rate : float
@@ -32,7 +32,7 @@ class Softmax(Policy):
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     temperature: Annotated[float, Above(0)] = 0.1
     rate: Annotated[float, Within(0, 1)] = 0.1
 
@@ -41,31 +41,31 @@ class Softmax(Policy):
         return Memory(np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Write the probability of every arm, then sample one for each unit."""
+        """Write the probability of every arm, then sample one for each group."""
         best = -math.inf
         for arm in range(self.arms):
-            if choice.offers[arm].available:
+            if choice.arm_scores[arm].available:
                 best = max(best, memory.usual[arm])
         total = 0.0
         for arm in range(self.arms):
-            choice.offers[arm].value = memory.usual[arm]
-            choice.offers[arm].probability = 0.0
-            if choice.offers[arm].available:
-                choice.offers[arm].probability = math.exp((memory.usual[arm] - best) / self.temperature)
-            total += choice.offers[arm].probability
+            choice.arm_scores[arm].value = memory.usual[arm]
+            choice.arm_scores[arm].probability = 0.0
+            if choice.arm_scores[arm].available:
+                choice.arm_scores[arm].probability = math.exp((memory.usual[arm] - best) / self.temperature)
+            total += choice.arm_scores[arm].probability
         for arm in range(self.arms):
-            choice.offers[arm].probability /= total
-        for unit in range(self.units):
+            choice.arm_scores[arm].probability /= total
+        for group in range(self.groups):
             left = uniform(random)  # the only source of chance: it moves the stream on
             for arm in range(self.arms):
-                if choice.offers[arm].available:
-                    left -= choice.offers[arm].probability
-                    choice.arms[unit] = arm
+                if choice.arm_scores[arm].available:
+                    left -= choice.arm_scores[arm].probability
+                    choice.arms[group] = arm
                     if left < 0:
                         break
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Learn from one reward per unit."""
-        for unit in range(self.units):
-            arm = choice.arms[unit]
-            memory.usual[arm] += self.rate * (rewards[unit] - memory.usual[arm])
+        """Learn from one reward per group."""
+        for group in range(self.groups):
+            arm = choice.arms[group]
+            memory.usual[arm] += self.rate * (rewards[group] - memory.usual[arm])

@@ -3,7 +3,7 @@
 ``python examples/web_app.py`` serves it on port 8000 with nothing but the standard library. `Shop` is plain WSGI, so any WSGI server runs
 it too, with one process and as many threads as you like: ``gunicorn --workers 1 --threads 16 'web_app:Shop()'``.
 
-    GET  /decide?visitor=17                   {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+    GET  /decide?visitor=17                   {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
     POST /reward?decision=063f...&value=1     204
     POST /offers?add=e    POST /offers?retire=b    204
     GET  /health                              {"asked": 120, "told": 97, ...}
@@ -71,7 +71,7 @@ class Shop:
         try:
             answer = self.answer(request, dict(parse_qsl(environ.get("QUERY_STRING", ""))))
             status = "200 OK" if answer else "204 No Content"
-        except (KeyError, ValueError) as problem:  # a Refusal is a ValueError
+        except (KeyError, ValueError) as problem:  # an InvalidValueError is a ValueError
             missing = f"{request}: parameter {problem} is missing" if isinstance(problem, KeyError) else str(problem)
             answer, status = {"error": missing}, "400 Bad Request"
         start_response(status, [("Content-Type", "application/json")] if answer else [])
@@ -81,8 +81,8 @@ class Shop:
         """Return the answer to a request, empty if there is nothing to say."""
         match request:
             case "GET /decide":
-                decision = self.agent.ask(unit=query["visitor"])
-                return {"offer": decision.arm, "decision": decision.id}
+                decision = self.agent.ask(subject=query["visitor"])
+                return {"arm_score": decision.arm, "decision": decision.id}
             case "POST /reward":
                 self.agent.tell(query["decision"], float(query["value"]))
             case "POST /offers" if "add" in query:

@@ -73,9 +73,9 @@ class Site:
         )
         return name
 
-    def play(self, name: str, rounds: int = 1, reward: float = 0.5, unit: str = "u") -> list[str]:
+    def play(self, name: str, rounds: int = 1, reward: float = 0.5, subject: str = "u") -> list[str]:
         """Decide and tell; return the ids."""
-        made = self.send("POST", f"/experiments/{name}/decide/batch", {"rounds": [{"unit": unit}] * rounds})[
+        made = self.send("POST", f"/experiments/{name}/decide/batch", {"rounds": [{"subject": subject}] * rounds})[
             "decisions"
         ]
         told = [{"id": one["id"], "reward": reward} for one in made]

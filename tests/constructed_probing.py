@@ -140,7 +140,7 @@ def opening(
     features: str = residuals.CORRECT,
     moved: float = 0.03,
     still: float = 0.01,
-    doubt: Any = (),
+    std_error: Any = (),
     bare: float = 0.2,
 ) -> Change:
     found: dict[Key, float] = {}
@@ -156,7 +156,7 @@ def opening(
         ("state changes", residuals.BARE): bare * 20_000,
         ("state stays", residuals.BARE): bare * 20_000,
     }
-    return Change({}, doubt, {"residual_gate": found})
+    return Change({}, std_error, {"residual_gate": found})
 
 
 _calm = "noise 0.01, 500 rounds"
@@ -167,15 +167,19 @@ RESIDUALS: list[tuple[str, str, Change]] = [
         for verdict, change in (
             (HOLDS, opening(0.05, features)),
             (FAILS, opening(0.01, features)),
-            (OPEN, opening(0.05, features, doubt={(_calm, f"{features}|2", "residual_gate")})),
+            (OPEN, opening(0.05, features, std_error={(_calm, f"{features}|2", "residual_gate")})),
         )
     ),
     ("floor", HOLDS, opening(0.05)),
     ("floor", FAILS, opening(0.05, bare=0.001)),
-    ("floor", TIED, opening(0.05, moved=0.2, still=0.1, doubt={("state changes", residuals.BARE, "residual_gate")})),
+    (
+        "floor",
+        TIED,
+        opening(0.05, moved=0.2, still=0.1, std_error={("state changes", residuals.BARE, "residual_gate")}),
+    ),
     ("drift", HOLDS, opening(0.05)),
     ("drift", FAILS, opening(0.05, moved=0.001)),
-    ("drift", TIED, opening(0.05, moved=0.01, doubt={("state changes", "adarp-ucb-stated", "residual_gate")})),
+    ("drift", TIED, opening(0.05, moved=0.01, std_error={("state changes", "adarp-ucb-stated", "residual_gate")})),
 ]
 
 

@@ -46,8 +46,8 @@ def policies() -> dict[str, Policy]:
 def rewards(number: int, arms: Iterable[int], levels: tuple[float, ...]) -> list[float]:
     """Return rewards that depend on the decision's number and arms alone: two states take turns, with a little noise."""
     return [
-        levels[arm if number // 40 % 2 else -1 - arm] + 0.01 * ((7 * number + 3 * unit + arm) % 11 - 5)
-        for unit, arm in enumerate(arms)
+        levels[arm if number // 40 % 2 else -1 - arm] + 0.01 * ((7 * number + 3 * group + arm) % 11 - 5)
+        for group, arm in enumerate(arms)
     ]
 
 
@@ -69,7 +69,7 @@ def played(agent: lb.Agent, numbers: range) -> Iterator[str]:
 def write(name: str, policy: Policy) -> str:
     """Write one fixture, with everything that a file can hold, and return what the agent chose after it."""
     fixed = policy.fixed_arms
-    floor = 0.1 if policy.units == 1 and not fixed else 0.0
+    floor = 0.1 if policy.groups == 1 and not fixed else 0.0
     agent = lb.Agent(policy, arms=list(ARMS[: policy.arms]), seed=len(name), floor=floor, compiled=False)
     list(played(agent, range(ROUNDS - 100)))
     if not fixed and name not in UNGROWN:

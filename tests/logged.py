@@ -110,7 +110,7 @@ def played(rewards: np.ndarray, rule: str, random: np.random.Generator, draw: in
         favourite = np.where(random.random(rows) < 0.8, random.integers(arms), anything)
         return np.where(np.arange(rows) < rows // 2, anything, favourite)
     spec = "ab-test:test=1000" if rule == "ab-test" else f"scaled({rule})"
-    realisation = lb.Recorded(rewards).realise(rows, 1, 0, 0, 0)
+    realisation = lb.Replay(rewards).realise(rows, 1, 0, 0, 0)
     return record_one(lb.policy(spec, arms=arms), realisation, stream(draw))[0][:, 0]
 
 

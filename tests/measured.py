@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_UNIT
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, PEERS, SINGLE_GROUP
 from latentbandits.presentation.numbers import figure
 from latentbandits.presentation.palette import label, plotting, saved
 from latentbandits_studies.experiments.paper.worlds import LIBRARY_TWO
@@ -64,12 +64,12 @@ def multiple_rows(results: pd.DataFrame) -> list[str]:
     rows = []
     for case, part in library.summary(results).groupby("case", sort=False):
         cells = part.set_index("policy")
-        unit, own = cells["unit"].iloc[0], cells.loc[LIBRARY]
-        two = f", two units {cells.loc[LIBRARY_TWO, 'multiple']:.2f}" if LIBRARY_TWO in cells.index else ""
-        best = [cells.loc[list(group), "regret"].idxmin() for group in (SINGLE_UNIT, PEERS)]
+        group, own = cells["group"].iloc[0], cells.loc[LIBRARY]
+        two = f", two groups {cells.loc[LIBRARY_TWO, 'multiple']:.2f}" if LIBRARY_TWO in cells.index else ""
+        best = [cells.loc[list(group), "regret"].idxmin() for group in (SINGLE_GROUP, PEERS)]
         shown = " | ".join(f"{cells.loc[name, 'multiple']:.2f} {label(name)}" for name in best)
         rows.append(
-            f"| {title(str(case))} | {unit} {figure(cells.loc[unit, 'regret'])} | {own['multiple']:.2f} ({own['multiple_low']:.2f} to "
+            f"| {title(str(case))} | {group} {figure(cells.loc[group, 'regret'])} | {own['multiple']:.2f} ({own['multiple_low']:.2f} to "
             f"{own['multiple_high']:.2f}){two} | {cells.loc[FORGETFUL, 'multiple']:.2f} | {shown} |"
         )
     return rows

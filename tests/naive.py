@@ -1,6 +1,6 @@
 """Slow twins of the policies: plain NumPy, written from the paper's formulas, sharing no code with the package.
 
-Every twin takes the settings of its policy and has two methods: ``choose`` returns the arm of every unit, given the
+Every twin takes the settings of its policy and has two methods: ``choose`` returns the arm of every group, given the
 arms that are available in the round (in order), ``learn`` takes the rewards. Twins that sample at random take their
 numbers from ``draws``, so that a twin and its policy can be given the same ones. A twin that learns from late rewards
 has a third one, ``recall``: it says to which decision the rewards belong that come next, by its number from 1 on.
@@ -73,36 +73,36 @@ def untried_or_best(available: Sequence[int], counts: Floats, sums: Floats, bonu
 class NaiveUCB1(Averages):
     """Auer, Cesa-Bianchi & Fischer (2002)."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, exploration: float) -> None:
+    def __init__(self, draws: Draws, arms: int, groups: int, exploration: float) -> None:
         super().__init__(arms)
-        self.units, self.exploration = units, exploration
+        self.groups, self.exploration = groups, exploration
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         def bonus(n: float) -> float:
             return self.exploration * math.sqrt(math.log(self.counts.sum()) / n)
 
-        return [untried_or_best(available, self.counts, self.sums, bonus)] * self.units
+        return [untried_or_best(available, self.counts, self.sums, bonus)] * self.groups
 
 
 class NaiveEpsilonGreedy(Averages):
     """A random arm with probability epsilon, else the best so far."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, epsilon: float) -> None:
+    def __init__(self, draws: Draws, arms: int, groups: int, epsilon: float) -> None:
         super().__init__(arms)
-        self.draws, self.units, self.epsilon = draws, units, epsilon
+        self.draws, self.groups, self.epsilon = draws, groups, epsilon
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         if self.draws.uniform() < self.epsilon:
-            return [available[self.draws.below(len(available))]] * self.units
-        return [untried_or_best(available, self.counts, self.sums, lambda n: 0.0)] * self.units
+            return [available[self.draws.below(len(available))]] * self.groups
+        return [untried_or_best(available, self.counts, self.sums, lambda n: 0.0)] * self.groups
 
 
 class NaiveABTest:
     """Turns for every arm during the test; after it, the best of the lists of rewards that the test has left."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, test: int) -> None:
-        self.units = units
-        self.why: frozenset[str] = frozenset()
+    def __init__(self, draws: Draws, arms: int, groups: int, test: int) -> None:
+        self.groups = groups
+        self.probe_reasons: frozenset[str] = frozenset()
         self.rounds = iter(range(test))
         self.turns = itertools.count()
         self.rewards: list[list[float]] = [[] for _ in range(arms)]
@@ -110,14 +110,14 @@ class NaiveABTest:
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         tested = next(self.rounds, None) if len(available) > 1 else None
         if tested is not None:
-            self.why = frozenset({"continued" if tested else "schedule"})
-            return [available[next(self.turns) % len(available)] for _ in range(self.units)]
-        self.why = frozenset()
+            self.probe_reasons = frozenset({"continued" if tested else "schedule"})
+            return [available[next(self.turns) % len(available)] for _ in range(self.groups)]
+        self.probe_reasons = frozenset()
         means = {arm: statistics.fmean(self.rewards[arm]) for arm in available if self.rewards[arm]}
-        return [first_best(means, means) if means else available[0]] * self.units
+        return [first_best(means, means) if means else available[0]] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        if self.why:
+        if self.probe_reasons:
             for arm, reward in zip(arms, rewards, strict=True):
                 self.rewards[arm].append(reward)
 
@@ -125,23 +125,23 @@ class NaiveABTest:
 class NaiveThompsonSampling(Averages):
     """Gaussian posterior of a mean: a prior of ``prior_weight`` imaginary rewards of 0, and known noise."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, noise: float, prior_weight: float) -> None:
+    def __init__(self, draws: Draws, arms: int, groups: int, noise: float, prior_weight: float) -> None:
         super().__init__(arms)
-        self.draws, self.units, self.noise, self.prior_weight = draws, units, noise, prior_weight
+        self.draws, self.groups, self.noise, self.prior_weight = draws, groups, noise, prior_weight
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         sampled = {}
         for arm in available:
             weight = self.counts[arm] + self.prior_weight
             sampled[arm] = self.sums[arm] / weight + self.noise / math.sqrt(weight) * self.draws.normal()
-        return [first_best(available, sampled)] * self.units
+        return [first_best(available, sampled)] * self.groups
 
 
 class NaiveDiscountedUCB:
     """Garivier & Moulines (2011), with the discounted sums written out over the whole history."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, discount: float, exploration: float) -> None:
-        self.units, self.discount, self.exploration = units, discount, exploration
+    def __init__(self, draws: Draws, arms: int, groups: int, discount: float, exploration: float) -> None:
+        self.groups, self.discount, self.exploration = groups, discount, exploration
         self.round = 0
         self.history: list[tuple[list[int], list[float]]] = [([], []) for _ in range(arms)]
 
@@ -153,7 +153,7 @@ class NaiveDiscountedUCB:
         def bonus(n: float) -> float:
             return math.sqrt(self.exploration * math.log(max(counts.sum(), 1.0)) / n)
 
-        return [untried_or_best(available, counts, sums, bonus)] * self.units
+        return [untried_or_best(available, counts, sums, bonus)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         self.round += 1
@@ -165,8 +165,8 @@ class NaiveDiscountedUCB:
 class NaiveSlidingWindowUCB:
     """Garivier & Moulines (2011), with a window that is searched again in every round."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, window: int, exploration: float) -> None:
-        self.arms, self.units, self.exploration = arms, units, exploration
+    def __init__(self, draws: Draws, arms: int, groups: int, window: int, exploration: float) -> None:
+        self.arms, self.groups, self.exploration = arms, groups, exploration
         self.recent: deque[tuple[int, float]] = deque(maxlen=window)
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
@@ -177,7 +177,7 @@ class NaiveSlidingWindowUCB:
         def bonus(n: float) -> float:
             return self.exploration * math.sqrt(math.log(len(self.recent)) / n)
 
-        return [untried_or_best(available, counts, sums, bonus)] * self.units
+        return [untried_or_best(available, counts, sums, bonus)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         self.recent.extend(zip(arms, rewards, strict=True))
@@ -186,8 +186,8 @@ class NaiveSlidingWindowUCB:
 class NaiveEXP3:
     """EXP3, and EXP3.S where ``share`` is above 0 (Auer, Cesa-Bianchi, Freund & Schapire 2002)."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, mixing: float, share: float) -> None:
-        self.draws, self.units, self.mixing, self.share = draws, units, mixing, share
+    def __init__(self, draws: Draws, arms: int, groups: int, mixing: float, share: float) -> None:
+        self.draws, self.groups, self.mixing, self.share = draws, groups, mixing, share
         self.weights: Floats = np.ones(arms)
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
@@ -195,7 +195,7 @@ class NaiveEXP3:
         weights = self.weights[self.among]
         chances = (1 - self.mixing) * weights / weights.sum() + self.mixing / len(weights)
         self.chances = dict(zip(self.among, chances, strict=True))
-        points = [self.draws.uniform() for _ in range(self.units)]
+        points = [self.draws.uniform() for _ in range(self.groups)]
         return [available[int(np.argmax(np.cumsum(chances) > point))] for point in points]
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
@@ -209,13 +209,13 @@ class NaiveEXP3:
 
 
 class NaiveUniformRandom:
-    """A random arm for every unit."""
+    """A random arm for every group."""
 
-    def __init__(self, draws: Draws, arms: int, units: int) -> None:
-        self.draws, self.units = draws, units
+    def __init__(self, draws: Draws, arms: int, groups: int) -> None:
+        self.draws, self.groups = draws, groups
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        return [available[self.draws.below(len(available))] for _ in range(self.units)]
+        return [available[self.draws.below(len(available))] for _ in range(self.groups)]
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         pass
@@ -224,11 +224,11 @@ class NaiveUniformRandom:
 class NaiveOracle:
     """The best available arm by the scores that are given for every round."""
 
-    def __init__(self, units: int, scores: Iterable[Floats]) -> None:
-        self.units, self.scores = units, iter(scores)
+    def __init__(self, groups: int, scores: Iterable[Floats]) -> None:
+        self.groups, self.scores = groups, iter(scores)
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        return [first_best(available, next(self.scores))] * self.units
+        return [first_best(available, next(self.scores))] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         pass
@@ -237,9 +237,9 @@ class NaiveOracle:
 class NaiveProbeCommit:
     """Probe every arm when the last probe is old or a reward contradicts it, else play the arm that paid most in that probe."""
 
-    def __init__(self, arms: int, units: int, interval: int, surprise: float) -> None:
-        self.units, self.interval, self.surprise = units, interval, surprise
-        self.why: frozenset[str] = frozenset()
+    def __init__(self, arms: int, groups: int, interval: int, surprise: float) -> None:
+        self.groups, self.interval, self.surprise = groups, interval, surprise
+        self.probe_reasons: frozenset[str] = frozenset()
         self.paid: dict[int, float] = {}
         self.age = interval  # rounds since the last probe began
         self.contradicted = False
@@ -248,23 +248,23 @@ class NaiveProbeCommit:
         number = len(available)
         probed = [arm for arm in available if arm in self.paid]
         best = first_best(probed, self.paid) if probed else available[0]
-        self.why = frozenset()
+        self.probe_reasons = frozenset()
         if number == 1:
-            return [best] * self.units
+            return [best] * self.groups
         due = {"schedule"} if self.age == self.interval else set()
-        if self.contradicted and self.age * self.units >= number:
+        if self.contradicted and self.age * self.groups >= number:
             due.add("residual")
         if due:
             self.age, self.contradicted = 0, False
-        turn = self.age * self.units
+        turn = self.age * self.groups
         self.age += 1
         if turn >= number:
-            return [best] * self.units
-        self.why = frozenset(due or {"continued"})
-        return [available[(turn + unit) % number] for unit in range(self.units)]
+            return [best] * self.groups
+        self.probe_reasons = frozenset(due or {"continued"})
+        return [available[(turn + group) % number] for group in range(self.groups)]
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        if self.why:
+        if self.probe_reasons:
             self.paid.update(zip(arms, rewards, strict=True))
         elif self.surprise and arms[0] in self.paid:
             self.contradicted |= abs(statistics.fmean(rewards) - self.paid[arms[0]]) > self.surprise

@@ -9,17 +9,17 @@ from tests.naive_noise import NaiveNoise
 
 
 class Differences:
-    """Differences of rewards of one arm: of two units, or of one unit in rounds that follow each other, and two rounds apart."""
+    """Differences of rewards of one arm: of two groups, or of one group in rounds that follow each other, and two rounds apart."""
 
-    def __init__(self, units: int, slopes: Slopes) -> None:
-        self.units, self.slopes = units, slopes
-        self.once, self.twice = NaiveNoise(0.0, units, 0.0), NaiveNoise(0.0, units, 0.0)
+    def __init__(self, groups: int, slopes: Slopes) -> None:
+        self.groups, self.slopes = groups, slopes
+        self.once, self.twice = NaiveNoise(0.0, groups, 0.0), NaiveNoise(0.0, groups, 0.0)
         self.row: list[tuple[int, float, Floats]] = []  # the last two rounds, as they were told
 
     def count(self, arms: Sequence[int], rewards: Sequence[float], x: Floats) -> bool:
         """Count the differences of a round; returns whether the noise is to be estimated."""
         due = False
-        if self.units > 1:
+        if self.groups > 1:
             if arms[0] == arms[1]:
                 due = self.once.count(abs(rewards[0] - rewards[1]))
         else:

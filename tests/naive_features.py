@@ -60,7 +60,7 @@ class Slopes:
         effects = self.effects(seen.x)
         return seen._replace(groups=[group._replace(mean=group.mean - effects[group.arm]) for group in seen.groups])
 
-    def doubt(self, arm: int, x: Floats, best: Particle) -> float:
+    def std_error(self, arm: int, x: Floats, best: Particle) -> float:
         """Return the variance of an arm's effect, in squared noise, around the features of its rewards in the present state.
 
         Of an arm without rewards all features that have varied are in doubt, as much as the priors say; with few, more than the priors,

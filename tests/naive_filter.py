@@ -21,9 +21,9 @@ class NaiveFilter:
     """The forward algorithm in logarithms: predict by the chain, weigh by the likelihood of what was seen."""
 
     def __init__(
-        self, transition: Floats, means: Floats, start: Floats, noise: Floats, bernoulli: bool, units: int
+        self, transition: Floats, means: Floats, start: Floats, noise: Floats, bernoulli: bool, groups: int
     ) -> None:
-        self.means, self.noise, self.bernoulli, self.units = means, noise, bernoulli, units
+        self.means, self.noise, self.bernoulli, self.groups = means, noise, bernoulli, groups
         with np.errstate(divide="ignore"):
             self.log_transition = np.log(transition)
             self.log_belief: Floats = np.log(start)
@@ -34,7 +34,7 @@ class NaiveFilter:
         return np.asarray(belief @ self.means)
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        return [first_best(available, self.expected())] * self.units
+        return [first_best(available, self.expected())] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         seen = self.log_belief

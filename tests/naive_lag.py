@@ -29,7 +29,7 @@ class LagModel:
         n, mean = self.cell(arm)
         return self.seen[arm][1] if self.last is None else (n * mean + 2 * self.seen[arm][1]) / (n + 2)
 
-    def doubt(self, arm: int) -> float:
+    def std_error(self, arm: int) -> float:
         return math.sqrt(self.error / (self.cell(arm)[0] + 2))
 
     def weigh(self, arm: int, reward: float, by_library: float) -> None:

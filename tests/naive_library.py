@@ -37,7 +37,7 @@ class NaiveStateLibrary:
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         covariates: int,
         noise: float,
         low: float,
@@ -55,14 +55,14 @@ class NaiveStateLibrary:
         levels: int,
         patience: int,
     ) -> None:
-        self.draws, self.arms, self.units, self.given_noise = draws, arms, units, noise
+        self.draws, self.arms, self.groups, self.given_noise = draws, arms, groups, noise
         self.optimism, self.testing, self.levels, self.patience = optimism, testing, levels, patience
         self.fixed_range = high > low
         self.scale = Scale()
         urns = Urns(states, novelty, stay_prior, change_prior, structure)
         self.cloud = Cloud(arms, self.scale, urns, particles, floor, likeness, restless=covariates == 0)
         self.slopes = Slopes(arms, covariates, self.scale)
-        self.differences = Differences(units, self.slopes)
+        self.differences = Differences(groups, self.slopes)
         self.context: Floats = np.zeros(covariates)
         self.asked: list[Asked] = []
         self.number = self.told = (
@@ -73,7 +73,7 @@ class NaiveStateLibrary:
         self.played = [0] * arms
         self.trust = Trust()
         self.forced = 0
-        self.why: frozenset[str] = frozenset()
+        self.probe_reasons: frozenset[str] = frozenset()
         self.scale.given = self.fixed_range
         if self.fixed_range:
             self.scale.low, self.scale.high = low, high
@@ -93,12 +93,12 @@ class NaiveStateLibrary:
         values = None
         self.number = len(self.asked) + 1
         if self.scale.noise == 0:
-            self.why = frozenset({"untried"} if len(available) > 1 else ())
+            self.probe_reasons = frozenset({"untried"} if len(available) > 1 else ())
             pick = greedy = available[len(self.asked) % len(available)]
         else:
             values = self.values()
             greedy, pick = self.pick(values, available)
-        arms = [pick] + [greedy] * (self.units - 1)
+        arms = [pick] + [greedy] * (self.groups - 1)
         self.asked.append(Asked(len(available), arms, values, u, self.context))
         return arms
 
@@ -115,7 +115,7 @@ class NaiveStateLibrary:
             lagged = [self.lag.expected(arm) + effect for arm, effect in enumerate(effects)]
             values = [blend * value + (1 - blend) * lag for value, lag in zip(values, lagged, strict=True)]
             indices = [
-                blend * index + (1 - blend) * (lag + self.lag.doubt(arm))
+                blend * index + (1 - blend) * (lag + self.lag.std_error(arm))
                 for arm, (index, lag) in enumerate(zip(indices, lagged, strict=True))
             ]
         preferred, pick = first_best(available, values), first_best(available, indices)
@@ -125,10 +125,10 @@ class NaiveStateLibrary:
         greedy = usual if doubted else preferred
         if doubted or not self.trust.may_test(self.number, noise, self.scale.high - self.scale.low):
             pick = greedy
-        self.why = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
+        self.probe_reasons = frozenset() if pick == greedy else frozenset({"untried" if pick == hopeful else "rival"})
         oldest = min(available, key=lambda arm: self.played[arm])
         if len(available) > 1 and self.is_stale(oldest, available):
-            self.forced, pick, self.why = len(self.history), oldest, frozenset({"staleness"})
+            self.forced, pick, self.probe_reasons = len(self.history), oldest, frozenset({"staleness"})
         self.trust.claim(self.number, values, pick, preferred, usual, doubted)
         return greedy, pick
 
@@ -191,7 +191,7 @@ class NaiveStateLibrary:
             for chance, _, count in self.elsewhere(arm) if 1 - stay > 0.1 else ():
                 if count is not None:
                     extra += (1 - stay) * chance * self.scale.deviation(min(count + pending, 512))
-            more = self.scale.noise**2 * self.slopes.doubt(arm, self.context, self.cloud.best)
+            more = self.scale.noise**2 * self.slopes.std_error(arm, self.context, self.cloud.best)
             hope.append(math.sqrt(extra**2 + more) if more > 0 else extra)
         return hope
 
@@ -237,7 +237,7 @@ class NaiveStateLibrary:
         self.told = max(self.told, self.number)
         self.trust.check(self.number, len(self.asked), self.within_reach(rewards[0]))
         self.different.add(rewards[0])
-        seen = Seen(self.number, self.groups(arms, rewards), asked.u, asked.x)
+        seen = Seen(self.number, self.parts(arms, rewards), asked.u, asked.x)
         self.history.append(seen)
         for arm in arms:
             self.played[arm] = len(self.history)
@@ -257,15 +257,15 @@ class NaiveStateLibrary:
         if self.scale.noise > 0:
             self.slopes.learn(self.history, self.cloud.best)
 
-    def groups(self, arms: Sequence[int], rewards: Sequence[float]) -> list[Group]:
-        """Return the mean reward of all units, or those of the first and of the others; absurd ones as far as they count."""
+    def parts(self, arms: Sequence[int], rewards: Sequence[float]) -> list[Group]:
+        """Return the mean reward of all groups, or those of the first and of the others; absurd ones as far as they count."""
         others = 0.0
         for reward in rewards[1:]:
             others += reward
         if len(set(arms)) == 1:
-            groups = [Group(arms[0], (rewards[0] + others) / self.units, self.units)]
+            groups = [Group(arms[0], (rewards[0] + others) / self.groups, self.groups)]
         else:
-            groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.units - 1), self.units - 1)]
+            groups = [Group(arms[0], rewards[0], 1), Group(arms[1], others / (self.groups - 1), self.groups - 1)]
         return [group._replace(mean=self.within_reach(group.mean)) for group in groups]
 
     def within_reach(self, reward: float) -> float:
@@ -279,7 +279,7 @@ class NaiveStateLibrary:
     def advance(self, seen: Seen) -> None:
         seen = self.slopes.without(seen)
         few = self.differences.once.few_values()
-        binary = few and self.units == 1 and len(self.different) == 2
+        binary = few and self.groups == 1 and len(self.different) == 2
         self.scale.two = tuple(sorted(self.different)) if binary else ()
         self.cloud.advance(seen, outliers=not few)
         if self.levels > 0:

@@ -14,8 +14,8 @@ class NaiveNoise:
     change, and one with, are taken for granted. More than 32 ties alone make the noise small.
     """
 
-    def __init__(self, given: float, units: int, prior_sd: float) -> None:
-        self.given, self.units, self.expected, self.weight = given, units, 0.1 * prior_sd, 2.0
+    def __init__(self, given: float, groups: int, prior_sd: float) -> None:
+        self.given, self.groups, self.expected, self.weight = given, groups, 0.1 * prior_sd, 2.0
         self.noise = given or self.expected
         self.raw, self.share = 0.0, 0.0
         self.pairs = self.ties = 0
@@ -24,11 +24,11 @@ class NaiveNoise:
         self.last: tuple[int, float] | None = None
 
     def see(self, arm: int, rewards: Sequence[float]) -> None:
-        """Learn from one round: two units, or this round and the one before if it had the same arm."""
+        """Learn from one round: two groups, or this round and the one before if it had the same arm."""
         if self.given:
             return
         pair = None
-        if self.units > 1:
+        if self.groups > 1:
             pair = rewards[0] - rewards[1]
         elif self.last is not None and self.last[0] == arm:
             pair = rewards[0] - self.last[1]
@@ -84,7 +84,7 @@ class NaiveNoise:
 
     def of_mean(self) -> float:
         """Return the noise of the mean reward of a round."""
-        return self.noise / math.sqrt(self.units)
+        return self.noise / math.sqrt(self.groups)
 
     def lower_quartile(self) -> float:
         """Return the bin of the pair with a quarter of the others below it."""

@@ -26,17 +26,17 @@ class NaiveChangePointThompson:
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         hazard: float,
         hypotheses: int,
         noise: float,
         prior_mean: float,
         prior_sd: float,
     ) -> None:
-        self.draws, self.arms, self.units, self.most = draws, arms, units, hypotheses
+        self.draws, self.arms, self.groups, self.most = draws, arms, groups, hypotheses
         self.given_hazard = hazard
         self.prior_mean, self.prior_sd = prior_mean, prior_sd
-        self.noise = NaiveNoise(noise, units, prior_sd)
+        self.noise = NaiveNoise(noise, groups, prior_sd)
         self.rounds = 0
         self.known: list[Hypothesis] = [{"weight": 1.0, "rewards": [(0, 0.0)] * arms, "changes": 0.0}]
 
@@ -58,10 +58,10 @@ class NaiveChangePointThompson:
         for arm in available:
             mean, variance = self.posterior(drawn, arm)
             values[arm] = mean + math.sqrt(variance) * self.draws.normal()
-        return [first_best(available, values)] * self.units
+        return [first_best(available, values)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        arm, mean = arms[0], sum(rewards) / self.units
+        arm, mean = arms[0], sum(rewards) / self.groups
         self.noise.see(arm, rewards)
         # predictive density of the mean reward, up to a factor that all hypotheses share
         for hypothesis in self.known:
@@ -97,9 +97,9 @@ class NaiveChangePointThompson:
 class Restarting:
     """Mean rewards of every arm's rounds since its last restart, upper confidence bounds on them, and turns."""
 
-    def __init__(self, arms: int, units: int, exploration: float, noise: float, prior_sd: float) -> None:
-        self.arms, self.units, self.exploration = arms, units, exploration
-        self.noise = NaiveNoise(noise, units, prior_sd)
+    def __init__(self, arms: int, groups: int, exploration: float, noise: float, prior_sd: float) -> None:
+        self.arms, self.groups, self.exploration = arms, groups, exploration
+        self.noise = NaiveNoise(noise, groups, prior_sd)
         self.rewards: list[list[float]] = [[] for _ in range(arms)]
         self.rounds = 0
 
@@ -136,7 +136,7 @@ class NaiveGLRUCB(Restarting):
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         risk: float,
         forced: float,
         exploration: float,
@@ -144,12 +144,12 @@ class NaiveGLRUCB(Restarting):
         noise: float,
         prior_sd: float,
     ) -> None:
-        super().__init__(arms, units, exploration, noise, prior_sd)
+        super().__init__(arms, groups, exploration, noise, prior_sd)
         self.risk, self.forced, self.most = risk, forced, splits
         self.splits: list[list[int]] = [[] for _ in range(arms)]
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        return [self.turn_or_best(self.forced, available)] * self.units
+        return [self.turn_or_best(self.forced, available)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm = arms[0]
@@ -162,7 +162,7 @@ class NaiveGLRUCB(Restarting):
                 closeness = [(ends[i + 2] - ends[i]) / (seen - ends[i]) for i in range(len(splits) - 1)]
                 del splits[closeness.index(min(closeness))]
             splits.append(seen)
-        self.rewards[arm].append(sum(rewards) / self.units)
+        self.rewards[arm].append(sum(rewards) / self.groups)
         self.rounds += 1
         if any(self.differs(self.rewards[arm], split) for split in self.splits[arm]):
             self.restart()
@@ -182,7 +182,7 @@ class NaiveCUSUMUCB(Restarting):
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         warm_up: int,
         drift: float,
         threshold: float,
@@ -192,20 +192,20 @@ class NaiveCUSUMUCB(Restarting):
         noise: float,
         prior_sd: float,
     ) -> None:
-        super().__init__(arms, units, exploration, noise, prior_sd)
+        super().__init__(arms, groups, exploration, noise, prior_sd)
         self.draws, self.warm_up, self.drift, self.threshold = draws, warm_up, drift, threshold
         self.forced, self.together = forced, together
         self.walks = [(0.0, 0.0)] * arms
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         if self.draws.uniform() < self.forced:
-            return [available[self.draws.below(len(available))]] * self.units
-        return [self.best(available)] * self.units
+            return [available[self.draws.below(len(available))]] * self.groups
+        return [self.best(available)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm = arms[0]
         self.noise.see(arm, rewards)
-        reward, noise = sum(rewards) / self.units, self.noise.of_mean()
+        reward, noise = sum(rewards) / self.groups, self.noise.of_mean()
         self.rewards[arm].append(reward)
         if len(self.rewards[arm]) <= self.warm_up:
             return
@@ -225,7 +225,7 @@ class NaiveMonitoredUCB(Restarting):
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         window: int,
         threshold: float,
         forced: float,
@@ -233,17 +233,17 @@ class NaiveMonitoredUCB(Restarting):
         noise: float,
         prior_sd: float,
     ) -> None:
-        super().__init__(arms, units, exploration, noise, prior_sd)
+        super().__init__(arms, groups, exploration, noise, prior_sd)
         self.window, self.threshold, self.forced = window, threshold, forced
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
-        return [self.turn_or_best(self.forced, available)] * self.units
+        return [self.turn_or_best(self.forced, available)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         arm = arms[0]
         self.noise.see(arm, rewards)
         self.rounds += 1
-        self.rewards[arm].append(sum(rewards) / self.units)
+        self.rewards[arm].append(sum(rewards) / self.groups)
         recent, half = self.rewards[arm][-self.window :], self.window // 2
         limit = self.threshold * self.noise.of_mean() * math.sqrt(self.window)
         if len(recent) == self.window and abs(sum(recent[:half]) - sum(recent[half:])) > limit:

@@ -14,9 +14,9 @@ REACH = 5  # nodes on either side of a mean
 def likelihoods(means: Floats, noise: Floats, bernoulli: bool) -> Floats:
     """Return the probability of every reward node (columns) of one arm, by state: counts of ones, or points a deviation apart."""
     if bernoulli:
-        units = len(noise)
+        groups = len(noise)
         return np.array(
-            [[math.comb(units, n) * p**n * (1 - p) ** (units - n) for n in range(units + 1)] for p in means]
+            [[math.comb(groups, n) * p**n * (1 - p) ** (groups - n) for n in range(groups + 1)] for p in means]
         )
     deviation = float((1 / noise**2).sum() ** -0.5)
     places = (means - means.min()) / deviation
@@ -37,13 +37,13 @@ class NaivePlanner(NaiveFilter):
         start: Floats,
         noise: Floats,
         bernoulli: bool,
-        units: int,
+        groups: int,
         multiplier: float,
     ) -> None:
-        super().__init__(transition, means, start, noise, bernoulli, units)
+        super().__init__(transition, means, start, noise, bernoulli, groups)
         self.multiplier, self.ahead = multiplier, transition @ means
         self.nodes = [likelihoods(column, noise, bernoulli) for column in means.T]
-        self.why: frozenset[str] = frozenset()
+        self.probe_reasons: frozenset[str] = frozenset()
 
     def belief(self) -> Floats:
         return np.asarray(np.exp(self.log_belief - np.logaddexp.reduce(self.log_belief)))
@@ -62,5 +62,5 @@ class NaivePlanner(NaiveFilter):
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
         arm = first_best(available, self.indices(available))
-        self.why = frozenset() if arm == first_best(available, self.expected()) else frozenset(["rival"])
-        return [arm] * self.units
+        self.probe_reasons = frozenset() if arm == first_best(available, self.expected()) else frozenset(["rival"])
+        return [arm] * self.groups

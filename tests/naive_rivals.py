@@ -15,9 +15,9 @@ from tests.naive_noise import NaiveNoise
 class Recorder:
     """Everything that happened, round by round; rewards are never late."""
 
-    def __init__(self, arms: int, units: int, noise: float) -> None:
-        self.arms, self.units = arms, units
-        self.noise = NaiveNoise(noise, units, 0.0)
+    def __init__(self, arms: int, groups: int, noise: float) -> None:
+        self.arms, self.groups = arms, groups
+        self.noise = NaiveNoise(noise, groups, 0.0)
         self.round = 0
         self.asked = [0] * arms
         self.history: list[tuple[int, int, float]] = []  # round, arm and mean reward
@@ -33,14 +33,14 @@ class Recorder:
 
     def played(self, arm: int) -> list[int]:
         self.asked[arm] = self.round
-        return [arm] * self.units
+        return [arm] * self.groups
 
     def record(self, arms: Sequence[int], rewards: Sequence[float]) -> float:
         """Learn noise and range, and return the mean reward."""
         self.low, self.high = min(self.low, *rewards), max(self.high, *rewards)
         self.noise.expected = 0.1 * (self.high - self.low)
         self.noise.see(arms[0], rewards)
-        mean = sum(rewards) / self.units
+        mean = sum(rewards) / self.groups
         self.history.append((self.round, arms[0], mean))
         self.by_arm[arms[0]].append((self.round, mean))
         return mean
@@ -52,8 +52,8 @@ class Recorder:
 class NaiveDiscountedThompson(Recorder):
     """Raj & Kalyani (2017) with the Gaussian posterior of Qi, Wang & Zhu (2023), written out over the whole history."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, discount: float, exploration: float, noise: float) -> None:
-        super().__init__(arms, units, noise)
+    def __init__(self, draws: Draws, arms: int, groups: int, discount: float, exploration: float, noise: float) -> None:
+        super().__init__(arms, groups, noise)
         self.draws, self.discount, self.exploration = draws, discount, exploration
 
     def plain(self, arm: int) -> tuple[float, float]:
@@ -75,8 +75,8 @@ class NaiveDiscountedThompson(Recorder):
 class NaiveSlidingWindowThompson(Recorder):
     """Trovo et al. (2020) with the Gaussian posterior of Fiandri et al. (2024): the window is searched in every round."""
 
-    def __init__(self, draws: Draws, arms: int, units: int, window: int, exploration: float, noise: float) -> None:
-        super().__init__(arms, units, noise)
+    def __init__(self, draws: Draws, arms: int, groups: int, window: int, exploration: float, noise: float) -> None:
+        super().__init__(arms, groups, noise)
         self.draws, self.window, self.exploration = draws, window, exploration
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
@@ -97,7 +97,7 @@ class NaiveRecurrentBandit(Recorder):
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         warm_up: int,
         drift: float,
         threshold: float,
@@ -109,22 +109,22 @@ class NaiveRecurrentBandit(Recorder):
         concepts: int,
         noise: float,
     ) -> None:
-        super().__init__(arms, units, noise)
+        super().__init__(arms, groups, noise)
         self.warm_up, self.drift, self.threshold = warm_up, drift, threshold
         self.margin, self.confidence, self.forced, self.exploration = margin, confidence, forced, exploration
         self.most = concepts
-        self.groups = [list(range(arms))] if together else [[arm] for arm in range(arms)]
+        self.parts = [list(range(arms))] if together else [[arm] for arm in range(arms)]
         self.rewards: list[list[float]] = [[] for _ in range(arms)]
         self.tails: list[dict[int, list[float]]] = [{1: [], -1: []} for _ in range(arms)]
         self.walks = [{1: 0.0, -1: 0.0} for _ in range(arms)]
-        self.library: list[list[dict[int, list[float]]]] = [[] for _ in self.groups]
-        self.recalled: list[dict[int, list[float]] | None] = [None for _ in self.groups]
+        self.library: list[list[dict[int, list[float]]]] = [[] for _ in self.parts]
+        self.recalled: list[dict[int, list[float]] | None] = [None for _ in self.parts]
 
-    def group(self, arm: int) -> int:
-        return next(i for i, group in enumerate(self.groups) if arm in group)
+    def part(self, arm: int) -> int:
+        return next(i for i, part in enumerate(self.parts) if arm in part)
 
     def known(self, arm: int) -> list[float]:
-        past = self.recalled[self.group(arm)]
+        past = self.recalled[self.part(arm)]
         return self.rewards[arm] + (past[arm] if past is not None else [])
 
     def choose(self, context: Floats, available: Sequence[int]) -> list[int]:
@@ -161,22 +161,22 @@ class NaiveRecurrentBandit(Recorder):
                 ended = [*tail]
         if ended is not None:
             self.store(arm, ended)
-        if self.recalled[self.group(arm)] is None:
+        if self.recalled[self.part(arm)] is None:
             self.recall(arm)
 
     def store(self, arm: int, tail: list[float]) -> None:
-        number = self.group(arm)
-        group, library = self.groups[number], self.library[number]
+        number = self.part(arm)
+        part, library = self.parts[number], self.library[number]
         self.rewards[arm] = self.rewards[arm][: len(self.rewards[arm]) - len(tail)]
         concept = self.recalled[number]
-        if concept is None and max(len(self.rewards[other]) for other in group) >= self.warm_up:
-            concept = {other: [] for other in group}
+        if concept is None and max(len(self.rewards[other]) for other in part) >= self.warm_up:
+            concept = {other: [] for other in part}
             if len(library) < self.most:
                 library.append(concept)
             else:
                 sizes = [sum(map(len, each.values())) for each in library]
                 library[sizes.index(min(sizes))] = concept
-        for other in group:
+        for other in part:
             if concept is not None:
                 concept[other] = concept[other] + self.rewards[other]
             self.rewards[other] = []
@@ -186,14 +186,14 @@ class NaiveRecurrentBandit(Recorder):
         self.recalled[number] = None
 
     def recall(self, arm: int) -> None:
-        number = self.group(arm)
+        number = self.part(arm)
         noise, span = self.noise.of_mean(), self.high - self.low
         best, favourites = math.inf, set()
         for concept in self.library[number]:
             if not concept[arm]:
                 continue
             misfits = []
-            for other in self.groups[number]:
+            for other in self.parts[number]:
                 new, old = self.rewards[other], concept[other]
                 if not new or not old:
                     continue
@@ -214,9 +214,9 @@ class NaiveLatentAutoregressive:
     """Trella et al. (2024): one ridge regression per arm on the last arms and rewards, solved again in every round."""
 
     def __init__(
-        self, draws: Draws, arms: int, units: int, lags: int, exploration: float, regularization: float
+        self, draws: Draws, arms: int, groups: int, lags: int, exploration: float, regularization: float
     ) -> None:
-        self.arms, self.units, self.lags, self.exploration = arms, units, lags, exploration
+        self.arms, self.groups, self.lags, self.exploration = arms, groups, lags, exploration
         width = 1 + 2 * lags * arms
         self.matrices = [regularization * np.eye(width) for _ in range(arms)]
         self.targets = [np.zeros(width) for _ in range(arms)]
@@ -234,12 +234,12 @@ class NaiveLatentAutoregressive:
         for arm in available:
             weights, spread = np.linalg.solve(self.matrices[arm], np.stack([self.targets[arm], self.context], axis=1)).T
             indices[arm] = weights @ self.context + self.exploration * math.sqrt(spread @ self.context)
-        return [first_best(available, indices)] * self.units
+        return [first_best(available, indices)] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
-        arm, reward = arms[0], sum(rewards) / self.units
-        self.matrices[arm] += self.units * np.outer(self.context, self.context)
-        self.targets[arm] += self.units * reward * self.context
+        arm, reward = arms[0], sum(rewards) / self.groups
+        self.matrices[arm] += self.groups * np.outer(self.context, self.context)
+        self.targets[arm] += self.groups * reward * self.context
         self.past.append((arm, reward))
 
 
@@ -250,14 +250,14 @@ class NaivePeriodicThompson(NaiveDiscountedThompson):
         self,
         draws: Draws,
         arms: int,
-        units: int,
+        groups: int,
         longest: int,
         dip: float,
         discount: float,
         exploration: float,
         noise: float,
     ) -> None:
-        super().__init__(draws, arms, units, discount, exploration, noise)
+        super().__init__(draws, arms, groups, discount, exploration, noise)
         self.longest, self.dip = longest, dip
         self.period = 0
         self.errors = (0.0, 0.0)

@@ -19,11 +19,11 @@ def settle_ties(indices: Floats) -> Floats:
 
 @dataclass
 class NaiveTraceLearner:
-    """Algorithms 1 to 5, and their generalisation to any number of arms and units."""
+    """Algorithms 1 to 5, and their generalisation to any number of arms and groups."""
 
     draws: Draws
     arms: int
-    units: int
+    groups: int
     lag: str
     fingerprint: bool
     covariates: int
@@ -47,11 +47,11 @@ class NaiveTraceLearner:
         self.t_probe = 0
         self.phase: int | None = 1 if self.interval else None  # the next one of a probe under way
         self.visited: list[int] = []  # the arms that a probe visits, in a round of it
-        self.why: frozenset[str] = frozenset()
+        self.probe_reasons: frozenset[str] = frozenset()
         self.seen: dict[int, float] = {}
         self.fingerprint_rewards = dict.fromkeys(self.probe_arms, 0.0)
         self.last_arm, self.last_reward, self.last_weight = 0, 0.0, 1
-        self.noise = NaiveNoise(0.0 if self.learn_noise else 1.0, self.units, 1.0)
+        self.noise = NaiveNoise(0.0 if self.learn_noise else 1.0, self.groups, 1.0)
         width = len(self.features(np.zeros(self.covariates)))
         self.phi: Floats = np.zeros(width)
         self.A: Floats = np.stack([self.regularization * np.eye(width)] * self.arms)
@@ -102,15 +102,15 @@ class NaiveTraceLearner:
         indices = settle_ties(theta[arms] @ phi + self.exploration * np.sqrt(variance) * noise)
         self.probe([arm for arm in self.probe_arms if arm in arms] if len(arms) > 1 else [], indices, theta)
         self.phi = phi
-        if not self.why:
-            return [arms[int(np.argmax(indices))]] * self.units
+        if not self.probe_reasons:
+            return [arms[int(np.argmax(indices))]] * self.groups
         assert self.phase is not None
-        start = self.phase * self.units
-        return [self.visited[(start + unit) % len(self.visited)] for unit in range(self.units)]
+        start = self.phase * self.groups
+        return [self.visited[(start + group) % len(self.visited)] for group in range(self.groups)]
 
     def probe(self, visited: list[int], indices: Floats, theta: Floats) -> None:
         """Continue a probe, or begin one; while there is nothing to visit, one that is under way waits."""
-        self.visited, self.why = visited, frozenset()
+        self.visited, self.probe_reasons = visited, frozenset()
         due = bool(self.interval) and self.t % self.interval == 0
         if not visited:
             if self.t == 1:
@@ -119,17 +119,17 @@ class NaiveTraceLearner:
         if due or self.through():
             self.end()
         if self.phase is not None:
-            self.why = frozenset({"continued"})
+            self.probe_reasons = frozenset({"continued"})
             return
         if due:
-            self.why = frozenset({"schedule"})
+            self.probe_reasons = frozenset({"schedule"})
         elif self.gated:
-            self.why = self.gates(indices, theta)
-        if self.why:
+            self.probe_reasons = self.gates(indices, theta)
+        if self.probe_reasons:
             self.phase, self.t_probe = 0, self.t
 
     def through(self) -> bool:
-        return self.phase is not None and self.phase * self.units >= len(self.visited)
+        return self.phase is not None and self.phase * self.groups >= len(self.visited)
 
     def end(self) -> None:
         """End a probe: what the arms gave that it has visited is the fingerprint, for the others it stays."""
@@ -141,10 +141,10 @@ class NaiveTraceLearner:
             self.A[arm] += np.outer(self.phi, self.phi)
             self.b[arm] += reward * self.phi
         means = {arm: statistics.fmean(r for a, r in zip(arms, rewards, strict=True) if a == arm) for arm in arms}
-        # An exploiting round has one arm only. max() returns the first of equals, and the dict is in order of units.
+        # An exploiting round has one arm only. max() returns the first of equals, and the dict is in order of groups.
         self.last_arm, self.last_reward = max(means.items(), key=lambda item: item[1])
         self.last_weight = list(arms).count(self.last_arm)
-        if not self.why:
+        if not self.probe_reasons:
             self.noise.see(arms[0], rewards)
             return
         assert self.phase is not None

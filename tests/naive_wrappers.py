@@ -14,8 +14,8 @@ from tests.naive_noise import NaiveNoise
 class NaiveScaled:
     """Rewards on [0, 1] for the twin within: the range of the first rewards, widened when typical ones leave it."""
 
-    def __init__(self, inner: Callable[[], Twin], arms: int, units: int, opening: int, reach: float) -> None:
-        self.make, self.units, self.opening, self.reach = inner, units, opening, reach
+    def __init__(self, inner: Callable[[], Twin], arms: int, groups: int, opening: int, reach: float) -> None:
+        self.make, self.groups, self.opening, self.reach = inner, groups, opening, reach
         self.inner: Twin | None = None
         self.noise = NaiveNoise(0.0, 1, 0.0)
         self.asked = [0] * arms
@@ -28,12 +28,12 @@ class NaiveScaled:
         self.available = available
         if self.inner is not None:
             arms = self.inner.choose(context, available)
-            self.why: frozenset[str] = getattr(self.inner, "why", frozenset())
+            self.probe_reasons: frozenset[str] = getattr(self.inner, "probe_reasons", frozenset())
             return arms
         arm = min(available, key=lambda arm: (self.asked[arm], arm))
         self.asked[arm] += 1
-        self.why = frozenset({"untried"} if len(available) > 1 else ())
-        return [arm] * self.units
+        self.probe_reasons = frozenset({"untried"} if len(available) > 1 else ())
+        return [arm] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         self.noise.see(arms[0], rewards)
@@ -79,14 +79,14 @@ class NaiveDetectionAugmented:
         self,
         inner: Callable[[], Twin],
         arms: int,
-        units: int,
+        groups: int,
         risk: float,
         forced: float,
         splits: int,
         noise: float,
         prior_sd: float,
     ) -> None:
-        self.make, self.arms, self.units = inner, arms, units
+        self.make, self.arms, self.groups = inner, arms, groups
         self.risk, self.forced, self.most = risk, forced, splits
         self.noise = NaiveNoise(noise, 1, prior_sd)
         self.restarts = -1
@@ -106,10 +106,10 @@ class NaiveDetectionAugmented:
         self.own = phase >= len(available) or len(available) == 1
         if self.own:
             arms = self.inner.choose(context, available)
-            self.why: frozenset[str] = getattr(self.inner, "why", frozenset())
+            self.probe_reasons: frozenset[str] = getattr(self.inner, "probe_reasons", frozenset())
             return arms
-        self.why = frozenset({"continued" if phase else "schedule"})
-        return [available[phase]] * self.units
+        self.probe_reasons = frozenset({"continued" if phase else "schedule"})
+        return [available[phase]] * self.groups
 
     def learn(self, arms: Sequence[int], rewards: Sequence[float]) -> None:
         self.noise.see(arms[0], rewards)

@@ -49,7 +49,7 @@ def main(names: list[str]) -> None:
         for rule in RULES:
             try:
                 d = lb.diagnose(real_log(name, rule))
-            except lb.Refusal as refusal:
+            except lb.InvalidValueError as refusal:
                 print(f"{name}, {rule}: refused ({refusal})", flush=True)
                 continue
             print(f"{name}, {rule}: {d.headline}; margin {d.conclusion.margin:.0f}", flush=True)

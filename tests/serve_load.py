@@ -26,7 +26,7 @@ def work(url: str, secret: str, run: str, number: int, say: Callable[[str], obje
         for round_number in range(1_000_000):
             key = f"{run}-{number}-{round_number}"
             try:
-                made = post(client, "decide", {"unit": key}, {"idempotency-key": key})
+                made = post(client, "decide", {"subject": key}, {"idempotency-key": key})
                 say(f"made {key} {made['id']} {made['arm']}")
                 if round_number % 3:
                     reward = (round_number % 7) / 7

@@ -11,11 +11,11 @@ from latentbandits.store import (
     AddArm,
     ApiKey,
     Believed,
-    Conflict,
+    ConflictError,
     Create,
     Decide,
     Event,
-    Fenced,
+    FencedError,
     Group,
     Ledger,
     Minute,
@@ -26,7 +26,7 @@ from latentbandits.store import (
     Snapshot,
     Spec,
     Storage,
-    Unavailable,
+    StoreUnavailableError,
     verify,
 )
 from latentbandits.store.protocol import Answered
@@ -35,7 +35,7 @@ BEGIN = 1_800_000_000_000_000
 FIRST = (Event(1, "create", BEGIN, body='{"said":"é"}'), Event(2, "status", BEGIN + 1, actor="ann"))
 # every column, and numbers that a store must return to the last bit
 WHOLE = (
-    Event(3, "decide", BEGIN + 2, "k1", "ünit", 0, "policy", 1 / 3, None, "ann", '{"why":["probe"]}', bytes(range(256))),
+    Event(3, "decide", BEGIN + 2, "k1", "ünit", 0, "policy", 1 / 3, None, "ann", '{"probe_reasons":["probe"]}', bytes(range(256))),
     Event(4, "decide", BEGIN + 3, "k2", None, 2**31, "floor", 5e-324, None, None, None, b""),
     Event(5, "activate", BEGIN + 3, "k2"),
     Event(6, "reward", BEGIN + 4, "k1", value=-0.1),
@@ -81,7 +81,7 @@ class StoreChecks:
         before = self._all()
         try:
             self.storage.append(groups)
-        except Fenced:
+        except FencedError:
             pass
         else:
             raise AssertionError("append must raise Fenced")
@@ -109,7 +109,7 @@ class StoreChecks:
         before = self._all()
         try:
             self.storage.create("z", "{}", "live", FIRST)
-        except Conflict:
+        except ConflictError:
             pass
         else:
             raise AssertionError("create must raise Conflict if the name is taken")
@@ -223,7 +223,7 @@ class StoreChecks:
         for stale in (row, now._replace(epoch=row.epoch - 1)):
             try:
                 self.storage.rebuild(stale, [], [], "{}", "live")
-            except Fenced:
+            except FencedError:
                 continue
             raise AssertionError("rebuild must raise Fenced if the experiment has moved on")
         assert self._all() == before
@@ -314,7 +314,7 @@ class StoreChecks:
         for act in (self.storage.experiments, lambda: self.storage.append([Group(row.id, row.epoch, 2, WHOLE[:1])])):
             try:
                 act()
-            except Unavailable:
+            except StoreUnavailableError:
                 continue
             raise AssertionError("a store that is closed must raise Unavailable")
         self._again()
@@ -348,7 +348,7 @@ class StoreChecks:
             told = "nobody"
             try:
                 other.claim(row.id)
-            except Fenced as fenced:
+            except FencedError as fenced:
                 told = str(fenced)
             holder, seen = self.storage.owner(row.id), other.owner(row.id)
             assert holder is not None

@@ -27,7 +27,7 @@ from latentbandits.store.schema import VERSION
 from tests.stores import Clock
 
 STORE = Path(__file__).parent / "golden" / "stores" / str(VERSION)
-POLICIES = {"offers": "state-library:states=6", "clicks": "exp3", "pairs": "lc-ucb:units=2,covariates=2"}
+POLICIES = {"offers": "state-library:states=6", "clicks": "exp3", "pairs": "lc-ucb:groups=2,covariates=2"}
 MORE = 20
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from latentbandits.store import Decide, Fenced, Ledger, Unavailable
+from latentbandits.store import Decide, FencedError, Ledger, StoreUnavailableError
 from latentbandits.store.postgresql import PostgreSQL
 
 
@@ -14,9 +14,9 @@ def main(address: str, lease: float) -> None:
         try:
             made = ledger.call(Decide("e", key=f"stale-{number}", actor="stale"))
             said = f"made {made[0].id}"
-        except Fenced:
+        except FencedError:
             said = "fenced"
-        except Unavailable as problem:
+        except StoreUnavailableError as problem:
             said = f"failed {problem}"
         sys.stdout.write(f"{said}\n")
         sys.stdout.flush()

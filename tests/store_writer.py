@@ -11,7 +11,7 @@ def work(agent: lb.DurableAgent, number: int, run: str) -> None:
     while True:
         round_number += 1
         key = f"{run}-{number}-{round_number}"
-        decision = agent.ask(unit=key, key=key)
+        decision = agent.ask(subject=key, key=key)
         say(f"made {key} {decision.id} {decision.arm}")
         if round_number % 3:
             reward = (round_number % 7) / 7
@@ -25,7 +25,7 @@ def say(line: str) -> None:
 
 
 def main(store: str, run: str, threads: int) -> None:
-    agent = lb.open(store, "e", policy="exp3", arms=["a", "b", "c"], compiled=False, max_open=50, floor=0.1)
+    agent = lb.open_agent(store, "e", policy="exp3", arms=["a", "b", "c"], compiled=False, max_open=50, floor=0.1)
     say("begun")
     for number in range(threads):
         threading.Thread(target=work, args=(agent, number, run), daemon=True).start()

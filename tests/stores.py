@@ -76,7 +76,7 @@ def played(case: Case, rounds: int) -> list[lb.Decision]:
     """Decide and, mostly, tell; some decisions stay open."""
     decisions = []
     for n in range(rounds):
-        decisions.append(case.decide(unit=f"u{n}"))
+        decisions.append(case.decide(subject=f"u{n}"))
         if n % 4:
             case.tell(decisions[-1], (n % 7) / 7)
     return decisions

@@ -21,7 +21,7 @@ from latentbandits.advice.race import RISK, Race, race
 from latentbandits.advice.text import unconfirmed
 from latentbandits.advice.vocabulary import QUANTITIES
 from latentbandits.logs.advice import LogAdvice
-from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.policies.groups import ADAPTIVE, BASELINES, ORACLES, PEERS, SCALED, SINGLE_GROUP, STATED, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.worlds.registry import REGISTRY as REGISTRY_OF_WORLDS
 from latentbandits_studies import theory
@@ -33,18 +33,18 @@ pytestmark = pytest.mark.usefixtures("hasty_limit")
 PAPER = {"arms": 2, "states": 10, "stickiness": 0.99, "noise": 0.01, "horizon": 20_000, "runs": 128}
 # regime -> what differs from the default, row of the paper's main table, and who may play
 REGIMES: dict[str, tuple[dict[str, Any], str, tuple[str, ...]]] = {
-    "two states": ({"states": 2}, "S2", SINGLE_UNIT),
-    "default": ({}, "default", SINGLE_UNIT),
-    "fast": ({"stickiness": 0.5}, "p.5", SINGLE_UNIT),
-    "noisy": ({"noise": 0.5}, "sd.5", SINGLE_UNIT),
-    "two units": ({"units": 2}, "default", (*TWO_UNIT, *SINGLE_UNIT)),
+    "two states": ({"states": 2}, "S2", SINGLE_GROUP),
+    "default": ({}, "default", SINGLE_GROUP),
+    "fast": ({"stickiness": 0.5}, "p.5", SINGLE_GROUP),
+    "noisy": ({"noise": 0.5}, "sd.5", SINGLE_GROUP),
+    "two groups": ({"groups": 2}, "default", (*TWO_GROUP, *SINGLE_GROUP)),
 }
 SLOW = pytest.mark.slow
 SMALL = lb.Problem(states=3, dwell="30 to 60", noise=0.1, horizon=300, runs=24)
 
 
 @pytest.mark.parametrize(
-    "regime", [name if name == "two units" else pytest.param(name, marks=SLOW) for name in REGIMES]
+    "regime", [name if name == "two groups" else pytest.param(name, marks=SLOW) for name in REGIMES]
 )
 @pytest.mark.parametrize("seed", [11, pytest.param(12, marks=SLOW)])
 def test_the_papers_winner_is_found(regime: str, seed: int) -> None:
@@ -60,13 +60,13 @@ def test_state_library_leads_where_nothing_is_forbidden() -> None:
     advice = lb.advise(lb.Problem(states="5 to 20", dwell=100, noise=0.1, horizon=4000, runs=24), sweep=False)
     assert advice.winner == "state-library"
     assert advice.policy == lb.policy("state-library")
-    assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_UNIT, *ORACLES, "random", "ab-test", SCALED}
+    assert set(advice.table.index) >= set(REGISTRY) - {*STATED, *TWO_GROUP, *ORACLES, "random", "ab-test", SCALED}
 
 
 def test_groups_are_the_columns_of_the_papers_table() -> None:
     columns = [name for name in published()["default"] if name not in ORACLES]
-    assert list(SINGLE_UNIT) == [name for name in columns if lb.policy(name).units == 1]
-    assert list(TWO_UNIT) == [name for name in columns if lb.policy(name).units == 2]
+    assert list(SINGLE_GROUP) == [name for name in columns if lb.policy(name).groups == 1]
+    assert list(TWO_GROUP) == [name for name in columns if lb.policy(name).groups == 2]
     assert all(lb.policy(name).gated for name in ADAPTIVE)
     assert {*ADAPTIVE, *BASELINES, *PEERS, *STATED, *ORACLES} <= set(REGISTRY)
     assert not set(BASELINES) & {*ADAPTIVE, *PEERS}
@@ -74,16 +74,16 @@ def test_groups_are_the_columns_of_the_papers_table() -> None:
 
 def test_candidates_are_what_the_deployment_permits() -> None:
     one = candidates(lb.Problem(arms=4))
-    assert all(lb.policy(spec, arms=4).units == 1 for spec in one)
+    assert all(lb.policy(spec, arms=4).groups == 1 for spec in one)
     assert "ab-test:test=1000" in one
     assert "state-library:low=0.02,high=0.2" in candidates(lb.Problem(rewards="bernoulli", means="0.02 to 0.2"))
-    two = candidates(lb.Problem(arms=4, units=2))
-    assert {"state-library:units=2", "adarp-ucb:units=2", "state-library"} <= set(two)
-    assert max(lb.policy(spec, arms=4).units for spec in two) == 2
-    assert "adarp-ucb" in candidates(lb.Problem(arms=2, units=3))  # no more units than arms for a probe
-    assert list(candidates(lb.Problem(), "paper")) == list(SINGLE_UNIT)
-    assert list(candidates(lb.Problem(), ["paper", "state-library"])) == [*SINGLE_UNIT, "state-library"]
-    with pytest.raises(ValueError, match="units of adarp-ucb is 2"):
+    two = candidates(lb.Problem(arms=4, groups=2))
+    assert {"state-library:groups=2", "adarp-ucb:groups=2", "state-library"} <= set(two)
+    assert max(lb.policy(spec, arms=4).groups for spec in two) == 2
+    assert "adarp-ucb" in candidates(lb.Problem(arms=2, groups=3))  # no more groups than arms for a probe
+    assert list(candidates(lb.Problem(), "paper")) == list(SINGLE_GROUP)
+    assert list(candidates(lb.Problem(), ["paper", "state-library"])) == [*SINGLE_GROUP, "state-library"]
+    with pytest.raises(ValueError, match="groups of adarp-ucb is 2"):
         lb.advise(SMALL, ["adarp-ucb", "ucb1"])
     with pytest.raises(ValueError, match="policies that are not given the truth"):
         lb.advise(SMALL, ["bayes-planner", "ucb1"])
@@ -271,8 +271,8 @@ def test_theory_explains() -> None:
     assert table.loc["switching rate", "median"] == pytest.approx(0.02)
     assert table.loc["staleness cap", "median"] == theory.age_cap(0.02, 0.5)
     assert quantities(lb.Problem(kind="drift")).empty
-    # two units share a round: noise grows, a probe takes one round
-    two = quantities(problem.replace(units=2), worlds=5)
+    # two groups share a round: noise grows, a probe takes one round
+    two = quantities(problem.replace(groups=2), worlds=5)
     assert two.loc["separation / noise", "median"] == pytest.approx(np.median(gaps) / 0.1 / np.sqrt(2))
     assert two.loc["change in a probe", "median"] == 0
 
@@ -387,7 +387,7 @@ def test_progress_counts_rounds_up_to_a_total_that_falls(sweep: bool, monkeypatc
         lb.Problem(kind="seasons", states=3, dwell=30, horizon=300, runs=8),
         lb.Problem(rewards="bernoulli", means="0.1 to 0.6", horizon=300, runs=8),
         lb.Problem(means=[[0.9, 0.1], [0.2, 0.6]], transition=[[0.98, 0.02], [0.05, 0.95]], horizon=300, runs=8),
-        lb.Problem(stickiness=(0.9, 0.99), carryover="0 to 0.5", arms=3, units=2, horizon=300, runs=8),
+        lb.Problem(stickiness=(0.9, 0.99), carryover="0 to 0.5", arms=3, groups=2, horizon=300, runs=8),
         lb.Problem(stickiness=1.0, noise=0.0, states=2, horizon=300, runs=8),
     ],
 )

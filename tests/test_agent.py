@@ -42,7 +42,7 @@ def test_any_schedule_of_asks_and_tells_survives_a_save(name: str, moves: list[i
                 assert other.ask()[1:] == decision[1:]
         else:
             place = move % len(agent.open)
-            values = [0.1 * move] * agent.policy.units
+            values = [0.1 * move] * agent.policy.groups
             for one in {id(agent): agent, id(other): other}.values():
                 one.tell(one.open[place], values)
     assert snapshot(agent)[0] == snapshot(other)[0]
@@ -172,14 +172,14 @@ def test_copies_are_refused() -> None:
 
 def test_decisions_give_their_reasons() -> None:
     agent = lb.Agent(lb.policy("adasp-ucb", min_gap=1, staleness=3, margin=0, residual_threshold=1e9), seed=0)
-    why = []
+    probe_reasons = []
     for _ in range(8):
         decision = agent.ask()
-        why.append(decision.why)
+        probe_reasons.append(decision.probe_reasons)
         agent.tell(decision, 0.5 + 0.2 * int(decision.arm))
-    assert why[0] == ("margin",)  # nothing is known: both indices are equal
-    assert why[1] == ("continued",)
-    assert ("staleness",) in why
+    assert probe_reasons[0] == ("margin",)  # nothing is known: both indices are equal
+    assert probe_reasons[1] == ("continued",)
+    assert ("staleness",) in probe_reasons
 
 
 @pytest.mark.parametrize("name", ["ucb1", "adarp-ucb"])
@@ -187,10 +187,10 @@ def test_decisions_give_their_reasons() -> None:
     ("act", "sentence"),
     [
         (lambda a, d: a.tell(d, np.nan), "rewards is NaN but must be"),
-        (lambda a, d: a.tell(d, [np.inf] * a.policy.units), "rewards is [inf"),
+        (lambda a, d: a.tell(d, [np.inf] * a.policy.groups), "rewards is [inf"),
         (lambda a, d: a.tell(d, None), "rewards is None but must be"),
         (lambda a, d: a.tell(d, "much"), "rewards is 'much' but must be"),
-        (lambda a, d: a.tell(d, [0.5] * (a.policy.units + 1)), "must be"),
+        (lambda a, d: a.tell(d, [0.5] * (a.policy.groups + 1)), "must be"),
         (lambda a, d: a.tell(d, []), "rewards is [] but must be"),
         (lambda a, d: a.tell(99, 0.5), "decision is 99 but must be an open one"),
         (lambda a, d: a.tell("0", 0.5), "decision is '0' but must be an open one"),
@@ -201,12 +201,12 @@ def test_decisions_give_their_reasons() -> None:
         (lambda a, d: a.tell(d._replace(arms=(1, 0, 1)), 0.5), "must be one that this agent made"),
         (lambda a, d: a.tell(d, "5"), "rewards is '5' but must be"),
         (lambda a, d: a.tell(d, b"5"), "rewards is b'5' but must be"),
-        (lambda a, d: a.tell(d, ["0.5"] * a.policy.units), "must be"),
+        (lambda a, d: a.tell(d, ["0.5"] * a.policy.groups), "must be"),
         (lambda a, d: a.tell(d, 1 + 2j), "must be"),
         (lambda a, d: a.tell(d, {0.5: 1}), "must be"),
         (lambda a, d: a.tell(d, 10**400), "must be"),
-        (lambda a, d: a.tell(d, [1e60] * a.policy.units), "size at most 1e+50"),
-        (lambda a, d: a.tell(d, [[0.5] * a.policy.units]), "must be"),
+        (lambda a, d: a.tell(d, [1e60] * a.policy.groups), "size at most 1e+50"),
+        (lambda a, d: a.tell(d, [[0.5] * a.policy.groups]), "must be"),
         (lambda a, d: a.forget(99), "decision is 99 but must be an open one"),
         (lambda a, d: a.ask([1.0]), "context is [1.0] but must be left out, since the policy observes no covariates"),
         (lambda a, d: a.ask("sunny"), "context is 'sunny' but must be left out"),
@@ -235,7 +235,8 @@ def test_bad_context_is_refused(context: Any) -> None:
 def test_a_single_covariate_is_one_number() -> None:
     agent = lb.Agent(lb.policies.TraceLearner(arms=2, covariates=1), seed=0)
     with pytest.raises(
-        lb.Refusal, match=r"must be a list of one finite number of size at most 1e\+50, the policy's covariate$"
+        lb.InvalidValueError,
+        match=r"must be a list of one finite number of size at most 1e\+50, the policy's covariate$",
     ):
         agent.ask([1.0, 2.0])
 
@@ -251,11 +252,11 @@ def test_a_single_covariate_is_one_number() -> None:
 )
 def test_settings_of_the_policy_belong_to_the_policy(policy: Any, arms: Any, sentence: str) -> None:
     with pytest.raises(
-        lb.Refusal, match=r"Agent: setting is 'covariates' but must be one of arms, seed, .*, compiled"
+        lb.InvalidValueError, match=r"Agent: setting is 'covariates' but must be one of arms, seed, .*, compiled"
     ) as refusal:
         lb.Agent(policy, arms, covariates=2)  # type: ignore[arg-type]
     assert str(refusal.value).endswith(sentence)
-    with pytest.raises(lb.Refusal, match="did you mean holdback"):
+    with pytest.raises(lb.InvalidValueError, match="did you mean holdback"):
         lb.Agent(policy, arms, holdbak=0.1)  # type: ignore[arg-type]
 
 

@@ -19,12 +19,16 @@ def test_an_explanation_is_what_the_policy_compared() -> None:
     for name in "abc":
         agent.tell(agent.ask(available=[name]), rewards[name])
     decision = agent.ask(available=["b", "c"])
-    why = agent.explain(decision.id)
-    assert why.arms == decision.arms == ("c",)
-    assert (why.by, why.why, why.reason) == ("policy", (), "the arm with the highest index")
-    assert why.time == decision.time
+    probe_reasons = agent.explain(decision.id)
+    assert probe_reasons.arms == decision.arms == ("c",)
+    assert (probe_reasons.by, probe_reasons.probe_reasons, probe_reasons.reason) == (
+        "policy",
+        (),
+        "the arm with the highest index",
+    )
+    assert probe_reasons.time == decision.time
     bonus = 2 * math.sqrt(math.log(3))
-    for option in why.options:
+    for option in probe_reasons.options:
         name = str(option.name)
         assert option.value == pytest.approx(rewards[name])
         assert option.bonus == pytest.approx(bonus)
@@ -32,8 +36,8 @@ def test_an_explanation_is_what_the_policy_compared() -> None:
         assert option.available == (name != "a")
         assert option.played == (name == "c")
         assert option.probability == (name == "c")
-    assert str(why).splitlines()[1:] == [
-        "arm  value  doubt  bonus  index  probability",
+    assert str(probe_reasons).splitlines()[1:] == [
+        "arm  value  std_error  bonus  index  probability",
         "a    0.900      -  2.096  2.996        0.000  not available",
         "b    0.200      -  2.096  2.296        0.000",
         "c    0.400      -  2.096  2.496        1.000         played",
@@ -44,7 +48,7 @@ def test_every_reason_has_words() -> None:
     agent = lb.Agent("ucb1", arms=["a", "b"], floor=0.999999, seed=1)
     assert agent.explain(agent.ask()).reason == "any arm, by the floor (100 % of all decisions)"
     agent = lb.Agent("ucb1", arms=["a", "b"], holdback=1.0, control="b")
-    assert agent.explain(agent.ask()).reason == "the control arm, since this unit is held back (100 % of all units)"
+    assert agent.explain(agent.ask()).reason == "the control arm, since this subject is held back (100 % of all groups)"
     assert agent.explain(agent.ask(available=["a"])).reason == "the only available arm"
     agent = lb.Agent("sp-ucb:interval=2", arms=["a", "b"])
     agent.ask()
@@ -68,25 +72,25 @@ def test_explanations_of_every_policy_survive_a_file(name: str, tmp_path: Path) 
     agent = lb.Agent(policy, arms=["a", "b", "c"], seed=1)
     for number in range(50):
         decision = agent.ask()
-        agent.tell(decision, [0.1 * (number % 3)] * policy.units)
+        agent.tell(decision, [0.1 * (number % 3)] * policy.groups)
     decision = agent.ask()
-    why = agent.explain(decision)
-    assert {option.name for option in why.options if option.played} == set(decision.arms)
-    if policy.units == 1:
-        (played,) = (option for option in why.options if option.played)
+    probe_reasons = agent.explain(decision)
+    assert {option.name for option in probe_reasons.options if option.played} == set(decision.arms)
+    if policy.groups == 1:
+        (played,) = (option for option in probe_reasons.options if option.played)
         assert played.probability == decision.probability
     agent.save(tmp_path / "agent")
     again = lb.Agent.load(tmp_path / "agent").explain(decision.id)
-    assert again == why
-    assert str(again) == str(why)
-    assert len(str(why).splitlines()) == 5
+    assert again == probe_reasons
+    assert str(again) == str(probe_reasons)
+    assert len(str(probe_reasons).splitlines()) == 5
 
 
 def test_an_explanation_needs_an_open_decision() -> None:
     agent = lb.Agent("ucb1")
     decision = agent.ask()
     agent.tell(decision, 0.5)
-    with pytest.raises(lb.Refusal, match="must be an open one"):
+    with pytest.raises(lb.InvalidValueError, match="must be an open one"):
         agent.explain(decision)
 
 

@@ -67,8 +67,8 @@ def rewrite(source: Path, target: Path, change: Callable[[dict[str, Any]], None]
         (lambda description: description.update(version=0), "it is damaged, or something else"),
         (lambda document: document["state"]["spec"].update(max_open=0), "it is damaged, or something else"),
         (
-            lambda document: document["state"]["policy"].update({"class": "BayesLimit"}),
-            "policy of the file is 'BayesLimit' but must be one of this package",
+            lambda document: document["state"]["policy"].update({"class": "BayesGreedy"}),
+            "policy of the file is 'BayesGreedy' but must be one of this package",
         ),
         (lambda document: document.update(format="cake"), "it is damaged, or something else"),
         (lambda document: document["state"].pop("policy"), "it is damaged, or something else"),
@@ -147,7 +147,7 @@ class Working(Policy):
     """A policy of user code with a field that need not be saved."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
 
     @property
     def scratch(self) -> tuple[str, ...]:

@@ -32,16 +32,16 @@ def live(agent: lb.Agent, moves: int, seed: int) -> None:
             agent.add(chance.choice(agent.retired))
         elif kind < 0.5 or not agent._player.open:
             some = chance.sample(agent.arms, 2) if kind < 0.05 and not fixed else None
-            agent.ask(available=some, unit=chance.choice([None, "someone", move]))
+            agent.ask(available=some, subject=chance.choice([None, "someone", move]))
         elif kind < 0.52:
             agent.forget(chance.choice(agent.open))
         else:
             known = next(reversed(agent._player.open)) if kind < 0.9 else chance.choice(agent.open)
-            agent.tell(known, [chance.random() for _ in range(agent.policy.units)])
+            agent.tell(known, [chance.random() for _ in range(agent.policy.groups)])
 
 
 def made(name: str, **settings: Any) -> lb.Agent:
-    policy = lb.policy(name, arms=3, **({"units": 1} if "rp-" in name else {}))
+    policy = lb.policy(name, arms=3, **({"groups": 1} if "rp-" in name else {}))
     return lb.Agent(policy, arms=["a", "b", "c"], seed=4, floor=0.1, holdback=0.1, control="b", **settings)
 
 
@@ -106,7 +106,7 @@ def test_ids_after_a_replay_are_later_even_if_the_clock_is_not() -> None:
 def test_events_are_small_and_plain() -> None:
     journal: list[Event] = []
     agent = lb.Agent(lb.policies.TraceLearner(arms=2, covariates=1), arms=["a", "b"], journal=journal.append)
-    decision = agent.ask([0.5], available=["b", "a"], unit="x")
+    decision = agent.ask([0.5], available=["b", "a"], subject="x")
     agent.tell(decision, 1)
     other = agent.ask([1])
     agent.forget(other)
@@ -143,9 +143,9 @@ def test_the_log_of_a_store_is_a_journal(tmp_path: Path) -> None:
     """An agent in memory is the same state machine: given the store's events it is the same to the last bit, shadow and all."""
     settings: Any = {"arms": ["a", "b", "c"], "seed": 4, "floor": 0.1, "holdback": 0.1, "control": "b"}
     twin = lb.Agent("exp3", **settings)
-    with lb.open(tmp_path / "d.db", "e", "exp3", compiled=False, **settings) as agent:
+    with lb.open_agent(tmp_path / "d.db", "e", "exp3", compiled=False, **settings) as agent:
         for n in range(60):
-            decision = agent.ask(unit=n, available=None if n % 4 else ["a", "c"])
+            decision = agent.ask(subject=n, available=None if n % 4 else ["a", "c"])
             if n % 5:
                 agent.tell(decision, n / 60)
             elif n % 10:
@@ -199,14 +199,14 @@ def test_a_refused_call_writes_no_record() -> None:
     for act in (
         lambda: agent.ask([1.0]),
         lambda: agent.ask(available=["z"]),
-        lambda: agent.ask(unit=0.5),  # type: ignore[arg-type]
+        lambda: agent.ask(subject=0.5),  # type: ignore[arg-type]
         lambda: agent.tell(decision, "much"),  # type: ignore[arg-type]
         lambda: agent.tell("unknown", 1.0),
         lambda: agent.forget("unknown"),
         lambda: agent.add("a"),
         lambda: agent.retire("z"),
     ):
-        with pytest.raises(lb.Refusal):
+        with pytest.raises(lb.InvalidValueError):
             act()
     assert len(journal) == 1
 
@@ -231,7 +231,7 @@ def test_bad_events_are_refused(event: Any, sentence: str) -> None:
     agent = lb.Agent("ucb1")
     agent.ask()
     before = snapshot(agent)
-    with pytest.raises(lb.Refusal, match=sentence):
+    with pytest.raises(lb.InvalidValueError, match=sentence):
         agent.apply(event)
     assert snapshot(agent) == before
 
@@ -240,5 +240,5 @@ def test_an_event_is_applied_once() -> None:
     journal: list[Event] = []
     agent = lb.Agent("ucb1", journal=journal.append)
     agent.ask()
-    with pytest.raises(lb.Refusal, match="event is 1 but must be 2"):
+    with pytest.raises(lb.InvalidValueError, match="event is 1 but must be 2"):
         agent.apply(journal[0])

@@ -35,7 +35,7 @@ class Life(RuleBasedStateMachine):
     def begin(self, data: st.DataObject) -> None:
         self.name = data.draw(st.sampled_from(self.names))
         policy = POLICIES[self.name]
-        share = data.draw(st.sampled_from([0.0, 0.3])) if policy.units == 1 else 0.0
+        share = data.draw(st.sampled_from([0.0, 0.3])) if policy.groups == 1 else 0.0
         self.settings: Any = {"arms": ["a", "b", "c"], "seed": 1, "max_open": MAX_OPEN, "floor": share}
         self.settings |= {"holdback": share, "control": "b", "compiled": False}
         self.journal: list[str] = []
@@ -55,13 +55,13 @@ class Life(RuleBasedStateMachine):
     def ask(self, data: st.DataObject) -> None:
         known = st.sampled_from([*self.playing, *self.retired])
         offered = data.draw(st.none() | st.lists(known, min_size=1))
-        unit = data.draw(st.none() | st.integers(0, 3))
+        subject = data.draw(st.none() | st.integers(0, 3))
         allowed = self.playing if offered is None else [name for name in self.playing if name in offered]
         if not allowed:
-            with pytest.raises(lb.Refusal, match="at least one arm that is not retired"):
-                self.agent.ask(available=offered, unit=unit)
+            with pytest.raises(lb.InvalidValueError, match="at least one arm that is not retired"):
+                self.agent.ask(available=offered, subject=subject)
             return
-        decision = self.agent.ask(available=offered, unit=unit)
+        decision = self.agent.ask(available=offered, subject=subject)
         assert set(decision.arms) <= set(allowed)
         assert decision.id > self.newest
         assert decision.deterministic or len(allowed) > 1
@@ -83,7 +83,7 @@ class Life(RuleBasedStateMachine):
         self.agent.tell(known, [reward] * len(self.open.pop(known)))
         self.counts["told"] += 1
         self.counts["late"] += known != self.newest
-        with pytest.raises(lb.Refusal, match="completed or forgotten"):
+        with pytest.raises(lb.InvalidValueError, match="completed or forgotten"):
             self.agent.tell(known, reward)
 
     @precondition(lambda self: self.open)
@@ -132,7 +132,7 @@ class Life(RuleBasedStateMachine):
         restored._warned = True
         first = restored.ask()
         assert first.id > lost
-        with pytest.raises(lb.Refusal, match="must be an open one"):
+        with pytest.raises(lb.InvalidValueError, match="must be an open one"):
             self.agent.tell(first, 1.0)
 
     @invariant()

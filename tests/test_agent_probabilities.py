@@ -1,4 +1,4 @@
-"""Probabilities: what a decision says is how often it is made, from the same point of a run, by other random numbers and other units."""
+"""Probabilities: what a decision says is how often it is made, from the same point of a run, by other random numbers and other groups."""
 
 import math
 from collections import Counter
@@ -14,7 +14,7 @@ from tests.fixtures import policies
 
 POLICIES = policies()
 REDRAWS = pytest.mark.parametrize("redraws", [500, pytest.param(20_000, marks=pytest.mark.slow)])
-SINGLE = [name for name, policy in POLICIES.items() if policy.units == 1 and not policy.fixed_arms]
+SINGLE = [name for name, policy in POLICIES.items() if policy.groups == 1 and not policy.fixed_arms]
 
 
 def trained(name: str, rounds: int = 57, **settings: Any) -> lb.Agent:
@@ -33,7 +33,7 @@ def redrawn(agent: lb.Agent, redraws: int, **asked: Any) -> Counter[tuple[Any, f
     for draw in range(redraws):
         copy_into(player.memory, kept)
         player.random[0], player.mixing.random[0] = words[draw]
-        decision = agent.ask(unit=None if draw % 2 else f"visitor {draw}", **asked)
+        decision = agent.ask(subject=None if draw % 2 else f"visitor {draw}", **asked)
         agent.forget(decision)
         seen[decision.arms[0], decision.probability] += 1
     return seen
@@ -103,14 +103,14 @@ def test_one_available_arm_is_certain() -> None:
 def test_a_unit_stays_where_it_is() -> None:
     agent = lb.Agent("random", arms=["a", "b", "c"], holdback=0.3, control="c", seed=5)
     other = lb.Agent("random", arms=["a", "b", "c"], holdback=0.3, control="c", seed=6)
-    held = [agent.ask(unit=unit).by == "control" for unit in range(500)]
-    assert [agent.ask(unit=str(unit)).by == "control" for unit in range(500)] == held
-    assert [other.ask(unit=unit).by == "control" for unit in range(500)] != held
+    held = [agent.ask(subject=subject).by == "control" for subject in range(500)]
+    assert [agent.ask(subject=str(subject)).by == "control" for subject in range(500)] == held
+    assert [other.ask(subject=subject).by == "control" for subject in range(500)] != held
     assert 100 < sum(held) < 200
-    unit = held.index(True)
-    assert agent.ask(unit=unit, available=["a", "b"]).by == "policy"
+    subject = held.index(True)
+    assert agent.ask(subject=subject, available=["a", "b"]).by == "policy"
     agent.retire("c")
-    assert agent.ask(unit=unit).by == "policy"
+    assert agent.ask(subject=subject).by == "policy"
 
 
 def test_what_the_policy_does_not_decide_teaches_it_too() -> None:
@@ -154,10 +154,10 @@ def test_bad_mixing_is_refused(settings: Any, sentence: str) -> None:
 
 def test_mixing_needs_one_unit_and_arms_that_may_be_missing() -> None:
     with pytest.raises(
-        ValueError, match=r"floor is 0.1 but must be 0 for a policy with several units \(this one has 2\)"
+        ValueError, match=r"floor is 0.1 but must be 0 for a policy with several groups \(this one has 2\)"
     ):
-        lb.Agent(lb.policy("ucb1", units=2), floor=0.1)
+        lb.Agent(lb.policy("ucb1", groups=2), floor=0.1)
     with pytest.raises(ValueError, match=r"floor is 0.1 but must be 0 for Scripted, which needs all its arms"):
         lb.Agent(lb.policies.Scripted(arms=2, script=[0, 1]), floor=0.1)
-    with pytest.raises(ValueError, match=r"unit is 1.5 but must be a text or an integer"):
-        lb.Agent("ucb1").ask(unit=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"subject is 1.5 but must be a text or an integer"):
+        lb.Agent("ucb1").ask(subject=1.5)  # type: ignore[arg-type]

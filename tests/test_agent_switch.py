@@ -28,7 +28,7 @@ def journal_of(name: str, settings: Any) -> list[str]:
 @pytest.mark.parametrize("name", POLICIES)
 def test_machine_code_does_what_the_interpreter_does_at_every_record(name: str) -> None:
     """From the bits of an interpreted agent, at every point of its life, one step by machine code gives the interpreter's bits."""
-    share = 0.1 if POLICIES[name].units == 1 and name != "scripted" else 0.0
+    share = 0.1 if POLICIES[name].groups == 1 and name != "scripted" else 0.0
     settings: Any = {"arms": ["a", "b", "c"], "seed": 3, "floor": share, "compiled": False}
     lines = journal_of(name, settings)
     agent, fast = (lb.Agent(POLICIES[name], **settings) for _ in range(2))

@@ -52,7 +52,7 @@ def test_many_threads_share_one_agent(name: str, compiled: bool, tmp_path: Path)
             try:
                 agent.tell(waiting, chance.random())
                 completed[worker].append(waiting.id)
-            except lb.Refusal as refusal:
+            except lb.InvalidValueError as refusal:
                 refused[worker] += "completed or forgotten" in str(refusal)
             if turn % 30 == worker:
                 agent.save(tmp_path / "agent")
@@ -103,7 +103,7 @@ def test_agents_that_save_to_one_path_notice_each_other(tmp_path: Path) -> None:
             try:
                 agent.save(tmp_path / "agent")
                 saved.append(seed)
-            except lb.Refusal as refusal:
+            except lb.InvalidValueError as refusal:
                 refused.append(str(refusal))
             lb.Agent.load(tmp_path / "agent")
 
@@ -122,7 +122,7 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
     other = f"import latentbandits as lb\nagent = lb.Agent.load({str(path)!r})\nagent.ask()\nagent.save({str(path)!r})"
     subprocess.run([sys.executable, "-c", other], check=True)
     before = path.read_bytes()
-    with pytest.raises(lb.Refusal, match="must be as this agent last read or wrote it"):
+    with pytest.raises(lb.InvalidValueError, match="must be as this agent last read or wrote it"):
         agent.save(path)
     assert path.read_bytes() == before
     agent.save(tmp_path / "elsewhere")
@@ -132,9 +132,9 @@ def test_two_processes_on_one_file(tmp_path: Path) -> None:
     path.unlink()
     agent.save(path)
     path.write_bytes(b"something else")
-    with pytest.raises(lb.Refusal, match="must be as this agent last read or wrote it"):
+    with pytest.raises(lb.InvalidValueError, match="must be as this agent last read or wrote it"):
         agent.save(path)
-    with pytest.raises(lb.Refusal, match="must be new, or one that this agent has read or written"):
+    with pytest.raises(lb.InvalidValueError, match="must be new, or one that this agent has read or written"):
         lb.Agent("ucb1").save(path)
     lb.Agent("ucb1").save(path, overwrite=True)
 
@@ -160,7 +160,7 @@ def test_a_forked_agent_refuses_every_call(tmp_path: Path) -> None:
                 try:
                     act()
                     print(name, "went through")
-                except lb.Refusal as refusal:
+                except lb.InvalidValueError as refusal:
                     last = str(refusal).replace(str(os.getpid()), "PID")
             print(last, flush=True)
             own = lb.Agent.load({str(tmp_path / "agent")!r}, compiled=False)
@@ -194,7 +194,7 @@ def test_ids_are_unique_across_restarts_and_never_credited_to_another(tmp_path: 
     for decision in lost:
         for known in (decision, decision.id):
             with pytest.raises(
-                lb.Refusal,
+                lb.InvalidValueError,
                 match=r"must be an open one \(this one is completed or forgotten, was made after the last save, or belongs to",
             ):
                 restored.tell(known, 1.0)

@@ -14,9 +14,9 @@ from latentbandits.parameters import replaced
 from latentbandits.policies.decode_commit import DecodeCommit
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.policies.wrapping import within
-from latentbandits.protocols import WHY, Choice, Oracle, Realisation, grown, grown_choice
+from latentbandits.protocols import PROBE_REASON, Choice, Oracle, Realisation, grown, grown_choice
 from latentbandits.random import stream
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.base import numbers
 from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
@@ -26,13 +26,13 @@ from tests.twins import TABLES, assert_same, realise
 MORE: dict[str, Any] = {
     "trace-pair": lb.policies.TraceLearner(arms=3, lag="pair", covariates=2, gated=True, fingerprint=True),
     "trace-one-hot": lb.policies.TraceLearner(
-        arms=3, units=2, lag="one-hot", interval=9, fingerprint=True, thompson=True
+        arms=3, groups=2, lag="one-hot", interval=9, fingerprint=True, thompson=True
     ),
-    "trace-probe-set": lb.policies.TraceLearner(arms=3, units=2, gated=True, fingerprint=True, probe_set=(2, 0)),
-    "probe-commit-surprise": lb.policies.ProbeCommit(arms=3, units=2, interval=12, surprise=0.3),
+    "trace-probe-set": lb.policies.TraceLearner(arms=3, groups=2, gated=True, fingerprint=True, probe_set=(2, 0)),
+    "probe-commit-surprise": lb.policies.ProbeCommit(arms=3, groups=2, interval=12, surprise=0.3),
     "glr-ucb-turns": lb.policies.GLRUCB(arms=3, forced=0.3),
-    "m-ucb-turns": lb.policies.MonitoredUCB(arms=3, units=2, forced=0.1),
-    "library-of-two-units": lb.policies.StateLibrary(arms=3, units=2, states=4, patience=5),
+    "m-ucb-turns": lb.policies.MonitoredUCB(arms=3, groups=2, forced=0.1),
+    "library-of-two-groups": lb.policies.StateLibrary(arms=3, groups=2, states=4, patience=5),
     "library-with-a-range": lb.policies.StateLibrary(arms=3, low=0.0, high=1.0),
     "library-with-features": lb.policies.StateLibrary(arms=3, covariates=2),
 }
@@ -55,7 +55,7 @@ class Online:
 
     def ask(self, available: Sequence[bool] | np.ndarray) -> Choice:
         choice = Choice.blank(self.policy)
-        choice.offers["available"] = available
+        choice.arm_scores["available"] = available
         context = np.cos(np.arange(1, self.policy.covariates + 1) * self.now)
         with np.errstate(all="ignore"):
             self.policy.choose(self.memory, context, self.random, choice)
@@ -65,7 +65,7 @@ class Online:
 
     def tell(self, place: int) -> None:
         round_, choice = self.open.pop(place)
-        rewards = self.rewards[round_, range(self.policy.units), choice.arms]
+        rewards = self.rewards[round_, range(self.policy.groups), choice.arms]
         with np.errstate(all="ignore"):
             self.policy.learn(self.memory, choice, rewards)
 
@@ -75,8 +75,8 @@ class Online:
         self.policy = larger
 
 
-def rewards_of(rounds: int, units: int, arms: int) -> np.ndarray:
-    return lb.HiddenMarkov(arms=arms, stickiness=0.95, noise=0.1).realise(rounds, units, 3, 0, 0).rewards
+def rewards_of(rounds: int, groups: int, arms: int) -> np.ndarray:
+    return lb.HiddenMarkov(arms=arms, stickiness=0.95, noise=0.1).realise(rounds, groups, 3, 0, 0).rewards
 
 
 def arriving(generator: np.random.Generator, number: int) -> list[int]:
@@ -94,7 +94,7 @@ def together(one: Online, other: Online, masks: np.ndarray, generator: np.random
     for mask in masks:
         first, second = (which.ask(mask[: which.policy.arms]) for which in (one, other))
         assert first.arms.tolist() == second.arms.tolist(), f"round {one.now}"
-        assert first.note[WHY] == second.note[WHY], f"round {one.now}"
+        assert first.tags[PROBE_REASON] == second.tags[PROBE_REASON], f"round {one.now}"
         assert one.random == other.random
         played.append(first.arms.tolist())
         for place in arriving(generator, len(one.open)):
@@ -147,7 +147,7 @@ def test_a_new_arm_is_one_that_was_masked_until_then(name: str, table: str) -> N
         masks = np.ones((rounds, 4), bool)
         masks[:, :3] = TABLES[table](rounds, 3, generator) if table else True
         masks[:arrival, 3] = False
-        rewards = rewards_of(rounds, policy.units, 4)
+        rewards = rewards_of(rounds, policy.groups, 4)
         growing, masked = Online(policy, rewards), Online(replaced(policy, {"arms": 4}), rewards)
         together(growing, masked, masks[:arrival], generator)
         growing.grow()
@@ -160,7 +160,7 @@ def test_a_new_arm_is_one_that_was_masked_until_then(name: str, table: str) -> N
 def test_an_arm_that_is_added_and_withdrawn_leaves_the_others_as_they_were(name: str) -> None:
     for seed, arrival in enumerate((0, 50)):
         generator, rounds, policy = np.random.default_rng(seed), 90, named(name)
-        rewards = rewards_of(rounds, policy.units, 4)
+        rewards = rewards_of(rounds, policy.groups, 4)
         alone, grew = Online(policy, rewards), Online(policy, rewards)
         masks = np.column_stack([TABLES["stretches"](rounds, 3, generator), np.zeros(rounds, bool)])
         together(alone, grew, masks[:arrival], generator)
@@ -196,7 +196,7 @@ def assert_same_statistics(policy: Any, memory: Any, larger: Any) -> None:
         lb.policies.ABTest(arms=2),
         lb.policies.Scripted(arms=2),
         SummaryLearner(arms=2),
-        DecodeCommit(2, units=2, interval=3, fingerprints=[[0.1, 0.2]]),
+        DecodeCommit(2, groups=2, interval=3, fingerprints=[[0.1, 0.2]]),
         lb.policies.BayesFilter([[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5]),
         lb.policies.ProbeCommit(arms=2, interval=2),
         lb.policies.TraceLearner(arms=2, interval=2),
@@ -205,7 +205,7 @@ def assert_same_statistics(policy: Any, memory: Any, larger: Any) -> None:
 )
 def test_a_new_arm_that_cannot_be_is_refused(policy: Any) -> None:
     memory = policy.init()
-    with pytest.raises(Refusal, match=rf"^{type(policy).__name__}: .* must be "):
+    with pytest.raises(InvalidValueError, match=rf"^{type(policy).__name__}: .* must be "):
         grown(policy, memory)
     assert (numbers(memory) == numbers(policy.init())).all()
 
@@ -221,16 +221,16 @@ actions = st.lists(st.tuples(st.integers(1, 31), st.integers(0, 3), st.integers(
 def test_only_available_arms_are_played(name: str, arms: int, steps: list[tuple[int, int, int]]) -> None:
     policy = named(name, max(arms, 3) if name in MORE else arms)
     arms = policy.arms
-    online = Online(policy, rewards_of(len(steps), policy.units, arms))
+    online = Online(policy, rewards_of(len(steps), policy.groups, arms))
     for mask, told, place in steps:
         available = np.array([mask >> arm & 1 for arm in range(arms)])
         if not available.any():
             available[place % arms] = 1
         choice = online.ask(available)
         assert available[choice.arms].all()
-        assert choice.offers["available"].tolist() == available.tolist()
+        assert choice.arm_scores["available"].tolist() == available.tolist()
         if available.sum() == 1:
-            assert choice.note[WHY] == 0
+            assert choice.tags[PROBE_REASON] == 0
         check_probabilities(policy, choice)
         for i in range(min(told, len(online.open))):
             online.tell((place + i) % len(online.open))
@@ -242,7 +242,7 @@ def check_probabilities(policy: Any, choice: Choice) -> None:
     first = 1 if isinstance(policy, lb.policies.Scaled) else 0  # a lower number of restarts: the wrapper itself chose
     if policy.inner is not None and choice.features[-1] >= first:
         return check_probabilities(policy.inner, within(choice))
-    chances = choice.offers["probability"]
+    chances = choice.arm_scores["probability"]
     if policy.deterministic or isinstance(
         policy,
         lb.policies.ThompsonSampling
@@ -255,7 +255,7 @@ def check_probabilities(policy: Any, choice: Choice) -> None:
         assert np.isnan(chances).all()
     else:
         assert (chances[choice.arms] > 0).all()
-        assert (chances[choice.offers["available"] == 0] == 0).all()
+        assert (chances[choice.arm_scores["available"] == 0] == 0).all()
         assert chances.sum() == pytest.approx(1.0)
     return None
 
@@ -269,12 +269,12 @@ def test_probabilities_are_how_often_arms_are_played(name: str) -> None:
         online.tell(0)
     played = np.zeros(4)
     choice = Choice.blank(policy)
-    choice.offers["available"] = [1, 0, 1, 1]
+    choice.arm_scores["available"] = [1, 0, 1, 1]
     with np.errstate(all="ignore"):
         for _ in range(4000):
             policy.choose(online.memory, np.zeros(0), online.random, choice)
             played[choice.arms[0]] += 1
-    chances = choice.offers["probability"]
+    chances = choice.arm_scores["probability"]
     assert (np.abs(played / 4000 - chances) <= 4.5 * np.sqrt(chances * (1 - chances) / 4000)).all()
 
 
@@ -287,12 +287,12 @@ def test_values_of_arms_that_are_not_available_are_those_of_this_round(name: str
         online.ask([True, True, True])
         online.tell(0)
     used, fresh = online.ask([True, True, True]), online.ask([True, True, False])
-    used.offers["available"] = [1, 1, 0]
+    used.arm_scores["available"] = [1, 1, 0]
     with np.errstate(all="ignore"):
         policy.choose(online.memory, np.zeros(0), online.random, used)
-    assert np.isfinite(used.offers["value"]).all()
-    np.testing.assert_array_equal(used.offers["value"], fresh.offers["value"])
-    assert np.isnan(used.offers["index"][2]) == samples
+    assert np.isfinite(used.arm_scores["value"]).all()
+    np.testing.assert_array_equal(used.arm_scores["value"], fresh.arm_scores["value"])
+    assert np.isnan(used.arm_scores["index"][2]) == samples
 
 
 # --- regret ---
@@ -308,8 +308,8 @@ class Masked(NamedTuple):
     def arms(self) -> int:
         return int(self.world.arms)
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
         return made._replace(available=np.array(self.available, bool)[:horizon])
 
 
@@ -341,7 +341,7 @@ def test_oracles_play_what_is_available(table: str) -> None:
 
 def test_the_best_single_arm_is_the_best_of_those_available() -> None:
     realisation = Masked(STEADY, COMING).realise(6, 2, 0, 0, 0)
-    arms, _ = record_one(lb.policies.BestSingleArm(arms=3, units=2), realisation, stream(0))
+    arms, _ = record_one(lb.policies.BestSingleArm(arms=3, groups=2), realisation, stream(0))
     assert arms.tolist() == [[0, 0]] * 2 + [[1, 1]] * 2 + [[2, 2]] * 2
 
 
@@ -351,11 +351,11 @@ def test_the_best_single_arm_is_the_best_of_those_available() -> None:
         lb.policies.Scripted(arms=3),
         SummaryLearner(arms=3),
         BeliefLearner(arms=3),
-        DecodeCommit(3, units=3, interval=3, fingerprints=[[0.1, 0.2, 0.3]]),
+        DecodeCommit(3, groups=3, interval=3, fingerprints=[[0.1, 0.2, 0.3]]),
     ],
     ids=lambda policy: type(policy).__name__,
 )
 def test_policies_that_need_all_arms_are_refused(policy: Any) -> None:
     assert isinstance(policy, Oracle) or policy.fixed_arms
-    with pytest.raises(Refusal, match="must be the same in every round"):
+    with pytest.raises(InvalidValueError, match="must be the same in every round"):
         lb.simulate(Masked(STEADY, COMING), [policy], horizon=6, draws=1, repeats=1)

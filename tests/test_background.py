@@ -22,7 +22,7 @@ class Mine(Policy):
     """User code."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
 
     def init(self) -> Any:
         return lb.policies.UCB1(2).init()

@@ -90,15 +90,15 @@ def test_nearer_the_optimum(case: str) -> None:
 
 # States that pay alike on one arm
 ALIKE = [[0.5, 0.2], [0.5, 0.8], [0.7, 0.9], [0.7, 0.4]]
-# World, units, and whether planning must pay there
+# World, groups, and whether planning must pay there
 WORLDS: dict[str, tuple[Settings, int, bool]] = {
     "default": ({}, 1, False),
     "a change every other round": ({"stickiness": 0.5}, 1, False),
     "noisy": ({"noise": 0.5}, 1, True),
     "clicks": ({"rewards": "bernoulli"}, 1, True),
-    "clicks, three units": ({"rewards": "bernoulli", "arms": 3}, 3, True),
-    "two units": ({"noise": 0.1}, 2, True),
-    "units of unequal noise": ({"unit_noise": (0.05, 1.0)}, 2, True),
+    "clicks, three groups": ({"rewards": "bernoulli", "arms": 3}, 3, True),
+    "two groups": ({"noise": 0.1}, 2, True),
+    "groups of unequal noise": ({"unit_noise": (0.05, 1.0)}, 2, True),
     "carryover": ({"carryover": 0.4, "means": ALIKE, "noise": 0.1}, 1, True),
     "carryover, clicks": ({"carryover": 0.4, "means": ALIKE, "rewards": "bernoulli"}, 1, True),
     "five arms": ({"arms": 5, "noise": 0.2}, 1, True),
@@ -110,43 +110,43 @@ WORLDS: dict[str, tuple[Settings, int, bool]] = {
 @pytest.mark.parametrize("case", WORLDS)
 def test_never_above_the_greedy_filter(case: str) -> None:
     """On the same runs; where the interval of the difference includes zero, neither is above."""
-    settings, units, pays = WORLDS[case]
+    settings, groups, pays = WORLDS[case]
     world = lb.HiddenMarkov(**settings)
-    rivals = [lb.policy(name, arms=world.arms, units=units) for name in (LIMIT, GREEDY)]
+    rivals = [lb.policy(name, arms=world.arms, groups=groups) for name in (LIMIT, GREEDY)]
     results = lb.simulate(world, rivals, horizon=10_000, draws=16, repeats=1, seed=3, bins=1)
     mean, low, high = interval(results.regret[0] - results.regret[1])
     assert low <= 0, f"{mean:.2f} ({low:.2f} to {high:.2f}) above the greedy filter"
     assert not pays or high < 0, f"{mean:.2f} ({low:.2f} to {high:.2f}): planning should pay here"
 
 
-def known(units: int = 1, **settings: Any) -> Any:
+def known(groups: int = 1, **settings: Any) -> Any:
     """Return a planning filter for the first draw of a world, with a multiplier of its own."""
-    realisation = lb.HiddenMarkov(**settings).realise(10, units, seed=0, draw=0, repeat=0)
-    return lb.policies.PlanningFilter(*pairs_of(realisation.truth)[:4], realisation.truth.rewards, units)  # type: ignore[union-attr,arg-type]
+    realisation = lb.HiddenMarkov(**settings).realise(10, groups, seed=0, draw=0, repeat=0)
+    return lb.policies.PlanningFilter(*pairs_of(realisation.truth)[:4], realisation.truth.rewards, groups)  # type: ignore[union-attr,arg-type]
 
 
-@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize(
     "settings", [{"noise": 0.3, "states": 3}, {"rewards": "bernoulli", "arms": 3}, {"carryover": 0.4, "states": 2}]
 )
-def test_the_imagined_regret_is_that_of_the_twin(settings: Settings, units: int) -> None:
+def test_the_imagined_regret_is_that_of_the_twin(settings: Settings, groups: int) -> None:
     """A walk along the chain, rewards on it, and the regret that every multiplier expects under its own belief."""
-    policy, rounds = known(units, **settings), 120
+    policy, rounds = known(groups, **settings), 120
     random = stream(0, Purpose.IMAGINATION)
     means = np.empty((rounds, policy.arms))
     plain(imagination.imagine_path)(policy.transition, policy.start, policy.means, random, means)
     assert all((row == policy.means).all(axis=1).any() for row in means)
-    rewards = np.empty((rounds, units, policy.arms))
-    plain(DISTRIBUTIONS[NAMES[policy.rewards]].sample)(means, np.resize(policy.noise, units), random, rewards)
+    rewards = np.empty((rounds, groups, policy.arms))
+    plain(DISTRIBUTIONS[NAMES[policy.rewards]].sample)(means, np.resize(policy.noise, groups), random, rewards)
     found = imagination.regrets(policy, rounds, race=False)
     assert tuple(found) == imagination.MULTIPLIERS
     for multiplier, regret in found.items():
-        world = (policy.transition, policy.means, policy.start, np.resize(policy.noise, units), bool(policy.rewards))
-        twin, expected = NaivePlanner(*world, units, multiplier), 0.0
+        world = (policy.transition, policy.means, policy.start, np.resize(policy.noise, groups), bool(policy.rewards))
+        twin, expected = NaivePlanner(*world, groups, multiplier), 0.0
         for t in range(rounds):
             arms = twin.choose(np.zeros(0), range(policy.arms))
             expected += twin.belief() @ policy.means.max(axis=1) - twin.expected()[arms[0]]
-            twin.learn(arms, rewards[t, np.arange(units), arms].tolist())
+            twin.learn(arms, rewards[t, np.arange(groups), arms].tolist())
         assert regret == pytest.approx(expected / rounds, rel=1e-9)
 
 
@@ -200,7 +200,7 @@ def test_the_multiplier_depends_on_the_world_alone(monkeypatch: pytest.MonkeyPat
     assert imagination.best_multiplier(known(states=3)) == 4.0
     assert asked == [imagination.IMAGINED]
     half = first._replace(means=first.means / 2)
-    others = [half, first._replace(noise=0.5), first._replace(rewards="bernoulli"), first._replace(units=2)]
+    others = [half, first._replace(noise=0.5), first._replace(rewards="bernoulli"), first._replace(groups=2)]
     others += [first._replace(start=[0.5, 0.5, 0.0]), first._replace(transition=np.eye(3))]
     for number, other in enumerate(others, start=2):
         imagination.best_multiplier(other)
@@ -235,15 +235,15 @@ def test_one_arm_at_a_time_needs_no_plan() -> None:
 
 def test_refusals() -> None:
     chain, means, start = [[0.9, 0.1], [0.1, 0.9]], [[0.0, 1.0], [1.0, 0.0]], [0.5, 0.5]
-    with pytest.raises(lb.Refusal, match="multiplier is 0 but must be a finite number above 0"):
+    with pytest.raises(lb.InvalidValueError, match="multiplier is 0 but must be a finite number above 0"):
         lb.policies.PlanningFilter(chain, means, start, multiplier=0)
-    with pytest.raises(lb.Refusal, match="rewards is 'counts' but must be one of gaussian, bernoulli"):
+    with pytest.raises(lb.InvalidValueError, match="rewards is 'counts' but must be one of gaussian, bernoulli"):
         lb.policies.PlanningFilter(chain, means, start, rewards="counts")
-    with pytest.raises(lb.Refusal, match="PlanningFilter: start"):
+    with pytest.raises(lb.InvalidValueError, match="PlanningFilter: start"):
         lb.policies.PlanningFilter(chain, means, [0.5, 0.6])
-    with pytest.raises(lb.Refusal, match=r"BayesPlanner: filter of the world is .not known."):
+    with pytest.raises(lb.InvalidValueError, match=r"BayesPlanner: filter of the world is .not known."):
         lb.policies.BayesPlanner(arms=3).informed(lb.Drift(arms=3).realise(10, 1, seed=0, draw=0, repeat=0))
-    with pytest.raises(lb.Refusal, match="PlanningFilter: new arm"):
+    with pytest.raises(lb.InvalidValueError, match="PlanningFilter: new arm"):
         lb.Agent(lb.policies.PlanningFilter(chain, means, start)).add("another")
 
 
@@ -278,7 +278,9 @@ def test_where_rewards_are_lost_information_is_worth_less() -> None:
     world = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1)
     seldom = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1, lost=0.9)
     chosen = [
-        lb.policies.BayesPlanner(arms=2).informed(one.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier  # type: ignore[attr-defined]
+        lb.policies.BayesPlanner(arms=2)
+        .informed(one.realise(horizon=10, groups=1, seed=0, draw=0, repeat=0))
+        .multiplier  # type: ignore[attr-defined]
         for one in (world, seldom)
     ]
     assert chosen[1] < chosen[0]

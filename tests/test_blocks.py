@@ -105,7 +105,7 @@ def test_a_block_is_small_and_datasets_travel_by_name() -> None:
     content = pickle.dumps(block)
     assert len(content) < 1000
     np.testing.assert_array_equal(play_block(pickle.loads(content))[0], play_block(block)[0])
-    mine = lb.Recorded(datasets.load("airports").rewards[:5])  # not the dataset itself
+    mine = lb.Replay(datasets.load("airports").rewards[:5])  # not the dataset itself
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(mine)).rewards, mine.rewards)
 
 
@@ -129,7 +129,7 @@ class Failing(Executor):
     ],
 )
 def test_an_executor_that_fails_ends_in_one_sentence(executor: Any, sentence: str) -> None:
-    with pytest.raises(lb.Refusal, match=sentence) as caught:
+    with pytest.raises(lb.InvalidValueError, match=sentence) as caught:
         play(executor)
     assert "\n" not in str(caught.value)
 
@@ -139,19 +139,21 @@ def test_a_pool_whose_process_dies_ends_in_one_sentence() -> None:
         pool.submit(abs, 0).result()
         for process in multiprocessing.active_children():
             process.kill()
-        with pytest.raises(lb.Refusal, match=r"answer of the executor is .BrokenProcessPool"):
+        with pytest.raises(lb.InvalidValueError, match=r"answer of the executor is .BrokenProcessPool"):
             play(pool)
 
 
 def test_what_a_world_refuses_is_said_as_it_is() -> None:
-    with pytest.raises(lb.Refusal, match="Recorded: horizon is 9 but must be at most the 2 rounds recorded"):
-        lb.simulate(lb.Recorded([[0.1, 0.2], [0.2, 0.1]]), ["ucb1"], horizon=9, draws=1, repeats=1, executor=Stub())
+    with pytest.raises(lb.InvalidValueError, match="Replay: horizon is 9 but must be at most the 2 rounds recorded"):
+        lb.simulate(lb.Replay([[0.1, 0.2], [0.2, 0.1]]), ["ucb1"], horizon=9, draws=1, repeats=1, executor=Stub())
 
 
 def test_a_worker_whose_code_differs_is_refused() -> None:
     block = Block(lb.HiddenMarkov(), {"ucb1": lb.policy("ucb1")}, 50, 1, 0, 0, 1, 0, 2)
     play_block(replace(block, code=digest_code(block.world, *block.contestants.values())))
-    with pytest.raises(lb.Refusal, match="code of a worker is 'another' but must be that of the program") as caught:
+    with pytest.raises(
+        lb.InvalidValueError, match="code of a worker is 'another' but must be that of the program"
+    ) as caught:
         play_block(replace(block, code="0" * 16))
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)  # as it comes from another process
 
@@ -171,5 +173,5 @@ def test_names_of_executors(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["compare", "--executor", "treads"]) == 2
     expected = "executor: name is 'treads' but must be one of threads, processes or dask://HOST:PORT"
     assert capsys.readouterr().err.strip() == expected
-    with pytest.raises(lb.Refusal, match="executor: workers is 0"), open_executor("threads", workers=0):
+    with pytest.raises(lb.InvalidValueError, match="executor: workers is 0"), open_executor("threads", workers=0):
         pass

@@ -159,7 +159,7 @@ def test_a_limit_that_takes_long_is_left_out_and_that_is_said(monkeypatch: pytes
 
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
 def test_seconds_that_cannot_be_spent_are_refused(seconds: float) -> None:
-    with pytest.raises(lb.Refusal, match=r"advise: seconds is .* but must be a finite number above 0"):
+    with pytest.raises(lb.InvalidValueError, match=r"advise: seconds is .* but must be a finite number above 0"):
         advised(seconds)
 
 
@@ -168,7 +168,7 @@ def test_the_command_spends_a_minute_unless_told_otherwise(monkeypatch: pytest.M
 
     def advise(*_: Any, **options: Any) -> Any:
         given.append(options["seconds"])
-        raise lb.Refusal("advise", "seconds", options["seconds"], "seen")
+        raise lb.InvalidValueError("advise", "seconds", options["seconds"], "seen")
 
     monkeypatch.setattr("latentbandits.advice.advise.advise", advise)
     for options in ([], ["--seconds", "0"], ["--seconds", "7.5"]):

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.client import Refused, Unanswered
+from latentbandits.client import ServiceError, ServiceTimeout
 from latentbandits.client.exchange import Exchange, Reply
 from latentbandits.serve import served
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from tests.services import ADMIN, ROOT, Process
 
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -43,7 +43,7 @@ class Script:
         return httpx.Response(200, json=answer)
 
 
-MADE = {"id": "a" * 25, "arm": "b", "probability": 0.5, "why": [], "by": "policy", "deterministic": False}
+MADE = {"id": "a" * 25, "arm": "b", "probability": 0.5, "probe_reasons": [], "by": "policy", "deterministic": False}
 LOST = httpx.ReadTimeout("lost")
 GONE = httpx.ConnectError("gone")
 
@@ -55,7 +55,7 @@ def client(script: Script, **given: Any) -> lb.Client:
 def test_every_try_has_the_same_key() -> None:
     script = Script(503, LOST, 502, MADE)  # mutation: a key made per try decides several times
     with client(script) as one:
-        assert one.ask(unit="u").arm == "b"
+        assert one.ask(subject="u").arm == "b"
     keys = [request.headers["idempotency-key"] for request in script.seen]
     assert len(keys) == 4
     assert len(set(keys)) == 1
@@ -78,7 +78,7 @@ def test_two_calls_have_two_keys() -> None:
 def test_a_refusal_is_not_tried_again() -> None:
     for status in (401, 403, 404, 409, 422):
         script = Script(status)
-        with client(script, control="a") as one, pytest.raises(Refused) as problem:
+        with client(script, control="a") as one, pytest.raises(ServiceError) as problem:
             one.ask()
         assert (problem.value.status, str(problem.value), len(script.seen)) == (status, "no", 1)
 
@@ -88,10 +88,10 @@ def test_the_fallback_is_marked_and_available() -> None:
         decision = one.ask()
         assert (decision.arm, decision.by, decision.probability, decision.id) == ("a", "fallback", None, "")
         assert one.ask(available=["b", "c"]).arm == "b"  # mutation: a control arm that cannot be played
-        assert [made.by for made in one.ask_many([{}, {"unit": "u"}])] == ["fallback"] * 2
+        assert [made.by for made in one.ask_many([{}, {"subject": "u"}])] == ["fallback"] * 2
         assert one.tell(decision, 1.0) == one.forget(decision) == one.activate(decision) == "fallback"
         assert (one.fallbacks, one.pending) == (4, 0)
-    with client(Script(GONE), budget=0.01) as one, pytest.raises(Unanswered):
+    with client(Script(GONE), budget=0.01) as one, pytest.raises(ServiceTimeout):
         one.ask()
 
 
@@ -143,14 +143,14 @@ def test_retry_after_is_waited_for_if_the_budget_allows() -> None:
 def test_a_decision_in_doubt_is_withdrawn_when_the_service_is_back() -> None:
     script = Script(LOST)  # it may have decided: nobody was shown that decision
     with client(script, control="a", budget=0.005) as one:
-        assert one.ask(unit="u", key="visit-1").by == "fallback"
+        assert one.ask(subject="u", key="visit-1").by == "fallback"
         assert one.pending == 1
         seen = len(script.seen)
         script.answers = [MADE, {"outcome": "accepted"}]
         assert one.flush()
     again, ended = script.seen[seen:]
     assert again.headers["idempotency-key"] == "visit-1"
-    assert json.loads(again.content) == {"unit": "u"}
+    assert json.loads(again.content) == {"subject": "u"}
     assert (ended.url.path, json.loads(ended.content)) == ("/v1/experiments/offers/censor", {"id": MADE["id"]})
 
 
@@ -162,7 +162,13 @@ def test_rewards_wait_and_are_sent_together(caplog: pytest.LogCaptureFixture) ->
         assert (one.pending, one.dropped) == (3, 2)  # bounded: the oldest give way
         seen = len(script.seen)
         script.answers = [
-            {"outcomes": [{"outcome": "accepted"}, {"outcome": "refused", "error": "why"}, {"outcome": "late"}]}
+            {
+                "outcomes": [
+                    {"outcome": "accepted"},
+                    {"outcome": "refused", "error": "probe_reasons"},
+                    {"outcome": "late"},
+                ]
+            }
         ]
         with caplog.at_level(logging.WARNING, "latentbandits.client"):
             assert one.flush()
@@ -172,16 +178,16 @@ def test_rewards_wait_and_are_sent_together(caplog: pytest.LogCaptureFixture) ->
             == [{"id": known, "reward": n / 10} for n, known in enumerate(ids)][2:]
         )
         assert (one.pending, one._exchange.refused) == (0, 1)
-        assert "why" in caplog.text
+        assert "probe_reasons" in caplog.text
 
 
 def test_numbers_of_numpy_and_bad_ones() -> None:
     script = Script(MADE, {"outcome": "accepted"})
     with client(script) as one:
-        one.ask(np.array([0.5, 1.0]), unit=7)
-        assert json.loads(script.seen[0].content) == {"context": [0.5, 1.0], "unit": 7}
+        one.ask(np.array([0.5, 1.0]), subject=7)
+        assert json.loads(script.seen[0].content) == {"context": [0.5, 1.0], "subject": 7}
         assert one.tell("a" * 25, np.float64(0.5)) == "accepted"
-        with pytest.raises(Refusal, match="finite numbers"):
+        with pytest.raises(InvalidValueError, match="finite numbers"):
             one.tell("a" * 25, float("nan"))
         values: tuple[Any, ...] = (True, np.True_, [True, False], np.array([0.5, 1.0]), 3)
         for told in values:
@@ -189,7 +195,7 @@ def test_numbers_of_numpy_and_bad_ones() -> None:
         rewards = [json.loads(request.content)["reward"] for request in script.seen[2:]]
         assert [repr(one) for one in rewards] == ["1.0", "1.0", "[1.0, 0.0]", "[0.5, 1.0]", "3"]  # no booleans
     for bad in ({"budget": 0}, {"queue": -1}):
-        with pytest.raises(Refusal):
+        with pytest.raises(InvalidValueError):
             client(script, **bad)
 
 
@@ -209,7 +215,9 @@ ADDRESSES = (
 @pytest.mark.parametrize("url", ADDRESSES)
 @pytest.mark.parametrize("kind", [lb.Client, lb.AsyncClient])
 def test_what_cannot_be_an_address_is_refused_at_once(kind: Any, url: str) -> None:
-    with pytest.raises(Refusal, match=r"^Client: url is .* but must be http://HOST, https://HOST or unix:PATH$"):
+    with pytest.raises(
+        InvalidValueError, match=r"^Client: url is .* but must be http://HOST, https://HOST or unix:PATH$"
+    ):
         kind(url, "key", "offers", control="a")  # mutation: every visitor gets the fallback, and nobody hears why
 
 
@@ -219,7 +227,9 @@ def test_a_closed_client_says_so() -> None:
     one.close()
     one.close()
     for call in (one.ask, lambda: one.tell("a" * 25, 1.0), one.flush):
-        with pytest.raises(Refusal, match=r"^Client: client is 'closed' but must be open \(make another one\)$"):
+        with pytest.raises(
+            InvalidValueError, match=r"^Client: client is 'closed' but must be open \(make another one\)$"
+        ):
             call()
 
     async def main() -> None:
@@ -227,7 +237,7 @@ def test_a_closed_client_says_so() -> None:
         await other.ask()
         await other.close()
         await other.close()
-        with pytest.raises(Refusal, match="must be open"):
+        with pytest.raises(InvalidValueError, match="must be open"):
             await other.ask()
 
     asyncio.run(main())
@@ -237,11 +247,11 @@ def test_a_service_answers_threads_batches_and_deferred_decisions() -> None:
     with served("offers", "ucb1", arms=["a", "b", "c"]) as (url, key), lb.Client(url, key, "offers", budget=20) as one:
 
         def visit(n: int) -> str:
-            return one.tell(one.ask(unit=f"u{n}"), 0.5)
+            return one.tell(one.ask(subject=f"u{n}"), 0.5)
 
         with ThreadPoolExecutor(8) as pool:
             assert list(pool.map(visit, range(40))) == ["accepted"] * 40
-        made = one.ask_many([{"unit": "u"}, {"available": ["c"]}, {"deferred": True}])
+        made = one.ask_many([{"subject": "u"}, {"available": ["c"]}, {"deferred": True}])
         assert made[1].arm == "c"
         assert one.activate(made[2]) == "accepted"
         assert one.forget(made[0]) == "accepted"
@@ -251,14 +261,14 @@ def test_a_service_answers_threads_batches_and_deferred_decisions() -> None:
             "late",
             "refused",
         ]
-        with pytest.raises(Refused, match="must be the id of a decision"):
+        with pytest.raises(ServiceError, match="must be the id of a decision"):
             one.tell("f" * 25, 1.0)
 
 
 def test_the_asynchronous_twin() -> None:
     async def main(url: str, key: str) -> tuple[list[str], int]:
         async with lb.AsyncClient(url, key, "offers", control="a", budget=20) as one:
-            made = await asyncio.gather(*(one.ask(unit=f"u{n}") for n in range(20)))
+            made = await asyncio.gather(*(one.ask(subject=f"u{n}") for n in range(20)))
             told = await asyncio.gather(*(one.tell(decision, 0.5) for decision in made))
             many = await one.ask_many([{}, {"deferred": True}])
             await one.activate(many[1])
@@ -295,7 +305,7 @@ def test_rewards_of_a_restart_are_sent_when_it_is_back(tmp_path: Path) -> None:
         assert http.post("/v1/experiments", json=body, headers={"authorization": f"Bearer {ADMIN}"}).status_code == 201
     assert (tmp_path / "s.sock").stat().st_mode & 0o777 == 0o600
     with lb.Client(url, ADMIN, "offers", control="a", budget=20) as one:
-        made = [one.ask(unit=f"u{n}") for n in range(5)]
+        made = [one.ask(subject=f"u{n}") for n in range(5)]
         server.kill()
         one._exchange.budget = 0.05
         assert [one.tell(decision, 0.5) for decision in made] == ["queued"] * 5
@@ -353,6 +363,6 @@ def test_workers_of_an_application_share_one_learner(tmp_path: Path) -> None:
         application.send_signal(signal.SIGTERM)
         application.wait(60)
     assert server.stop()[0] == 0
-    with lb.open(tmp_path / "d.db", "offers", compiled=False) as agent:
+    with lb.open_agent(tmp_path / "d.db", "offers", compiled=False) as agent:
         assert agent.stats.asked == len(seen)
         assert agent.stats.told == (len(seen) + 1) // 2

@@ -163,12 +163,12 @@ def test_any_world_and_any_way_to_name_it(tmp_path: Path) -> None:
 
 
 def test_units_of_the_problem_are_a_limit() -> None:
-    with pytest.raises(ValueError, match="units of adarp-ucb is 2 but must be at most the problem's 1"):
+    with pytest.raises(ValueError, match="groups of adarp-ucb is 2 but must be at most the problem's 1"):
         lb.compare(SMALL, ["adarp-ucb"])
-    comparison = lb.compare(SMALL, ["adarp-ucb", "ucb1"], units=2)
-    assert comparison.table.loc["adarp-ucb", "units"] == 2
+    comparison = lb.compare(SMALL, ["adarp-ucb", "ucb1"], groups=2)
+    assert comparison.table.loc["adarp-ucb", "groups"] == 2
     with pytest.raises(ValueError, match="must be at most the problem's 1"):
-        lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], units=1)
+        lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], groups=1)
     assert lb.compare(lb.HiddenMarkov(), ["adarp-ucb"], runs=2, horizon=50).ranked == ["adarp-ucb"]
 
 

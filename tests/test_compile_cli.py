@@ -14,7 +14,7 @@ from latentbandits import cli
 from latentbandits.cli import compiling, policies
 from latentbandits.compiled import cache, compile_first, listening, machine_code, waited
 from latentbandits.presentation import progress as screen
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits_studies.experiments.representation import Representation
 
 SOURCES = Path(lb.__file__).parents[1]
@@ -59,14 +59,14 @@ def test_compile_says_that_nothing_can_be_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("spec", ["state-oracle", "tests.test_compiled:Careless", "no-such-policy"])
 def test_compile_refuses_what_no_agent_can_use(spec: str) -> None:
-    with pytest.raises(Refusal):
+    with pytest.raises(InvalidValueError):
         policies.online_policies(["ucb1", spec])
 
 
 def test_compile_is_for_every_policy_that_an_agent_can_run() -> None:
     made = policies.online_policies([])
     assert {"state-library", "adarp-ucb", "random"} < set(made)
-    assert not {"state-oracle", "best-single-arm", "bayes-limit", "bayes-planner"} & set(made)
+    assert not {"state-oracle", "best-single-arm", "bayes-greedy", "bayes-planner"} & set(made)
     for policy in made.values():
         lb.Agent(policy, compiled=False).ask()
 

@@ -118,13 +118,13 @@ class Careless(Policy):
     """A policy of user code that allocates in `choose`."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
 
     def init(self) -> Any:
         return Memory(np.zeros(1))
 
     def choose(self, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
-        choice.arms[:] = np.zeros(self.units, np.int64)
+        choice.arms[:] = np.zeros(self.groups, np.int64)
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         memory.learned[0] += 1

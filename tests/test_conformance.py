@@ -10,22 +10,22 @@ import latentbandits as lb
 from latentbandits.compiled import CompileError
 from latentbandits.policies.arms import available, nth_available
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.protocols import WHY, Choice, Policy
+from latentbandits.protocols import PROBE_REASON, Choice, Policy
 from latentbandits.random import below
 from latentbandits.testing import PolicyChecks
 
 VARIANTS: dict[str, Any] = {name: lb.policy(name, arms=3) for name in REGISTRY} | {
-    "adarp, five arms, two units": lb.policy("adarp-ucb", arms=5),
-    "rp, five arms, five units": lb.policy("rp-ucb", arms=5, units=5),
+    "adarp, five arms, two groups": lb.policy("adarp-ucb", arms=5),
+    "rp, five arms, five groups": lb.policy("rp-ucb", arms=5, groups=5),
     "adasp, some arms": lb.policy("adasp-ucb", arms=4, probe_set=[3, 1]),
     "covariates only": lb.policies.TraceLearner(arms=2, lag="none", covariates=6),
     "library, two features": lb.policies.StateLibrary(arms=3, covariates=2),
-    "library, three features, two units": lb.policies.StateLibrary(arms=2, units=2, covariates=3),
+    "library, three features, two groups": lb.policies.StateLibrary(arms=2, groups=2, covariates=3),
     "gated Thompson": lb.policy("adasp-ucb", arms=2, thompson=True, lag="one-hot"),
-    "ucb1, two units": lb.policy("ucb1", arms=2, units=2),
-    "exp3-s, three units": lb.policy("exp3-s", arms=2, units=3),
-    "bayes, two units": lb.policy("bayes-limit", arms=2, units=2),
-    "planner, two units": lb.policy("bayes-planner", arms=2, units=2),
+    "ucb1, two groups": lb.policy("ucb1", arms=2, groups=2),
+    "exp3-s, three groups": lb.policy("exp3-s", arms=2, groups=3),
+    "bayes, two groups": lb.policy("bayes-greedy", arms=2, groups=2),
+    "planner, two groups": lb.policy("bayes-planner", arms=2, groups=2),
     "scripted": lb.policies.Scripted(arms=3, script=[2, 0, 1, 1]),
 }
 # What these play does not depend on rewards
@@ -60,7 +60,7 @@ class Modest(Policy):
     """A policy of user code that keeps to the rules: the available arm that was played least. Those below break one rule each."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
 
     def init(self) -> Counted:
         return Counted(np.zeros(self.arms))
@@ -68,7 +68,7 @@ class Modest(Policy):
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         best = -1
         for arm in range(self.arms):
-            if choice.offers[arm].available and (best < 0 or memory.counts[arm] < memory.counts[best]):
+            if choice.arm_scores[arm].available and (best < 0 or memory.counts[arm] < memory.counts[best]):
                 best = arm
         choice.arms[0] = best
 
@@ -103,7 +103,7 @@ class Restless(Modest):
 
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = nth_available(choice, 0)
-        choice.note[WHY] = 1
+        choice.tags[PROBE_REASON] = 1
 
 
 class Presumptuous(Modest):
@@ -111,7 +111,7 @@ class Presumptuous(Modest):
 
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         choice.arms[0] = nth_available(choice, 0)
-        choice.offers[1].available = 1
+        choice.arm_scores[1].available = 1
 
 
 class Diverging(Modest):
@@ -153,7 +153,7 @@ class Sampled(Policy):
     """Every available arm is equally likely; the probabilities that it writes of the first and the last of them may be wrong."""
 
     arms: int = 3
-    units: int = 2
+    groups: int = 2
     first: float = 0.0
     last: float = 0.0
     silent: bool = False  # about the first
@@ -164,12 +164,12 @@ class Sampled(Policy):
     def choose(self, memory: Counted, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
         number = available(choice)
         for n in range(number):
-            choice.offers[nth_available(choice, n)].probability = 1.0 / number
+            choice.arm_scores[nth_available(choice, n)].probability = 1.0 / number
         if number > 1:
-            choice.offers[nth_available(choice, 0)].probability += np.nan if self.silent else self.first
-            choice.offers[nth_available(choice, number - 1)].probability += self.last
-        for unit in range(self.units):
-            choice.arms[unit] = nth_available(choice, below(random, number))
+            choice.arm_scores[nth_available(choice, 0)].probability += np.nan if self.silent else self.first
+            choice.arm_scores[nth_available(choice, number - 1)].probability += self.last
+        for group in range(self.groups):
+            choice.arms[group] = nth_available(choice, below(random, number))
 
     def learn(self, memory: Counted, choice: Choice, rewards: np.ndarray) -> None:
         memory.counts[choice.arms[0]] += 1
@@ -221,7 +221,9 @@ LOSES, LIKE = "a_new_arm_loses_nothing", "a_new_arm_is_one_like_the_others"
 AVAILABILITY = (PLAYS, LATE, SCRATCH, CHANCE, LOSES, LIKE)
 
 
-@pytest.mark.parametrize("policy", [Modest(), Sampled(), Modest(arms=4), lb.policies.EXP3(arms=3, units=2, share=0.01)])
+@pytest.mark.parametrize(
+    "policy", [Modest(), Sampled(), Modest(arms=4), lb.policies.EXP3(arms=3, groups=2, share=0.01)]
+)
 @pytest.mark.parametrize("check", AVAILABILITY)
 def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> None:
     getattr(checks_of(policy), f"test_{check}")()
@@ -235,13 +237,13 @@ def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> Non
         (
             Restless(),
             PLAYS,
-            r"Restless probes in round \d+ with one available arm: it must play it with note\[WHY\] = 0",
+            r"Restless probes in round \d+ with one available arm: it must play it with tags\[PROBE_REASON\] = 0",
         ),
         (Restless(), LATE, "Restless probes with one available arm in round"),
         (
             Presumptuous(),
             LATE,
-            "Presumptuous changes choice.offers.arm..available, which belongs to the caller, in round",
+            "Presumptuous changes choice.arm_scores.arm..available, which belongs to the caller, in round",
         ),
         (Diverging(), LATE, "Diverging remembers numbers that are not finite after late rewards of masked rounds"),
         (Scratchy(), SCRATCH, "scratch is not rebuilt before it is read"),
@@ -249,7 +251,7 @@ def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> Non
         (
             Sampled(first=0.03, last=-0.03),
             CHANCE,
-            r"writes probability 0.\d+ for arm \d in round \d+ but unit 0 plays it",
+            r"writes probability 0.\d+ for arm \d in round \d+ but group 0 plays it",
         ),
         (
             Sampled(first=-0.1),
@@ -264,7 +266,7 @@ def test_a_policy_that_keeps_to_the_rules_passes(policy: Any, check: str) -> Non
     ],
 )
 def test_a_policy_that_breaks_a_rule_of_availability_is_caught(policy: Any, check: str, sentence: str) -> None:
-    with pytest.raises((AssertionError, lb.Refusal), match=sentence):
+    with pytest.raises((AssertionError, lb.InvalidValueError), match=sentence):
         getattr(checks_of(policy), f"test_{check}")()
 
 

@@ -63,7 +63,10 @@ def test_two_workers_one_of_which_is_killed_half_way(
 
 def test_workers_whose_code_differs_are_refused(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "digest_code", lambda *things: "0" * 16)
-    with open_executor(address) as executor, pytest.raises(lb.Refusal, match="simulate: code of a worker is 'another'"):
+    with (
+        open_executor(address) as executor,
+        pytest.raises(lb.InvalidValueError, match="simulate: code of a worker is 'another'"),
+    ):
         play(executor)
 
 

@@ -54,7 +54,7 @@ def test_datasets_are_read_only_and_names_are_checked() -> None:
     found = datasets.load("airports")
     with pytest.raises(ValueError, match="read-only"):
         found.rewards[0, 0] = 1.0
-    with pytest.raises(lb.Refusal, match="name is 'airport' but must be one of airports"):
+    with pytest.raises(lb.InvalidValueError, match="name is 'airport' but must be one of airports"):
         datasets.load("airport")
     assert len(datasets.names()) >= 10
     files = {file.name.removesuffix(".npz.xz"): file.stat().st_size for file in make.HERE.iterdir()}
@@ -194,7 +194,7 @@ def test_no_score_depends_on_the_last_bits_of_a_regression(name: str) -> None:
 
 
 def test_a_missing_package_is_named() -> None:
-    with pytest.raises(lb.Refusal, match="package is 'no_such_package' but must be installed"):
+    with pytest.raises(lb.InvalidValueError, match="package is 'no_such_package' but must be installed"):
         series.file_of("no_such_package")
 
 

@@ -177,13 +177,13 @@ def test_the_replicas_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
     assert f"http://127.0.0.1:{published.split(':')[1]}" in page
 
 
-def unit() -> dict[str, str]:
+def subject() -> dict[str, str]:
     lines = (FOLDER / "latentbandits.service").read_text().splitlines()
     return dict(line.split("=", 1) for line in lines if re.match(r"[A-Z]\w+=", line))
 
 
 def test_the_unit_serves(monkeypatch: pytest.MonkeyPatch) -> None:
-    program, *words = shlex.split(unit()["ExecStart"])
+    program, *words = shlex.split(subject()["ExecStart"])
     assert Path(program).name == "latentbandits"
     config = words.pop()
     assert words == ["serve", "--config"]
@@ -191,15 +191,17 @@ def test_the_unit_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_of(monkeypatch, *words, str(file))
     assert settings == read(file, {})
     assert settings.local
-    assert str(Path(settings.store).parent) == unit()["WorkingDirectory"] == f"/var/lib/{unit()['StateDirectory']}"
-    assert int(unit()["TimeoutStopSec"]) > settings.stop
-    assert unit()["Environment"] == f"LATENTBANDITS_CACHE=/var/cache/{unit()['CacheDirectory']}"
+    assert (
+        str(Path(settings.store).parent) == subject()["WorkingDirectory"] == f"/var/lib/{subject()['StateDirectory']}"
+    )
+    assert int(subject()["TimeoutStopSec"]) > settings.stop
+    assert subject()["Environment"] == f"LATENTBANDITS_CACHE=/var/cache/{subject()['CacheDirectory']}"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd here")
 def test_systemd_reads_the_unit(tmp_path: Path) -> None:
     text = (FOLDER / "latentbandits.service").read_text()
-    program = shlex.split(unit()["ExecStart"])[0]
+    program = shlex.split(subject()["ExecStart"])[0]
     file = tmp_path / "latentbandits.service"
 
     def verified(text: str) -> tuple[int, str]:

@@ -145,7 +145,7 @@ def test_it_is_deterministic_and_saved_exactly(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.state_probs, d.state_probs)
     (tmp_path / "other.npz").write_bytes(b"no")
     for name in ("other.npz", "absent.npz"):
-        with pytest.raises(lb.Refusal, match="must be a diagnosis"):
+        with pytest.raises(lb.InvalidValueError, match="must be a diagnosis"):
             lb.Diagnosis.load(tmp_path / name)
 
 
@@ -209,12 +209,12 @@ def test_fixed_rules_are_valued_and_policies_refused() -> None:
     assert d.value(follow).snips == pytest.approx(0.85, abs=0.05)
     assert d.value(lambda log: np.full((len(log), 3), 1 / 3)).snips == pytest.approx(d.log.rewards.mean(), abs=0.02)
     for rule in ("ucb1", lb.policy("ucb1", arms=3)):
-        with pytest.raises(lb.Refusal, match="a policy that learns depends on"):
+        with pytest.raises(lb.InvalidValueError, match="a policy that learns depends on"):
             d.value(rule)
-    with pytest.raises(lb.Refusal, match="probabilities that sum to one"):
+    with pytest.raises(lb.InvalidValueError, match="probabilities that sum to one"):
         d.value({"red": 0.5})
     bare = lb.Log.read(regimes().drop(columns="propensity"))
-    with pytest.raises(lb.Refusal, match="value: propensity is None but must be a column"):
+    with pytest.raises(lb.InvalidValueError, match="value: propensity is None but must be a column"):
         value_of(bare, "red")
 
 
@@ -268,18 +268,18 @@ def test_feeding_refuses_and_warns() -> None:
     with pytest.warns(FeedWarning, match="UCB1 gets worse") as caught:
         lb.Agent("ucb1", arms=list(log.arms), compiled=False).feed(log)
     assert caught[0].filename == __file__
-    with pytest.raises(lb.Refusal, match="units is 2 but must be 1"):
-        lb.Agent(lb.policy("state-library", arms=3, units=2), compiled=False).feed(log)
+    with pytest.raises(lb.InvalidValueError, match="groups is 2 but must be 1"):
+        lb.Agent(lb.policy("state-library", arms=3, groups=2), compiled=False).feed(log)
     agent = lb.Agent("sw-ucb", arms=list(log.arms), compiled=False)
     agent.ask()
-    with pytest.raises(lb.Refusal, match="open decisions is 1 but must be 0"):
+    with pytest.raises(lb.InvalidValueError, match="open decisions is 1 but must be 0"):
         agent.feed(log)
-    with pytest.raises(lb.Refusal, match="must be a log"):
+    with pytest.raises(lb.InvalidValueError, match="must be a log"):
         agent.feed([1, 2])
 
 
 def refused(log: object) -> str:
-    with pytest.raises(lb.Refusal) as problem:
+    with pytest.raises(lb.InvalidValueError) as problem:
         lb.diagnose(log)
     return str(problem.value)
 

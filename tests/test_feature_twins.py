@@ -21,24 +21,24 @@ CLICKS: Settings = {"states": 3, "stickiness": 0.98, "rewards": "bernoulli", "sp
 CASES: Sequence[tuple[Settings, Sequence[float], Settings, str]] = [
     ({}, (1, 1), QUICK, ""),
     ({}, (1, 100, 0), {**QUICK, "noise": 0.3}, ""),
-    ({"units": 2}, (1, 0), QUICK, ""),
-    ({"units": 2, "particles": 4}, (100, 1, 1), {**QUICK, "noise": 0.5}, ""),
+    ({"groups": 2}, (1, 0), QUICK, ""),
+    ({"groups": 2, "particles": 4}, (100, 1, 1), {**QUICK, "noise": 0.5}, ""),
     ({}, (1, 1), CLICKS, ""),
-    ({"units": 2}, (1, 0, 100), CLICKS, ""),
+    ({"groups": 2}, (1, 0, 100), CLICKS, ""),
     ({}, (1, 1), {**QUICK, "delay": "geometric 5", "lost": 0.1}, ""),
-    ({"units": 2}, (1, 1, 0), {**QUICK, "delay": (0, 20)}, ""),
+    ({"groups": 2}, (1, 1, 0), {**QUICK, "delay": (0, 20)}, ""),
     ({}, (1, 1), QUICK, "stretches"),
     ({}, (1, 1, 1), {**QUICK, "noise": 0.3}, "singles"),
-    ({"units": 2}, (100, 1), CLICKS, "arriving"),
+    ({"groups": 2}, (100, 1), CLICKS, "arriving"),
     ({"states": 2, "levels": 0, "noise": 0.1}, (1, 1), {**QUICK, "stickiness": 0.9}, ""),
     ({"low": -1.0, "high": 2.0, "floor": 0.0}, (1, 0.001), QUICK, "leaving"),
 ]
 
 
-def featured(units: int, factors: Sequence[float], world: Settings, rounds: int, seed: int, table: str) -> Realisation:
+def featured(groups: int, factors: Sequence[float], world: Settings, rounds: int, seed: int, table: str) -> Realisation:
     """Return a realisation whose means are shifted by normal features, of which the policy sees multiples."""
     generator = np.random.default_rng(seed)
-    made = lb.HiddenMarkov(arms=3, **world).realise(rounds, units, seed, draw=seed, repeat=0)
+    made = lb.HiddenMarkov(arms=3, **world).realise(rounds, groups, seed, draw=seed, repeat=0)
     x = np.where(np.array(factors) == 0, 0.7, generator.normal(size=(rounds, len(factors))))
     effects = x @ generator.uniform(-0.2, 0.2, (len(factors), 3))
     means, rewards = made.means + effects, made.rewards + effects[:, None]
@@ -52,7 +52,7 @@ def featured(units: int, factors: Sequence[float], world: Settings, rounds: int,
 def realised(case: int, rounds: int) -> tuple[Any, Realisation]:
     settings, factors, world, table = CASES[case]
     policy = lb.policies.StateLibrary(arms=3, covariates=len(factors), **settings)
-    return policy, featured(policy.units, factors, world, rounds, case, table)
+    return policy, featured(policy.groups, factors, world, rounds, case, table)
 
 
 def assert_like_twin(policy: Any, realisation: Realisation, seed: int) -> Played:
@@ -89,10 +89,10 @@ def test_library_with_the_features_of_a_world_plays_like_its_twin(world: Setting
     """Features are -1 or 1; whether they are used, and whether arms are tried or compared for a reason, is seen as well."""
     realisation = lb.HiddenMarkov(arms=3, features=2, **world).realise(rounds, 1, seed=3, draw=0, repeat=0)
     policy = lb.policies.StateLibrary(arms=3, covariates=2)
-    arms, why = assert_like_twin(policy, realisation, seed=3)
+    arms, probe_reason = assert_like_twin(policy, realisation, seed=3)
     other = record_one(policy, realisation._replace(context=np.zeros((rounds, 2))), stream(3))
     assert (arms != other[0]).any()
-    assert (why & (UNTRIED | RIVAL)).any()
+    assert (probe_reason & (UNTRIED | RIVAL)).any()
 
 
 @pytest.mark.parametrize("case", [1, 4])

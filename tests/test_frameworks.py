@@ -21,7 +21,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A store in a folder of its own; the policy is a cheap one, since it does not matter here."""
     path = str(tmp_path / "decisions.db")
     monkeypatch.setenv("STORE", path)
-    real = lb.open
+    real = lb.open_agent
 
     def cheap(*given: Any, **settings: Any) -> Any:
         return real(*given, **{**settings, "policy": "ucb1"})
@@ -96,5 +96,5 @@ def test_an_application_decides_and_learns(framework: Callable[[], Iterator[Send
         assert "must be" in answer["error"]
     with pytest.raises(StopIteration):
         next(running)
-    with lb.open(store, "offers", policy="ucb1") as agent:  # on disk
+    with lb.open_agent(store, "offers", policy="ucb1") as agent:  # on disk
         assert agent.stats.told == 1

@@ -18,7 +18,7 @@ from tests.services import ROOT
 WORLDS: dict[str, Any] = {
     "HiddenMarkov": lb.HiddenMarkov(states=3, arms=3),
     "Seasons": lb.Seasons(),
-    "Recorded": lb.Recorded(np.random.default_rng(0).random((60, 2)), context=np.arange(120.0).reshape(60, 2)),
+    "Replay": lb.Replay(np.random.default_rng(0).random((60, 2)), context=np.arange(120.0).reshape(60, 2)),
 }
 
 
@@ -56,7 +56,7 @@ def test_an_episode_is_the_realisation_and_ends_by_truncation(bandit_of: Callabl
         assert info["state"] == env.episode.states[t]
         assert not terminated
         assert truncated == (t == 59)
-        if name == "Recorded":
+        if name == "Replay":
             assert np.array_equal(observed, env.episode.context[min(t + 1, 59)])
     with pytest.raises(ValueError, match="must be an arm on offer, in an episode"):
         env.step(0)
@@ -74,7 +74,7 @@ def test_seeds_name_episodes_and_the_next_one_is_another(bandit_of: Callable[...
 def test_arms_that_are_not_on_offer_are_masked_and_late_rewards_are_refused(bandit_of: Callable[..., Any]) -> None:
     table = np.ones((50, 2), bool)
     table[1, 0] = False
-    env = bandit_of(lb.Available(lb.HiddenMarkov(), table), 50)
+    env = bandit_of(lb.WithAvailability(lb.HiddenMarkov(), table), 50)
     env.reset(seed=0)
     assert env.step(0)[4]["action_mask"].tolist() == [0, 1]
     with pytest.raises(ValueError, match="must be an arm on offer"):

@@ -40,7 +40,7 @@ class TestAllParts(PolicyChecks):
 
 class TestSeveralUnits(PolicyChecks):
     def policy(self) -> Any:
-        return SummaryLearner(arms=2, units=3, lags=3)
+        return SummaryLearner(arms=2, groups=3, lags=3)
 
 
 class TestCovariatesOnly(PolicyChecks):
@@ -126,7 +126,7 @@ def test_refusals(settings: dict[str, Any], said: str) -> None:
 def test_belief_learner_sees_the_filters_belief() -> None:
     realised = lb.HiddenMarkov(states=3, noise=0.1).realise(200, 1, seed=2, draw=0, repeat=0)
     believer = BeliefLearner(arms=2, interval=20).informed(realised)
-    known = lb.policies.BayesLimit(arms=2).informed(realised)
+    known = lb.policies.BayesGreedy(arms=2).informed(realised)
     state, choice = believer.init(), Choice.blank(believer)
     its, other = known.init(), Choice.blank(known)
     with np.errstate(all="ignore"):
@@ -141,7 +141,7 @@ def test_belief_learner_sees_the_filters_belief() -> None:
 
 def test_belief_learner_is_the_same_compiled_and_interpreted() -> None:
     realised = lb.HiddenMarkov(states=4, noise=0.1).realise(400, 2, seed=2, draw=0, repeat=0)
-    base = BeliefLearner(arms=2, units=2, interval=20)
+    base = BeliefLearner(arms=2, groups=2, interval=20)
     compiled, interpreted = (record_one(base, realised, stream(0), interpreted=plain) for plain in (False, True))
     np.testing.assert_array_equal(compiled[0], interpreted[0])
     np.testing.assert_array_equal(compiled[1], interpreted[1])

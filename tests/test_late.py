@@ -28,14 +28,14 @@ class Postponed:
     def arms(self) -> int:
         return int(self.world.arms)
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
         delay = (7 * (draw % 2)) if self.delay is None else self.delay
         return made._replace(delays=delays(horizon, delay, self.lost, seed, draw, repeat), truth=None)
 
 
-def late(arms: int = 3, units: int = 1, delay: Any = (0, 30), rounds: int = ROUNDS) -> Realisation:
-    return Postponed(lb.HiddenMarkov(arms=arms, noise=0.1), delay).realise(rounds, units, 5, 0, 0)
+def late(arms: int = 3, groups: int = 1, delay: Any = (0, 30), rounds: int = ROUNDS) -> Realisation:
+    return Postponed(lb.HiddenMarkov(arms=arms, noise=0.1), delay).realise(rounds, groups, 5, 0, 0)
 
 
 def naive(policy: Any, realisation: Realisation, random: np.ndarray) -> np.ndarray:
@@ -50,7 +50,7 @@ def naive(policy: Any, realisation: Realisation, random: np.ndarray) -> np.ndarr
             if delay >= 0:
                 waiting.append((t + delay, t, choice))
             for _, when, one in sorted(w for w in waiting if w[0] == t):
-                policy.learn(memory, one, realisation.rewards[when, range(policy.units), one.arms])
+                policy.learn(memory, one, realisation.rewards[when, range(policy.groups), one.arms])
             waiting = [w for w in waiting if w[0] > t]
     return np.array(arms)
 
@@ -64,7 +64,7 @@ def asked_and_told(policy: Any, realisation: Realisation, seed: int) -> np.ndarr
         arms.append(list(decisions[-1].arms))
         for when, decision in enumerate(decisions):
             if realisation.delays[when] >= 0 and when + realisation.delays[when] == t:
-                agent.tell(decision, realisation.rewards[when, range(policy.units), list(decision.arms)])
+                agent.tell(decision, realisation.rewards[when, range(policy.groups), list(decision.arms)])
     return np.array(arms)
 
 
@@ -73,14 +73,14 @@ def asked_and_told(policy: Any, realisation: Realisation, seed: int) -> np.ndarr
     [
         ("state-library", False),
         ("adasp-ucb", False),
-        ("adarp-ucb:units=2", True),
+        ("adarp-ucb:groups=2", True),
         ("exp3-s", True),
         ("cp-ts", True),
     ],
 )
 def test_the_simulation_plays_what_an_agent_plays(name: str, interpreted: bool) -> None:
     policy = lb.policy(name, arms=3)
-    realisation = late(units=policy.units)
+    realisation = late(groups=policy.groups)
     arms, _ = record_one(policy, realisation, stream(4), interpreted)
     np.testing.assert_array_equal(arms, asked_and_told(policy, realisation, 4))
     np.testing.assert_array_equal(arms, naive(policy, realisation, stream(4)))
@@ -110,8 +110,8 @@ def test_no_delay_is_delay_zero_to_the_bit() -> None:
 class Zeros(Postponed):
     """Delays of 0 in every round."""
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
         return made._replace(delays=np.zeros(horizon, np.int64))
 
 
@@ -135,7 +135,7 @@ class Diary(Policy):
     """A policy that plays every arm in turn and writes down what it learns, and when."""
 
     arms: int = 3
-    units: int = 1
+    groups: int = 1
     rounds: int = ROUNDS
 
     @property
@@ -219,7 +219,7 @@ def test_delays_that_are_refused(given: np.ndarray, message: str) -> None:
 
 def test_a_pool_that_would_fill_the_memory_is_refused() -> None:
     rounds = LARGEST_DELAY + 2
-    row = lb.Recorded(np.zeros((rounds, 2))).realise(rounds, 1, 0, 0, 0)
+    row = lb.Replay(np.zeros((rounds, 2))).realise(rounds, 1, 0, 0, 0)
     never = np.zeros(rounds, np.int64)
     never[1] = rounds  # arrives after the end
     record_one(lb.policy("ucb1"), row._replace(delays=never), stream(0))
@@ -229,7 +229,7 @@ def test_a_pool_that_would_fill_the_memory_is_refused() -> None:
 
 
 def test_available_passes_delays_on() -> None:
-    world = lb.Available(Postponed(lb.HiddenMarkov(arms=3)), np.ones((ROUNDS, 3)))
+    world = lb.WithAvailability(Postponed(lb.HiddenMarkov(arms=3)), np.ones((ROUNDS, 3)))
     expected = delays(ROUNDS, (0, 30), 0.2, 5, 0, 0)
     np.testing.assert_array_equal(world.realise(ROUNDS, 1, 5, 0, 0).delays, expected)
 
@@ -242,8 +242,8 @@ class TestPostponed(WorldChecks):
 class Wrong(Postponed):
     """Delays that depend on the horizon."""
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
         return made._replace(delays=np.arange(horizon)[::-1].copy())
 
 

@@ -178,23 +178,23 @@ def naive_play(realisation: Realisation, policy: DecodeCommit) -> tuple[list[lis
     prints = np.asarray(policy.fingerprints)
     chosen = np.asarray(policy.decoding).tolist() or list(range(policy.arms))
     probes: list[tuple[int, np.ndarray]] = []
-    arms, why = [], []
+    arms, probe_reason = [], []
     for t, rewards in enumerate(realisation.rewards):
         if t % policy.interval == 0:
             seen = np.array([rewards[arm, arm] for arm in range(policy.arms)])
             probes.append((int(((prints - seen[chosen]) ** 2).sum(axis=1).argmin()), seen))
-            arms.append([unit % policy.arms for unit in range(policy.units)])
+            arms.append([group % policy.arms for group in range(policy.groups)])
         else:
             alike = [seen for state, seen in probes if state == probes[-1][0]]
-            arms.append([int(np.sum(alike, axis=0).argmax())] * policy.units)
-        why.append(SCHEDULED if t % policy.interval == 0 else 0)
-    return arms, why
+            arms.append([int(np.sum(alike, axis=0).argmax())] * policy.groups)
+        probe_reason.append(SCHEDULED if t % policy.interval == 0 else 0)
+    return arms, probe_reason
 
 
 POLICIES: dict[str, Any] = {
     "all arms": DecodeCommit(3, 3, 4, MEANS),
     "one arm": DecodeCommit(3, 3, 7, MEANS[:, [1]], [1]),
-    "spare units": DecodeCommit(3, 5, 2, MEANS[:, [2, 0]], [2, 0]),
+    "spare groups": DecodeCommit(3, 5, 2, MEANS[:, [2, 0]], [2, 0]),
 }
 
 
@@ -202,9 +202,9 @@ POLICIES: dict[str, Any] = {
 @pytest.mark.parametrize("noise", [0.01, 0.3])
 def test_it_plays_like_its_twin(name: str, noise: float) -> None:
     policy = POLICIES[name]
-    realisation = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=noise).realise(1500, policy.units, 1, 0, 0)
-    arms, why = record_one(policy, realisation, stream(0))
-    assert (arms.tolist(), why.tolist()) == naive_play(realisation, policy)
+    realisation = lb.HiddenMarkov(means=MEANS, transition=CHAIN, noise=noise).realise(1500, policy.groups, 1, 0, 0)
+    arms, probe_reason = record_one(policy, realisation, stream(0))
+    assert (arms.tolist(), probe_reason.tolist()) == naive_play(realisation, policy)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -220,7 +220,7 @@ class TestDecodeCommit(PolicyChecks):
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
-        ({"units": 2}, "units"),
+        ({"groups": 2}, "groups"),
         ({"decoding": [0, 3]}, "decoding"),
         ({"decoding": [1, 1, 0]}, "decoding"),
         ({"decoding": [1, 0]}, "fingerprints"),
@@ -229,4 +229,4 @@ class TestDecodeCommit(PolicyChecks):
 )
 def test_bad_settings_are_refused(settings: dict[str, Any], field: str) -> None:
     with pytest.raises(ValueError, match=f"DecodeCommit: {field} is .* but must be "):
-        DecodeCommit(**{"arms": 3, "units": 3, "interval": 5, "fingerprints": MEANS, **settings})
+        DecodeCommit(**{"arms": 3, "groups": 3, "interval": 5, "fingerprints": MEANS, **settings})

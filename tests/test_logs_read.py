@@ -54,11 +54,13 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
     same(log, lb.Log.read(frame()))
     np.testing.assert_array_equal(log.context["age"], data["age"])
     assert log.guessed == ("propensity",)
-    with pytest.raises(lb.Refusal, match=r"log: column of the arm is None but must be named, one of x3, x1, x2"):
+    with pytest.raises(
+        lb.InvalidValueError, match=r"log: column of the arm is None but must be named, one of x3, x1, x2"
+    ):
         lb.Log.read(data)
-    with pytest.raises(lb.Refusal, match=r"log: arm is 'y1' but must be one of the columns x3, x1"):
+    with pytest.raises(lb.InvalidValueError, match=r"log: arm is 'y1' but must be one of the columns x3, x1"):
         lb.Log.read(data, arm="y1")
-    with pytest.raises(lb.Refusal, match="context is 'x2' but must be one of the columns"):
+    with pytest.raises(lb.InvalidValueError, match="context is 'x2' but must be one of the columns"):
         lb.Log.read(data, arm="x1", reward="x2", context=["x2"])
 
 
@@ -68,7 +70,7 @@ def test_names_of_several_words_are_guessed_if_only_one_fits() -> None:
     same(log, lb.Log.read(frame()))
     assert log.guessed == ("arm", "reward", "time", "propensity")
     both = frame().rename(columns={"click": "click_value"}).assign(order_value=1.0)
-    with pytest.raises(lb.Refusal, match="column of the reward is None but must be named"):
+    with pytest.raises(lb.InvalidValueError, match="column of the reward is None but must be named"):
         lb.Log.read(both)
 
 
@@ -93,7 +95,7 @@ def test_bad_rows_are_counted_with_their_lines(tmp_path: Path) -> None:
         1,
     )  # quotes are read beside bad lines
     path.write_text("at,arm,reward\n2026-01-01,a,1\n" + bad)
-    with pytest.raises(lb.Refusal, match=r"rows that can be used is 1 but must be most of them \("):
+    with pytest.raises(lb.InvalidValueError, match=r"rows that can be used is 1 but must be most of them \("):
         lb.Log.read(path)
 
 
@@ -119,7 +121,7 @@ def test_feedback_of_open_bandit_pipeline() -> None:
     log = lb.Log.read(feedback, context=["context_1"])
     assert log.arms == (0, 1)
     assert log.context["context_1"].tolist() == [1, 1, 1, 1]
-    with pytest.raises(lb.Refusal, match="a dict with action, reward and pscore"):
+    with pytest.raises(lb.InvalidValueError, match="a dict with action, reward and pscore"):
         lb.Log.read({"actions": [1]})
 
 
@@ -151,14 +153,14 @@ def test_units_share_the_state_of_their_round() -> None:
     arms = random.integers(2, size=1600)
     rewards = np.array([[0.0, 1.0], [1.0, 0.0]])[states, arms] + 0.5 * random.normal(size=1600)
     data = pd.DataFrame(
-        {"time": np.repeat(np.arange(800) * 1.5, 2), "unit": [0, 1] * 800, "arm": arms, "reward": rewards}
+        {"time": np.repeat(np.arange(800) * 1.5, 2), "subject": [0, 1] * 800, "arm": arms, "reward": rewards}
     )
     d = lb.diagnose(data)
     assert d.regimes
     assert (np.abs(d.state_probs[::2] - d.state_probs[1::2]) < 1e-9).all()
     assert d.fit is not None
     assert d.fit.dwell.mean() == pytest.approx(40, rel=0.4)
-    with pytest.raises(lb.Refusal, match="unit is 'unit' but must be given with a time"):
+    with pytest.raises(lb.InvalidValueError, match="subject is 'subject' but must be given with a time"):
         lb.Log.read(data.drop(columns="time"))
 
 
@@ -179,7 +181,7 @@ def test_rewards_may_be_words_and_arms_numbers() -> None:
 def test_bad_files_are_refused_in_one_sentence(tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "log.csv"
     path.write_text(content)
-    with pytest.raises(lb.Refusal, match=says):
+    with pytest.raises(lb.InvalidValueError, match=says):
         lb.Log.read(path)
 
 
@@ -192,22 +194,22 @@ def test_other_things_are_refused(tmp_path: Path) -> None:
         7,
         tmp_path,
     ):
-        with pytest.raises(lb.Refusal, match=r"^log: "):
+        with pytest.raises(lb.InvalidValueError, match=r"^log: "):
             lb.Log.read(source)
     (tmp_path / "log.parquet").write_bytes(b"no parquet")
-    with pytest.raises(lb.Refusal, match="must be a log that can be read"):
+    with pytest.raises(lb.InvalidValueError, match="must be a log that can be read"):
         lb.Log.read(tmp_path / "log.parquet")
-    with pytest.raises(lb.Refusal, match=r"at most 1000"):
+    with pytest.raises(lb.InvalidValueError, match=r"at most 1000"):
         lb.Log.read(pd.DataFrame({"arm": np.arange(2000), "reward": np.zeros(2000)}))
 
 
 def test_a_log_is_no_record(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("timestamp,arm,reward,propensity\n" + "".join(f"{t},{t % 2},0.{t % 9},0.5\n" for t in range(50)))
-    with pytest.raises(lb.Refusal, match=r"are those of a log; `latentbandits diagnose`"):
+    with pytest.raises(lb.InvalidValueError, match=r"are those of a log; `latentbandits diagnose`"):
         lb.Problem(kind="recorded", file=str(path))
     path.write_text("when,what,paid\n" + "".join(f"{t},{t % 2},0.{t % 9}\n" for t in range(50)))
-    with pytest.raises(lb.Refusal, match="a column only ever grows"):
+    with pytest.raises(lb.InvalidValueError, match="a column only ever grows"):
         lb.Problem(kind="recorded", file=str(path))
     path.write_text("red,blue\n" + "".join(f"0.{t % 7},0.{t % 9}\n" for t in range(50)))
     assert lb.Problem(kind="recorded", file=str(path)).arms == 2

@@ -30,7 +30,7 @@ def made(rows: int = 60, **more: Any) -> lb.Log:
 
 def same(log: lb.Log, other: lb.Log) -> None:
     assert other.arms == log.arms
-    for name in ("played", "rewards", "times", "units", "propensities", "gaps"):
+    for name in ("played", "rewards", "times", "groups", "propensities", "gaps"):
         one, two = getattr(log, name), getattr(other, name)
         assert (one is None) == (two is None), name
         assert one is None or np.array_equal(one, two), name
@@ -44,9 +44,9 @@ def test_a_log_comes_back_from_dsjson_as_it_was(tmp_path: Path) -> None:
     log = made()
     log.to_dsjson(path)
     same(log, lb.Log.read(path, context=["age"]))
-    units = made(at=np.repeat(pd.date_range("2026-01-01", periods=20, freq="h"), 3), unit=np.tile([0, 1, 2], 20))
-    units.to_dsjson(path)
-    same(units, lb.Log.read(path, context=["age"]))
+    groups = made(at=np.repeat(pd.date_range("2026-01-01", periods=20, freq="h"), 3), subject=np.tile([0, 1, 2], 20))
+    groups.to_dsjson(path)
+    same(groups, lb.Log.read(path, context=["age"]))
     rounds = made(at=np.arange(60) * 2)
     rounds.to_dsjson(path)
     same(rounds, lb.Log.read(path, context=["age"]))
@@ -56,10 +56,10 @@ def test_a_log_comes_back_from_dsjson_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(lb.Refusal, match=r"file is .*log.csv' but must be one whose name ends in \.dsjson"):
+    with pytest.raises(lb.InvalidValueError, match=r"file is .*log.csv' but must be one whose name ends in \.dsjson"):
         made().to_dsjson(tmp_path / "log.csv")
     unknown = lb.Log.read({"action": [0, 1], "reward": [1, 0]})
-    with pytest.raises(lb.Refusal, match="propensities is None but must be known"):
+    with pytest.raises(lb.InvalidValueError, match="propensities is None but must be known"):
         unknown.to_dsjson(tmp_path / "log.dsjson")
     assert not list(tmp_path.iterdir())
 

@@ -31,7 +31,7 @@ def played(arms: list[str], rounds: int = 240) -> lb.Agent:
 def test_an_agent_shows_what_it_believes() -> None:
     agent = played(["red", "<b>blue", "green"])
     number = agent.belief.current
-    agent.name(number, "fair & dry")
+    agent.name_state(number, "fair & dry")
     shown = agent._repr_html_()
     root = ElementTree.fromstring(shown)  # well formed, whatever names there are
     text = "".join(root.itertext())

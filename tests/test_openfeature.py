@@ -32,7 +32,9 @@ def test_flags_are_decisions(service: tuple[str, str]) -> None:
     assert found.flag_metadata["by"] in ("policy", "control")
     assert provider.tell("button", str(found.flag_metadata["decision"]), 1.0) == "accepted"
     again = [client.get_string_details("button", "none", about).flag_metadata["by"] for _ in range(6)]
-    assert set(again) == {found.flag_metadata["by"]}  # a unit that is held back stays so: the targeting key is the unit
+    assert set(again) == {
+        found.flag_metadata["by"]
+    }  # a subject that is held back stays so: the targeting key is the subject
 
     typed = Provider(url, key, budget=20, values=values, context={"button": ["hour"]})
     api.set_provider(typed)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from latentbandits import cli
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.specs import policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies.experiments import timing
@@ -41,7 +41,7 @@ def test_it_stands_beside_the_published_cells_and_our_rows(tmp_path: Path, capsy
         table = said.split(f"{name} in the main table:\n")[1].splitlines()
         assert [line.split("  ")[0] for line in table[1:15]] == list(TITLES.values())
     line = next(line for line in table if line.startswith("default"))
-    assert "AdaSP-UCB" in line  # the best of the published cells with one unit
+    assert "AdaSP-UCB" in line  # the best of the published cells with one group
     assert f"{published()['default']['adasp-ucb'] / 2:,.1f}" in line
     assert "A quick run, or a part of one, is too small" in said
 
@@ -104,6 +104,6 @@ def test_a_run_that_is_split_by_hand_is_put_together(tmp_path: Path, monkeypatch
         pd.concat(parts, ignore_index=True), pd.read_parquet(tmp_path / "whole" / "timing.parquet")
     )
     with pytest.raises(
-        Refusal, match=r"draws and first is \[5, 0\] but must be left out, or in another folder: .* full"
+        InvalidValueError, match=r"draws and first is \[5, 0\] but must be left out, or in another folder: .* full"
     ):
         reproduce([small], tmp_path / "whole", sizes=(5, 0))

@@ -210,8 +210,8 @@ def test_a_regime_can_be_named(visit: Open, site: Site) -> None:
 
 
 def test_any_decision_is_explained(visit: Open, site: Site) -> None:
-    made = site.play(site.make("why", "state-library"), 5)
-    page = visit().enter("why")
+    made = site.play(site.make("probe_reasons", "state-library"), 5)
+    page = visit().enter("probe_reasons")
     probed = site.send("GET", "/experiments/why/gain")["probed"]
     expect(page.locator("#probing")).to_have_text(f"Probing: {probed} probes.")  # what they cost is not known
     page.fill("#decision", made[0])
@@ -243,7 +243,7 @@ def test_hostile_names_are_text(visit: Open, site: Site) -> None:
     arms = [HOSTILE, "</script><script>window.hacked=2</script>", "x" * 200]
     site.make("hostile", "state-library", arms, holdback=0.5)
     for reward in (0.2, 0.8):
-        made = site.play("hostile", 40, reward, unit=HOSTILE)
+        made = site.play("hostile", 40, reward, subject=HOSTILE)
     regime = site.send("GET", "/experiments/hostile/now")["regime"]["number"]
     site.send("PUT", f"/experiments/hostile/regimes/{regime}", {"name": HOSTILE})
     one = visit(viewport={"width": 375, "height": 800})
@@ -254,7 +254,7 @@ def test_hostile_names_are_text(visit: Open, site: Site) -> None:
     expect(page.locator("#allocation-chart .legend")).to_contain_text(HOSTILE)
     page.fill("#decision", made[0])
     page.press("#decision", "Enter")
-    expect(page.locator("#explained")).to_contain_text(f"unit {HOSTILE}")
+    expect(page.locator("#explained")).to_contain_text(f"subject {HOSTILE}")
     page.wait_for_selector("#gains table")
     assert page.locator("img, #content script, #content b").count() == 0
     assert page.evaluate("window.hacked") is None

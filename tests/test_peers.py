@@ -14,14 +14,14 @@ NAMES = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
 RESTARTING = NAMES[1:]
 
 
-def steady(means: tuple[float, float], rounds: int, noise: float, seed: int, units: int = 1) -> np.ndarray:
-    """Return rewards (rounds, units, arms) of means that do not change."""
-    return np.random.default_rng(seed).normal(means, noise, (rounds, units, 2))
+def steady(means: tuple[float, float], rounds: int, noise: float, seed: int, groups: int = 1) -> np.ndarray:
+    """Return rewards (rounds, groups, arms) of means that do not change."""
+    return np.random.default_rng(seed).normal(means, noise, (rounds, groups, 2))
 
 
 def restarts(name: str, rewards: np.ndarray, **settings: Any) -> list[int]:
     """Return the rounds in which a policy restarts when it plays on these rewards."""
-    agent = Agent(lb.policy(name, units=rewards.shape[1], **settings), seed=1, compiled=True)
+    agent = Agent(lb.policy(name, groups=rewards.shape[1], **settings), seed=1, compiled=True)
     found, before = [], 0
     for t, paid in enumerate(rewards):
         decision = agent.ask()
@@ -33,21 +33,21 @@ def restarts(name: str, rewards: np.ndarray, **settings: Any) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("units", [1, 3])
+@pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("noise", [0.01, 0.5])
 @pytest.mark.parametrize(("name", "most"), [("glr-ucb", 0.2), ("cusum-ucb", 0.6), ("m-ucb", 4)])
-def test_false_alarms_are_rare(name: str, most: float, noise: float, units: int) -> None:
+def test_false_alarms_are_rare(name: str, most: float, noise: float, groups: int) -> None:
     """Per 1000 rounds without a change, when the noise is given."""
-    alarms = [len(restarts(name, steady((0.3, 0.6), 1000, noise, seed, units), noise=noise)) for seed in range(10)]
+    alarms = [len(restarts(name, steady((0.3, 0.6), 1000, noise, seed, groups), noise=noise)) for seed in range(10)]
     assert sum(alarms) / 10 <= most
 
 
-@pytest.mark.parametrize("units", [1, 3])
+@pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("name", RESTARTING)
-def test_a_change_is_found_quickly(name: str, units: int) -> None:
+def test_a_change_is_found_quickly(name: str, groups: int) -> None:
     """The arm in use drops by ten times the noise after 300 rounds; M-UCB needs most, half a window of four rounds."""
     for seed in range(5):
-        before, after = (steady((0.3, mean), 300, 0.02, seed, units) for mean in (0.6, 0.4))
+        before, after = (steady((0.3, mean), 300, 0.02, seed, groups) for mean in (0.6, 0.4))
         found = restarts(name, np.concatenate([before, after]), noise=0.02)
         assert any(300 <= t < 304 for t in found)
 
@@ -55,7 +55,7 @@ def test_a_change_is_found_quickly(name: str, units: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_new_best_arm_is_played_soon(name: str) -> None:
     swapped = np.concatenate([steady((0.3, 0.6), 300, 0.02, 1), steady((0.6, 0.3), 300, 0.02, 2)])
-    realisation = lb.Recorded(swapped).realise(600, 1, seed=0, draw=0, repeat=0)
+    realisation = lb.Replay(swapped).realise(600, 1, seed=0, draw=0, repeat=0)
     arms, _ = record_one(lb.policy(name), realisation, stream(0))
     assert (arms[50:300] == 1).mean() > 0.95
     assert (arms[320:] == 0).mean() > 0.95

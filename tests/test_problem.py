@@ -15,7 +15,7 @@ from latentbandits.advice.file import example
 from latentbandits.advice.parameter import Range
 from latentbandits.advice.problem import Problem, as_problem
 from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.worlds.registry import REGISTRY
 
 MATRIX = [[0.9, 0.1], [0.2, 0.6]]
@@ -82,7 +82,7 @@ def test_worlds_depend_on_seed_and_draw_alone() -> None:
     again = Problem(noise=(0.1, 0.5), states=(2, 9)).realise(50, 1, 0, 1, 0)
     assert np.array_equal(realised[0].rewards, again.rewards)
     assert not any(np.array_equal(realised[0].rewards, other.rewards) for other in realised[1:])
-    # two realisations that differ only in units share everything but the noise
+    # two realisations that differ only in groups share everything but the noise
     assert np.array_equal(problem.realise(50, 3, 0, 1, 0).means, realised[0].means)
 
 
@@ -139,7 +139,7 @@ BAD = {
     "kind='recorded', file='missing.csv'": "file is 'missing.csv'",
     "rewards='poisson'": "one of gaussian, bernoulli",
     "arms=1": "arms is 1 but must be an integer from 2 to 1000",
-    "units=0": "units is 0 but must be an integer at least 1",
+    "groups=0": "groups is 0 but must be an integer at least 1",
     "horizon=0": "horizon is 0",
     "horizon=10**9": "horizon is 1000000000 but must be at most",
     "runs=0": "runs is 0",
@@ -191,14 +191,14 @@ def test_the_order_of_quantities_names_their_random_numbers() -> None:
 
 
 def test_a_refusal_carries_its_parts(tmp_path: Path) -> None:
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         Problem(states=0)
     found = refused.value
     assert (found.owner, found.field, found.value) == ("problem", "states", 0)
     assert "from 1 to 1000" in str(found.rule)
     path = tmp_path / "world.toml"
     path.write_text("\ntransition = [[0.5, 0.6], [0.1, 0.9]]\n")
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         as_problem(path)
     found = refused.value
     assert (found.owner, found.field, found.part) == (f"{path}, line 2", "transition", "[0]")
@@ -212,17 +212,19 @@ def test_anything_becomes_a_problem(tmp_path: Path) -> None:
     problem = Problem(states=3)
     assert as_problem(problem, runs=None) is problem
     given = as_problem(lb.Drift(arms=3), horizon=50)
-    assert (given.arms, given.horizon, given.runs, given.units, given.seed) == (3, 50, 200, None, 0)
-    assert as_problem(lb.Recorded(np.zeros((9, 2)))).horizon == 9
+    assert (given.arms, given.horizon, given.runs, given.groups, given.seed) == (3, 50, 200, None, 0)
+    assert as_problem(lb.Replay(np.zeros((9, 2)))).horizon == 9
     assert np.array_equal(given.realise(50, 1, 0, 0, 0).means, lb.Drift(arms=3).realise(50, 1, 0, 0, 0).means)
     for bad in (7, lb.Drift):
-        with pytest.raises(Refusal, match="must be a Problem, the path of a TOML file, a mapping of words or a world"):
+        with pytest.raises(
+            InvalidValueError, match="must be a Problem, the path of a TOML file, a mapping of words or a world"
+        ):
             as_problem(bad)
     for word, said in (
         ("runs", "runs is 0 but must be an integer from 1"),
         ("states", "states is 0 but must be left out"),
     ):
-        with pytest.raises(Refusal, match=said):
+        with pytest.raises(InvalidValueError, match=said):
             as_problem(lb.Drift(), **{word: 0})
 
 

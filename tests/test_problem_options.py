@@ -95,7 +95,9 @@ def test_perhaps_there_is_no_regime() -> None:
     assert problem.grid("states")[:2] == [1, 2]
     assert Problem(states=3).grid("states")[0] == 2
     assert (quantities(problem, 16)["low"]["switching rate"]) == 0
-    results = lb.simulate(problem, ["best-single-arm", "bayes-limit"], horizon=50, draws=6, repeats=1, interpreted=True)
+    results = lb.simulate(
+        problem, ["best-single-arm", "bayes-greedy"], horizon=50, draws=6, repeats=1, interpreted=True
+    )
     single = [problem.sample_quantities(0, draw)["states"] == 1 for draw in range(6)]
     assert any(single)
     assert results.regret[:, single].max() == 0

@@ -26,11 +26,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return lambda seconds: now.__setitem__(0, 1000.0 + seconds)
 
 
-@pytest.mark.parametrize(("unit", "total"), [("rounds", 600), ("rounds", None), ("experiments", 600)])
+@pytest.mark.parametrize(("group", "total"), [("rounds", 600), ("rounds", None), ("experiments", 600)])
 def test_off_a_terminal_there_is_a_line_at_least_every_thirty_seconds(
-    unit: str, total: int | None, clock: Clock, capsys: pytest.CaptureFixture[str]
+    group: str, total: int | None, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    progress, silent = screen.Progress("table2", unit), 0
+    progress, silent = screen.Progress("table2", group), 0
     for second in range(1, 601):
         clock(second)
         progress(second, total)

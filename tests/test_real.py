@@ -112,7 +112,7 @@ def test_holm_corrects_step_by_step() -> None:
 
 def test_a_replay_is_named_by_its_content() -> None:
     rewards = np.random.default_rng(0).random((50, 3))
-    one, same, other = (Replay("x", lb.Recorded(values)) for values in (rewards, rewards.copy(), rewards + 1e-9))
+    one, same, other = (Replay("x", lb.Replay(values)) for values in (rewards, rewards.copy(), rewards + 1e-9))
     assert one == same
     assert one != other
     assert (one.arms, one.rounds) == (3, 50)
@@ -123,7 +123,7 @@ def test_a_ruler_writes_down_what_was_believed() -> None:
     random = np.random.default_rng(1)
     state = (np.arange(300) // 100) % 2
     rewards = np.array([[0.2, 0.1], [0.9, 0.8]])[state] + 0.02 * random.normal(size=(300, 2))
-    replay = Replay("two", lb.Recorded(rewards))
+    replay = Replay("two", lb.Replay(rewards))
     base: Any = lb.policy(LIBRARY)
     found = lb.simulate(Ruler(replay), {"run": Believed(base, 3)}, horizon=300, draws=1, repeats=1, bins=300)
     levels = found.regret_bins[0, 0]
@@ -215,5 +215,5 @@ def test_the_experiment_has_ten_datasets_and_every_policy_for_one_unit() -> None
     played = [case for case in cases if not case.name.endswith(settings.ALONE)]
     assert len(played) >= 10
     assert all(LIBRARY in case.policies and len(case.policies) >= 15 for case in played)
-    assert all(Runner(one).units == 1 for case in played for one in case.policies.values())
+    assert all(Runner(one).groups == 1 for case in played for one in case.policies.values())
     assert all(case.draws == settings.SEEDS for case in played)

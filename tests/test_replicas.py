@@ -91,10 +91,10 @@ def test_any_replica_answers_any_request(pair: Pair) -> None:
     holder = pair.owner("e")
     here, other = pair.clients[holder], pair.clients[1 - holder]
     keyed = {"idempotency-key": "visit-1"}
-    made = other.post(f"{E}/decide", json={"unit": "u"}, headers=keyed).json()
-    again = here.post(f"{E}/decide", json={"unit": "u"}, headers=keyed).json()
+    made = other.post(f"{E}/decide", json={"subject": "u"}, headers=keyed).json()
+    again = here.post(f"{E}/decide", json={"subject": "u"}, headers=keyed).json()
     assert (again["id"], again["again"]) == (made["id"], True)
-    assert other.post(f"{E}/decide", json={"unit": "v"}, headers=keyed).status_code == 409
+    assert other.post(f"{E}/decide", json={"subject": "v"}, headers=keyed).status_code == 409
     assert other.post(f"{E}/reward", json={"id": made["id"], "reward": 0.5}).json() == {"outcome": "accepted"}
     assert here.post(f"{E}/reward", json={"id": made["id"], "reward": 0.5}).json() == {"outcome": "duplicate"}
     batch = other.post(f"{E}/decide/batch", json={"rounds": [{}] * 1000}).json()["decisions"]
@@ -178,11 +178,11 @@ def test_one_that_sleeps_past_its_lease_writes_nothing(pair: Pair) -> None:
     os.kill(process.pid, signal.SIGSTOP)
     try:
         keyed = {"idempotency-key": "while-it-slept"}
-        made = pair.until_answered(1 - stale, path, json={"unit": "u"}, headers=keyed)
+        made = pair.until_answered(1 - stale, path, json={"subject": "u"}, headers=keyed)
         assert pair.owner("stopped") == 1 - stale
     finally:
         os.kill(process.pid, signal.SIGCONT)
-    again = pair.until_answered(stale, path, json={"unit": "u"}, headers=keyed)
+    again = pair.until_answered(stale, path, json={"subject": "u"}, headers=keyed)
     assert (again["id"], again["again"]) == (made["id"], True)
     assert pair.owner("stopped") == 1 - stale
     # mutation: numbers of an experiment that another replica counts by now are kept, and sums over replicas are wrong
@@ -239,8 +239,8 @@ def kills(pair: Pair, number: int) -> None:
     rewards = [(event.key, event.value) for event in events if event.kind == "reward"]
     assert told.items() <= dict(rewards).items()
     assert len(rewards) == len(dict(rewards))
-    units = [event.unit for event in events if event.kind == "decide" and str(event.unit).startswith("load")]
-    assert len(units) == len(set(units))  # what was in doubt was asked again by its key, and decided once
+    groups = [event.subject for event in events if event.kind == "decide" and str(event.subject).startswith("load")]
+    assert len(groups) == len(set(groups))  # what was in doubt was asked again by its key, and decided once
     assert repeated(reader) == verify(reader, "e").digest
     assert verify(reader, "e").label == "identical"
     reader.close()

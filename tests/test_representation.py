@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 import latentbandits as lb
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Oracle, Policy, Realisation
+from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, Oracle, Policy, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import follow_one, record_one
 from latentbandits.worlds.hidden_markov import stationary
@@ -45,7 +45,7 @@ class Metronome(Policy):
     """Look at nothing: a sequential probe every five rounds, else the arm of a script. So its arms are no hint at the state."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
     script: np.ndarray = np.arange(1, 20_001) // 3 % 2
 
     def init(self) -> Beat:
@@ -58,7 +58,7 @@ class Metronome(Policy):
         if phase < 2:
             arm, why = phase, 8 if phase == 0 else 16
         choice.arms[0] = arm
-        choice.note[0] = why
+        choice.tags[0] = why
 
     def learn(self, state: Beat, choice: Choice, rewards: np.ndarray) -> None:
         pass
@@ -68,7 +68,7 @@ class Peeker(Oracle):
     """An oracle that probes like the metronome, and else plays the arm that is best: its arms tell the state."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
 
     def informed(self, realisation: Realisation) -> Metronome:
         return Metronome(script=realisation.means.argmax(axis=1))
@@ -177,7 +177,7 @@ def test_history_is_that_of_all_paths() -> None:
 
 
 def test_lag_of_a_round_with_two_arms_is_the_best_of_it() -> None:
-    """Two units that played different arms leave the better one as lag, which says that the other paid less."""
+    """Two groups that played different arms leave the better one as lag, which says that the other paid less."""
     base = lb.policy("rp-ucb", interval=3, lag="slopes")
     realised = lb.HiddenMarkov(transition=CHAIN, means=MEANS, noise=0.2).realise(400, 2, seed=1, draw=0, repeat=0)
     run = Run.of(base, realised)
@@ -188,7 +188,7 @@ def test_lag_of_a_round_with_two_arms_is_the_best_of_it() -> None:
     noise = run.truth.noise[0]
     wanted = {
         int(run.code[probe - 1]): norm.pdf(reward, MEANS[:, arm], noise) * norm.cdf(reward, MEANS[:, 1 - arm], noise),
-        3 * arm: norm.pdf(reward, MEANS[:, arm], noise / np.sqrt(2)),  # both units on that arm: code 0 or 3
+        3 * arm: norm.pdf(reward, MEANS[:, arm], noise / np.sqrt(2)),  # both groups on that arm: code 0 or 3
     }
     found = {part.code: part.likelihood[part.rounds == probe][0] for part in rep._lagged(run) if probe in part.rounds}
     assert set(found) == set(wanted)
@@ -202,7 +202,7 @@ def test_lag_of_a_round_with_two_arms_is_the_best_of_it() -> None:
 @pytest.mark.parametrize("name", ["ucb1", "adasp-ucb", "adarp-ucb"])
 def test_a_policy_that_follows_itself_plays_itself(name: str, interpreted: bool) -> None:
     base = lb.policy(name)
-    realised = lb.HiddenMarkov(noise=0.1).realise(300, base.units, seed=1, draw=0, repeat=0)
+    realised = lb.HiddenMarkov(noise=0.1).realise(300, base.groups, seed=1, draw=0, repeat=0)
     played, _ = record_one(base, realised, stream(0))
     np.testing.assert_array_equal(follow_one(base, realised, played, stream(0), interpreted), played)
 
@@ -211,7 +211,7 @@ def test_a_follower_sees_what_was_played() -> None:
     """The filter that looks on is sure of the state that the played arm tells, whatever it would have played itself."""
     world = lb.HiddenMarkov(means=[[0.5, 0.0], [0.5, 1.0]], stickiness=1.0, noise=0.01)
     realised = world.realise(5, 1, seed=0, draw=0, repeat=0)
-    greedy = lb.policies.BayesLimit(arms=2)
+    greedy = lb.policies.BayesGreedy(arms=2)
     best = int(realised.means[0].argmax())
     blind = follow_one(greedy, realised, np.zeros((5, 1), np.int64), stream(0))
     seeing = follow_one(greedy, realised, np.ones((5, 1), np.int64), stream(0))
@@ -236,7 +236,7 @@ def test_telling_more_never_costs(name: str) -> None:
 
 
 def test_the_greedy_filter_loses_nothing_beyond_its_history() -> None:
-    found = apps(lb.policies.BayesLimit(arms=2), (HISTORY,), lb.HiddenMarkov(), 1000, 3)
+    found = apps(lb.policies.BayesGreedy(arms=2), (HISTORY,), lb.HiddenMarkov(), 1000, 3)
     np.testing.assert_array_equal(found[HISTORY], found["regret"])
 
 
@@ -292,7 +292,7 @@ def test_more_rehearsals_change_little(name: str, noise: float, monkeypatch: pyt
 )
 def test_refusals(base: str, statistic: str, world: dict[str, Any], said: str) -> None:
     made = lb.policy(base)
-    realised = lb.HiddenMarkov(**world).realise(200, made.units, seed=0, draw=0, repeat=0)
+    realised = lb.HiddenMarkov(**world).realise(200, made.groups, seed=0, draw=0, repeat=0)
     with pytest.raises(ValueError, match=said):
         Representation(made, statistic).informed(realised)
 
@@ -369,7 +369,7 @@ def test_nesting_is_judged() -> None:
 
 
 def test_parts_add_up_run_by_run() -> None:
-    """Reg by its definition, round by round, is the regret less App: for one unit and two, with and without probes."""
+    """Reg by its definition, round by round, is the regret less App: for one group and two, with and without probes."""
     case = decomposition.cases(quick=True)[2]
     chosen = ("sp-ucb|both", "adarp-ucb|lag", "ucb1|history")
     policies = {label: case.policies[label] for one in chosen for label in (one.split("|")[0], one)}
@@ -384,5 +384,5 @@ def test_reasons_of_the_metronome() -> None:
     """The test's own policy writes the reasons that the package reads."""
     arms, why = record_one(Metronome(), small(6), stream(0))
     assert why.tolist() == [CONTINUED, 0, 0, 0, SCHEDULED, CONTINUED]
-    assert WHY == 0
+    assert PROBE_REASON == 0
     assert arms[:, 0].tolist() == [1, 0, 1, 1, 0, 1]

@@ -21,7 +21,7 @@ class Memory(NamedTuple):
 
 class Mine(Policy):
     arms: int = 2
-    units: int = 1
+    groups: int = 1
 
     def init(self) -> Memory:
         return Memory(np.zeros(self.arms))
@@ -64,10 +64,10 @@ def test_results_joined_along_draws_and_policies_are_those_of_one_run(played: lb
 
 
 def test_results_that_do_not_belong_together_are_refused(played: lb.Results) -> None:
-    with pytest.raises(lb.Refusal, match="horizon is 100 but must be 200"):
+    with pytest.raises(lb.InvalidValueError, match="horizon is 100 but must be 200"):
         played.joined(play(["ucb1"], 4, 1, horizon=100))
     for other in (played, play(["ucb1", "ts"], 5, 1), play(["ucb1", "exp3"], 0, 4)):
-        with pytest.raises(lb.Refusal, match="must be draws from 4 on of the same policies"):
+        with pytest.raises(lb.InvalidValueError, match="must be draws from 4 on of the same policies"):
             played.joined(other)
 
 
@@ -77,9 +77,9 @@ def test_results_come_back_from_a_file_and_a_damaged_one_is_refused(played: lb.R
     assert same(lb.Results.load(path), played)
     path.write_bytes(path.read_bytes()[:200])
     for wrong in (path, tmp_path / "none.npz", Path(__file__)):
-        with pytest.raises(lb.Refusal, match=r"must be a file that Results\.save wrote"):
+        with pytest.raises(lb.InvalidValueError, match=r"must be a file that Results\.save wrote"):
             lb.Results.load(wrong)
-    with pytest.raises(lb.Refusal, match=r"ends in \.npz"):
+    with pytest.raises(lb.InvalidValueError, match=r"ends in \.npz"):
         played.save(tmp_path / "played.csv")
 
 

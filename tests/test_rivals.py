@@ -46,8 +46,8 @@ def test_rewards_that_are_twenty_rounds_late_are_learned(name: str) -> None:
 def test_a_period_is_found_and_the_twin_finds_the_same() -> None:
     policy = lb.policy("period", arms=3, longest=40)
     realisation = lb.Seasons(states=4, dwell=3, arms=3, noise=0.1).realise(900, 1, seed=1, draw=0, repeat=0)
-    arms, why = record_one(policy, realisation, stream(3))
-    assert_same((arms, why), play(twin_of(policy, realisation, 3), realisation))
+    arms, probe_reason = record_one(policy, realisation, stream(3))
+    assert_same((arms, probe_reason), play(twin_of(policy, realisation, 3), realisation))
     assert (realisation.means[np.arange(900), arms[:, 0]] == realisation.means.max(axis=1))[600:].mean() > 0.85
     agent = lb.Agent(policy, seed=1, compiled=False)
     for paid in realisation.rewards[:, 0]:
@@ -69,7 +69,7 @@ def test_a_concept_that_returns_is_recalled_without_exploring() -> None:
     """Two states take turns, eighty rounds each; from their third visit on, the other arms need not be tried again."""
     means = np.repeat([[0.9, 0.1, 0.2], [0.3, 0.5, 0.8]] * 4, 80, axis=0)
     rewards = np.random.default_rng(0).normal(means, 0.02)
-    realisation = lb.Recorded(rewards).realise(len(means), 1, seed=0, draw=0, repeat=0)
+    realisation = lb.Replay(rewards).realise(len(means), 1, seed=0, draw=0, repeat=0)
     recalling, forgetting = lb.policy("br-mab", arms=3, forced=0.0), lb.policy("br-mab", arms=3, forced=0.0, margin=0.0)
     wrong = [
         (record_one(policy, realisation, stream(0))[0][240:, 0] != means.argmax(axis=1)[240:]).sum()

@@ -39,9 +39,9 @@ def web(make: Make) -> Web:
 
 def test_a_decision_is_answered_with_all_that_a_program_needs(make: Make) -> None:
     web = make("random", floor=0.1, holdback=0.2)
-    seen = [web.decide({"unit": f"u{n}"}) for n in range(60)]
+    seen = [web.decide({"subject": f"u{n}"}) for n in range(60)]
     assert {one["by"] for one in seen} == {"policy", "floor", "control"}
-    assert all(set(one) == {"id", "arm", "probability", "why", "by", "deterministic"} for one in seen)
+    assert all(set(one) == {"id", "arm", "probability", "probe_reasons", "by", "deterministic"} for one in seen)
     assert all(0 < one["probability"] < 1 and not one["deterministic"] for one in seen)
     assert all(one["arm"] == "a" for one in seen if one["by"] == "control")
 
@@ -51,9 +51,9 @@ def test_available_arms_contexts_and_several_units(make: Make) -> None:
     assert web.decide({"context": [0.5, -1], "available": ["c"]})["arm"] == "c"
     assert web.send("POST", f"{E}/decide", {})[0] == 422
     status, said = web.send(
-        "POST", "/v1/experiments", {"name": "many", "policy": "ucb1", "units": 3, "arms": ["a", "b"], "status": "live"}
+        "POST", "/v1/experiments", {"name": "many", "policy": "ucb1", "groups": 3, "arms": ["a", "b"], "status": "live"}
     )
-    assert (status, said["units"]) == (201, 3)
+    assert (status, said["groups"]) == (201, 3)
     made = web.send("POST", "/v1/experiments/many/decide", {})[1]
     assert len(made["arms"]) == len(made["probabilities"]) == 3
     told = {"id": made["id"], "reward": [0.1, 0.2, 0.3]}
@@ -63,10 +63,10 @@ def test_available_arms_contexts_and_several_units(make: Make) -> None:
 
 def test_the_same_key_is_the_same_decision_and_another_body_a_conflict(web: Web) -> None:
     # mutation: a writer that gives the ledger no key (`Decide(..., None)`) makes two decisions
-    first = web.decide({"unit": "u"}, key="visit-1")
-    assert web.decide({"unit": "u"}, key="visit-1") == {**first, "again": True}
-    assert web.send("POST", f"{E}/decide", {"unit": "other"}, key="visit-1")[0] == 409
-    batch = {"rounds": [{"unit": "u"}, {}]}
+    first = web.decide({"subject": "u"}, key="visit-1")
+    assert web.decide({"subject": "u"}, key="visit-1") == {**first, "again": True}
+    assert web.send("POST", f"{E}/decide", {"subject": "other"}, key="visit-1")[0] == 409
+    batch = {"rounds": [{"subject": "u"}, {}]}
     made = web.send("POST", f"{E}/decide/batch", batch, key="visit-2")[1]
     again = web.send("POST", f"{E}/decide/batch", batch, key="visit-2")[1]
     assert again["again"]
@@ -224,7 +224,7 @@ def live(make: Make) -> Web:
     web = make("state-library", holdback=0.2, floor=0.05, window=3600)
     for n in range(90):
         web.clock.move(10)
-        made = web.decide({"unit": f"u{n}"})
+        made = web.decide({"subject": f"u{n}"})
         good = "b" if n < 45 else "c"
         web.reward(made, (0.9 if made["arm"] == good else 0.2) + 0.001 * (n % 7))
     return web
@@ -312,7 +312,7 @@ def test_the_log_is_one_that_diagnose_reads(make: Make, tmp_path: Path, kind: st
     rewards = []
     for n in range(30):
         web.clock.move(1)
-        made = web.decide({"unit": f"u{n}", "context": [n / 10]})
+        made = web.decide({"subject": f"u{n}", "context": [n / 10]})
         if n % 5:
             web.reward(made, n / 7)
             rewards.append((made["arm"], n / 7, made["probability"], n / 10))

@@ -187,9 +187,9 @@ BAD_CONTEXTS = [
     b'{"context":[1,2]}',
     b'{"context":{}}',
     b'{"context":[' + b",".join([b"1"] * 1001) + b"]}",
-    b'{"context":[1],"unit":"' + b"u" * 201 + b'"}',
-    b'{"context":[1],"unit":"\\ud800"}',
-    b'{"context":[1],"unit":"a\\u0000b"}',
+    b'{"context":[1],"subject":"' + b"u" * 201 + b'"}',
+    b'{"context":[1],"subject":"\\ud800"}',
+    b'{"context":[1],"subject":"a\\u0000b"}',
     b'{"context":[1],"available":[]}',
     b'{"context":[1],"available":["nobody"]}',
     b'{"context":[1],"extra":1}',
@@ -297,7 +297,7 @@ FOREIGN = [
     ":",
     "ucb1:",
     "sw-ucb:window=2000000000",
-    "ucb1:units=900000000",
+    "ucb1:groups=900000000",
 ]
 
 
@@ -346,11 +346,11 @@ def test_names_of_experiments_reach_neither_files_nor_statements(web: Web, name:
 )
 def test_texts_are_only_texts(web: Web, text: str) -> None:
     assert web.send("POST", f"{E}/arms", {"arm": text})[0] == 200
-    made = web.decide({"available": [text], "unit": text}, key=text)
+    made = web.decide({"available": [text], "subject": text}, key=text)
     assert made["arm"] == text
-    assert web.decide({"available": [text], "unit": text}, key=text)["id"] == made["id"]
+    assert web.decide({"available": [text], "subject": text}, key=text)["id"] == made["id"]
     event = web.send("GET", f"{E}/tail?most=1")[1]["events"][0]
-    assert (event["unit"], event["arm"]) == (text, text)
+    assert (event["subject"], event["arm"]) == (text, text)
     assert web.send("GET", f"{E}/decisions/{text.replace('/', '%2f')}")[0] in (404, 405)
 
 

@@ -14,7 +14,7 @@ import pytest
 from latentbandits import cli
 from latentbandits.serve import demo
 from latentbandits.serve.settings import Settings, read
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import Reader, SQLite
 from tests.services import ADMIN, ROOT, Process, Web
 
@@ -45,9 +45,9 @@ def test_a_file_can_say_everything_that_options_can(tmp_path: Path) -> None:
 def test_bad_settings_are_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
     file = tmp_path / "serve.toml"
     file.write_text(text)
-    with pytest.raises(Refusal, match=reason):
+    with pytest.raises(InvalidValueError, match=reason):
         read(file, {})
-    with pytest.raises(Refusal, match="a TOML file"):
+    with pytest.raises(InvalidValueError, match="a TOML file"):
         read(tmp_path / "nowhere.toml", {})
 
 

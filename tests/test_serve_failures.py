@@ -70,7 +70,7 @@ def test_a_connection_that_drops_after_the_commit_is_answered_again(web: Web) ->
 
     async def dropped() -> None:
         body, headers = (
-            b'{"unit":"u"}',
+            b'{"subject":"u"}',
             [(b"authorization", f"Bearer {ADMIN}".encode()), (b"idempotency-key", b"visit-9")],
         )
 
@@ -86,7 +86,7 @@ def test_a_connection_that_drops_after_the_commit_is_answered_again(web: Web) ->
 
     web.runner.run(dropped())
     (event,) = [one for one in web.storage.events(1) if one.kind == "decide"]
-    again = web.decide({"unit": "u"}, key="visit-9")
+    again = web.decide({"subject": "u"}, key="visit-9")
     assert (again["id"], again["again"]) == (event.key, True)
 
 
@@ -111,12 +111,12 @@ def test_a_commit_that_fails_is_a_503_without_an_arm(web: Web, after: bool) -> N
     before = web.everything()
     assert isinstance(web.storage, Failing)
     web.storage.fails, web.storage.after = 1, after
-    found = web.response("POST", f"{E}/decide", {"unit": "u"}, key="visit-1")
+    found = web.response("POST", f"{E}/decide", {"subject": "u"}, key="visit-1")
     assert (found.status_code, set(found.json())) == (503, {"error"})
     assert found.headers["retry-after"] == "1"
     if not after:
         assert web.everything() == before
-    made = web.decide({"unit": "u"}, key="visit-1")  # the same request again
+    made = web.decide({"subject": "u"}, key="visit-1")  # the same request again
     assert made.get("again", False) == after
     assert web.look(lambda ledger: ledger.digest("e")) == repeated(web.storage)
 
@@ -199,10 +199,10 @@ def kills(folder: Path, number: int) -> None:
         assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
     rewards = {event.key: event.value for event in reader.events(1, 0, 1_000_000) if event.kind == "reward"}
     assert told.items() <= rewards.items()
-    with lb.open(folder / "k.db", "e", compiled=False) as agent:
+    with lb.open_agent(folder / "k.db", "e", compiled=False) as agent:
         live = agent.digest
         for key, (known, _) in list(made.items())[-10:]:
-            assert agent.ask(unit=key, key=key).id == known
+            assert agent.ask(subject=key, key=key).id == known
     assert repeated(reader) == live
 
 

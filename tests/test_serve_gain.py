@@ -101,7 +101,7 @@ def test_a_holdback_that_begins_later_is_not_compared_with_what_was_before(tmp_p
         ({"policy": "ucb1"}, "b"),
         ({"covariates": 1, "policy": "lc-ucb"}, "b"),
         ({"arms": ["d", "a", "b"]}, "b"),
-        ({"units": 2}, "b"),
+        ({"groups": 2}, "b"),
         ({"arms": ["x", "y"]}, "x"),
         ({"policy": "ucb1", "control": "c"}, "c"),
     ],

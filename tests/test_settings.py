@@ -10,13 +10,13 @@ import pytest
 import latentbandits as lb
 from latentbandits.parameters import describe
 from latentbandits.policies.registry import CLASSES, REGISTRY
-from latentbandits.settings import AtLeast, Refusal, Vector, checked
+from latentbandits.settings import AtLeast, InvalidValueError, Vector, checked
 
 BAD: list[tuple[Any, dict[str, Any], str]] = [
     (lb.policies.TraceLearner, {"arms": 1}, "TraceLearner: arms is 1 but must be an integer at least 2"),
     (lb.policies.TraceLearner, {"arms": 2.5}, "TraceLearner: arms is 2.5 but must be an integer at least 2"),
     (lb.policies.TraceLearner, {"arms": True}, "TraceLearner: arms is True but must be an integer at least 2"),
-    (lb.policies.TraceLearner, {"arms": 2, "units": 0}, "units is 0 but must be an integer at least 1"),
+    (lb.policies.TraceLearner, {"arms": 2, "groups": 0}, "groups is 0 but must be an integer at least 1"),
     (
         lb.policies.TraceLearner,
         {"arms": 2, "lag": "both"},
@@ -71,7 +71,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         "interval is 9 but must be 0 where gated is True",
     ),
     (lb.policies.TraceLearner, {"arms": 2, "staleness": 0}, "staleness is 0 but must be an integer at least 1"),
-    (lb.policies.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale' but must be one of arms, units,"),
+    (lb.policies.TraceLearner, {"arms": 2, "stale": 7}, "setting is 'stale' but must be one of arms, groups,"),
     (lb.policies.EXP3, {"arms": 2, "mixing": 1.5}, "mixing is 1.5 but must be a finite number from 1e-09 to 1"),
     (lb.policies.SlidingWindowUCB, {"arms": 2, "window": 1}, "window is 1 but must be an integer at least 2"),
     (
@@ -144,7 +144,7 @@ def test_a_frozen_dataclass_is_checked_too() -> None:
 
         def check(self) -> None:
             if self.corner is not None and len(self.corner) != 2:
-                raise Refusal("Box", "corner", self.corner, "two numbers")
+                raise InvalidValueError("Box", "corner", self.corner, "two numbers")
 
     assert Box(2).size == 2.0
     assert Box(corner=[1, 2]) == Box(corner=(1.0, 2.0)) != Box()
@@ -153,20 +153,20 @@ def test_a_frozen_dataclass_is_checked_too() -> None:
         ({"corner": [1, 2, 3]}, "Box: corner is [1.0, 2.0, 3.0] but must be two numbers"),
         ({"sise": 1}, "Box: setting is 'sise' but must be one of size, corner (did you mean size?)"),
     ):
-        with pytest.raises(Refusal, match=re.escape(sentence)):
+        with pytest.raises(InvalidValueError, match=re.escape(sentence)):
             Box(**settings)
-        with pytest.raises(Refusal, match=re.escape(sentence)):
+        with pytest.raises(InvalidValueError, match=re.escape(sentence)):
             replace(Box(), **settings) if "sise" not in settings else Box(**settings)
 
 
 def test_a_refusal_is_put_into_words_once() -> None:
-    refusal = Refusal("HiddenMarkov", "means", np.array([[0.5, np.nan]]), AtLeast(0), "[0]")
+    refusal = InvalidValueError("HiddenMarkov", "means", np.array([[0.5, np.nan]]), AtLeast(0), "[0]")
     assert str(refusal) == "HiddenMarkov: means[0] is [[0.5, NaN]] but must be at least 0"
     moved = refusal.at(owner="world.toml, line 3", field="span", value=np.float64(2), part="")
     assert str(moved) == "world.toml, line 3: span is 2.0 but must be at least 0"
     assert refusal.owner == "HiddenMarkov"
-    assert len(str(Refusal("a", "b", "x" * 5000, "c"))) < 430
-    assert len(str(Refusal("a", "b", ["x" * 500], "c"))) < 110
+    assert len(str(InvalidValueError("a", "b", "x" * 5000, "c"))) < 430
+    assert len(str(InvalidValueError("a", "b", ["x" * 500], "c"))) < 110
     assert str(pickle.loads(pickle.dumps(refusal))) == str(refusal)
 
 

@@ -58,8 +58,8 @@ def test_regret_and_frequency_are_what_the_arms_say() -> None:
         policy = lb.policy(name)
         for run in range(6):
             draw, repeat = divmod(run, 2)
-            realisation = lb.HiddenMarkov().realise(500, policy.units, 3, draw, repeat)
-            arms, why = record_one(policy, realisation, stream(3, Purpose.POLICY, draw, repeat))
+            realisation = lb.HiddenMarkov().realise(500, policy.groups, 3, draw, repeat)
+            arms, probe_reason = record_one(policy, realisation, stream(3, Purpose.POLICY, draw, repeat))
             gaps = realisation.means.max(axis=1)[:, None] - np.take_along_axis(realisation.means, arms, axis=1)
             assert results.regret[i, run] == pytest.approx(gaps.mean(axis=1).sum())
             assert results.optimal[i, run] == pytest.approx((gaps == 0).mean())
@@ -68,11 +68,11 @@ def test_regret_and_frequency_are_what_the_arms_say() -> None:
                 cut = slice(edges[b], edges[b + 1])
                 assert results.regret_bins[i, run, b] == pytest.approx(gaps[cut].mean(axis=1).sum())
                 assert results.optimal_bins[i, run, b] == pytest.approx((gaps[cut] == 0).mean())
-            starts = why[(why > 0) & (why != 16)]
+            starts = probe_reason[(probe_reason > 0) & (probe_reason != 16)]
             found = {name: int(values[i, run]) for name, values in results.counts.items()}
             assert found == {
                 "probes": len(starts),
-                "probe_rounds": int((why > 0).sum()),
+                "probe_rounds": int((probe_reason > 0).sum()),
                 **{f"{REASONS[gate]}_gate": int((starts & gate > 0).sum()) for gate in GATES},
             }
 
@@ -86,14 +86,14 @@ def some_available(arms: int, rounds: int = 500) -> np.ndarray:
 
 
 def test_regret_is_against_the_best_available_arm() -> None:
-    world = lb.Available(lb.HiddenMarkov(arms=4), some_available(4))
-    names = ["adarp-ucb:units=2", "state-library", "exp3", "state-oracle", "best-single-arm", "bayes-planner"]
+    world = lb.WithAvailability(lb.HiddenMarkov(arms=4), some_available(4))
+    names = ["adarp-ucb:groups=2", "state-library", "exp3", "state-oracle", "best-single-arm", "bayes-planner"]
     results = lb.simulate(world, names, **SMALL)
     for i, name in enumerate(names):
         policy = lb.policy(name, arms=4)
         for run in range(6):
             draw, repeat = divmod(run, 2)
-            realisation = world.realise(500, policy.units, 3, draw, repeat)
+            realisation = world.realise(500, policy.groups, 3, draw, repeat)
             arms, _ = record_one(policy, realisation, stream(3, Purpose.POLICY, draw, repeat))
             assert np.take_along_axis(world.available, arms, axis=1).all()
             best = np.where(world.available, realisation.means, -1).max(axis=1)
@@ -108,25 +108,25 @@ def test_regret_is_against_the_best_available_arm() -> None:
 def test_all_arms_available_are_no_availability() -> None:
     names = [name for name in REGISTRY if not lb.policy(name).fixed_arms]
     plain = lb.simulate(lb.HiddenMarkov(), names, **SMALL)
-    masked = lb.simulate(lb.Available(lb.HiddenMarkov(), np.ones((500, 2))), names, **SMALL)
+    masked = lb.simulate(lb.WithAvailability(lb.HiddenMarkov(), np.ones((500, 2))), names, **SMALL)
     for name in names:
         same(plain, masked, name)
 
 
 def test_arms_that_come_and_go_need_no_machine_code_of_their_own() -> None:
-    worlds = lb.HiddenMarkov(), lb.Available(lb.HiddenMarkov(), np.ones((1, 2)))
+    worlds = lb.HiddenMarkov(), lb.WithAvailability(lb.HiddenMarkov(), np.ones((1, 2)))
     plain, masked = (Code(play, Runner(lb.policy("ucb1")).example(world)) for world in worlds)
     assert plain.key == masked.key
 
 
 def test_a_policy_with_fixed_arms_is_refused_where_arms_come_and_go() -> None:
-    world = lb.Available.between(lb.HiddenMarkov(), 500, {1: (20, None)})
+    world = lb.WithAvailability.between(lb.HiddenMarkov(), 500, {1: (20, None)})
     with pytest.raises(ValueError, match="Scripted: arms is 'not always all available' but must be the same in every"):
         lb.simulate(world, lb.policies.Scripted(arms=2), **SMALL)
 
 
 def test_a_missing_arm_is_refused_in_the_round_in_which_it_is_played() -> None:
-    world = lb.Available.between(lb.HiddenMarkov(), 500, {0: (0, 3)})
+    world = lb.WithAvailability.between(lb.HiddenMarkov(), 500, {0: (0, 3)})
     with pytest.raises(ValueError, match=r"Broken: choice in round 3 is \[0\] but must be among the available arms 1"):
         lb.simulate(world, Broken(wrong=0), **SMALL)
     with pytest.raises(ValueError, match=r"Broken: choice in round 3 is \[0\] but must be among the available arms 1"):
@@ -144,7 +144,7 @@ def test_oracles_are_in_order() -> None:
 
 
 def test_the_same_worlds_for_every_policy() -> None:
-    """Two labels for one policy give the same runs; two units meet the same states."""
+    """Two labels for one policy give the same runs; two groups meet the same states."""
     twins = {"a": lb.policy("lc-ts"), "b": lb.policy("lc-ts")}
     results = lb.simulate(lb.HiddenMarkov(), twins, **SMALL)
     np.testing.assert_array_equal(results.regret[0], results.regret[1])
@@ -209,7 +209,7 @@ class Broken(Policy):
     """A policy of user code that chooses an arm which does not exist."""
 
     arms: int = 2
-    units: int = 1
+    groups: int = 1
     wrong: int = -(10**9)
 
     def init(self) -> Any:
@@ -247,8 +247,8 @@ class Liar:
     change: Callable[[Realisation], Realisation]
     arms: int = 2
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        return self.change(lb.HiddenMarkov().realise(horizon, units, seed, draw, repeat))
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        return self.change(lb.HiddenMarkov().realise(horizon, groups, seed, draw, repeat))
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_presets_work_for_many_arms() -> None:
 
 
 def test_a_record_is_played_to_its_end_by_default() -> None:
-    assert lb.simulate(lb.Recorded(np.random.default_rng(0).random((70, 2))), "ucb1", draws=1, repeats=1).horizon == 70
+    assert lb.simulate(lb.Replay(np.random.default_rng(0).random((70, 2))), "ucb1", draws=1, repeats=1).horizon == 70
 
 
 @pytest.mark.skipif(

@@ -24,12 +24,12 @@ def skeleton(name: str = "skeleton") -> Any:
 
 class TestSkeleton(PolicyChecks):
     def policy(self) -> Any:
-        return skeleton().WinStayLoseShift(arms=3, units=2)
+        return skeleton().WinStayLoseShift(arms=3, groups=2)
 
 
 class TestSoftmax(PolicyChecks):
     def policy(self) -> Any:
-        return skeleton("softmax").Softmax(arms=3, units=2)
+        return skeleton("softmax").Softmax(arms=3, groups=2)
 
 
 def test_they_beat_chance_where_states_last() -> None:

@@ -10,8 +10,8 @@ from latentbandits import cli
 from latentbandits.specs import split
 
 POLICIES_REFUSED = {
-    "adarp-ucb": "units of adarp-ucb is 2 but must be at most the problem's 1",
-    "state-library:units=2": "units of state-library:units=2 is 2",
+    "adarp-ucb": "groups of adarp-ucb is 2 but must be at most the problem's 1",
+    "state-library:groups=2": "groups of state-library:groups=2 is 2",
     "adasp-ucb:probe_set=0,1,2": "probe_set is [0, 1, 2] but must be different arms from 0 to 1",
     "adasp-ucb:stalenes=3": "did you mean staleness?",
     "adasp-ucb:staleness": "setting of adasp-ucb is 'staleness' but must be KEY=VALUE",
@@ -53,7 +53,7 @@ class Memory(NamedTuple):
 class WinStay(Policy):
     """Stays after a reward above a level, else moves on."""
     arms: int = 2
-    units: int = 1
+    groups: int = 1
     level: float = 0.5
 
     def init(self):

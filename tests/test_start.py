@@ -53,7 +53,7 @@ for name in REGISTRY:
     if not isinstance(policy, Oracle):
         agent = lb.Agent(policy, compiled=False)
         for reward in (0.1, 0.9, 0.4):
-            agent.tell(agent.ask(), [reward] * policy.units)
+            agent.tell(agent.ask(), [reward] * policy.groups)
         agent.save(path, overwrite=True)
         assert lb.Agent.load(path).ask().arms == agent.ask().arms
 """
@@ -171,7 +171,7 @@ def played(policy: Any, switch_at: int, rounds: int) -> tuple[list[Any], Any]:
     """Return the choices and the memory of an agent that goes over to machine code before step `switch_at`, of two a round."""
     agent = lb.Agent(policy, seed=3, compiled=False)
     made = [machine_code(function, *args) for function, args in compiled_jobs(policy)]
-    rewards = np.random.default_rng(5).normal(size=(rounds, policy.units))
+    rewards = np.random.default_rng(5).normal(size=(rounds, policy.groups))
     choices = []
     for step in range(2 * rounds):
         if step == switch_at:
@@ -180,7 +180,7 @@ def played(policy: Any, switch_at: int, rounds: int) -> tuple[list[Any], Any]:
             choices.append(agent.ask())
         else:
             agent.tell(choices[-1], rewards[step // 2])
-    return [(choice.arms, choice.why) for choice in choices], agent.memory
+    return [(choice.arms, choice.probe_reasons) for choice in choices], agent.memory
 
 
 @compiled

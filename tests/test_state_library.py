@@ -22,7 +22,7 @@ quick = settings(max_examples=25, deadline=None)
 
 
 def play(agent: Agent, rewards: np.ndarray) -> list[tuple[int, ...]]:
-    """Tell an agent the rewards (rounds, units, arms) of what it plays, and return that."""
+    """Tell an agent the rewards (rounds, groups, arms) of what it plays, and return that."""
     played = []
     for received in rewards:
         decision = agent.ask()
@@ -31,10 +31,10 @@ def play(agent: Agent, rewards: np.ndarray) -> list[tuple[int, ...]]:
     return played
 
 
-def scripted(blocks: Sequence[tuple[float, float]], length: int, noise: float = 0.02, units: int = 1) -> np.ndarray:
-    """Return rewards (rounds, units, 2) of means that last for `length` rounds each."""
+def scripted(blocks: Sequence[tuple[float, float]], length: int, noise: float = 0.02, groups: int = 1) -> np.ndarray:
+    """Return rewards (rounds, groups, 2) of means that last for `length` rounds each."""
     means = np.repeat(np.array(blocks), length, axis=0)[:, None, :]
-    return means + np.random.default_rng(0).normal(0, noise, (len(means), units, 2))
+    return means + np.random.default_rng(0).normal(0, noise, (len(means), groups, 2))
 
 
 # --- what always holds ---
@@ -62,14 +62,14 @@ def check(agent: Agent, rounds: int, begun: int = 0, prompt: bool = True) -> Non
     assert weight[live].max() == weight[core.best]
     assert scale.low < scale.high
     assert core.rounds == rounds
-    assert memory.pending.sum() == policy.units * (core.asked - core.told)
+    assert memory.pending.sum() == policy.groups * (core.asked - core.told)
     for slot in live:
         check_particle(policy, memory, slot, core.front - begun)
         outliers, count = memory.particles[slot].outliers, memory.means["count"][slot, : memory.particles[slot].known]
         if (
             prompt and memory.states["spent"][slot, : memory.particles[slot].known].sum() == rounds
         ):  # nothing was replaced
-            assert count.sum() == (rounds - outliers) * policy.units
+            assert count.sum() == (rounds - outliers) * policy.groups
 
 
 def check_particle(policy: lb.policies.StateLibrary, memory: Memory, slot: int, rounds: int) -> None:
@@ -126,14 +126,14 @@ sequences = st.one_of(
     st.booleans(),
 )
 def test_counts_agree(rewards: list[float], size: tuple[int, int], chosen: dict[str, Any], ranged: bool) -> None:
-    arms, units = size
+    arms, groups = size
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0} if ranged else {}
-    agent = Agent(lb.policies.StateLibrary(arms=arms, units=units, **chosen, **limits), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=arms, groups=groups, **chosen, **limits), seed=1)
     check(agent, 0)
     for t, reward in enumerate(rewards):
         decision = agent.ask()
-        # other arms pay a little less, and units do not agree
-        received = [reward * (1 - 0.25 * arm / arms) * (1 - 1e-3 * unit) for unit, arm in enumerate(decision.arms)]
+        # other arms pay a little less, and groups do not agree
+        received = [reward * (1 - 0.25 * arm / arms) * (1 - 1e-3 * group) for group, arm in enumerate(decision.arms)]
         agent.tell(decision, received)
         check(agent, t + 1)
 
@@ -147,9 +147,9 @@ def test_counts_agree(rewards: list[float], size: tuple[int, int], chosen: dict[
 def test_counts_agree_with_late_and_lost_rewards(
     told: list[tuple[float, int]], size: tuple[int, int], ranged: bool
 ) -> None:
-    arms, units = size
+    arms, groups = size
     limits: dict[str, Any] = {"low": 0.0, "high": 1.0, "noise": 0.1} if ranged else {}
-    agent = Agent(lb.policies.StateLibrary(arms=arms, units=units, **limits), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=arms, groups=groups, **limits), seed=1)
     waiting: list[tuple[int, float, lb.Decision]] = []
     rounds, begun = 0, 0
     for t in range(len(told) + 13):
@@ -190,31 +190,31 @@ def test_merging_moves_weight_and_loses_none() -> None:
 
 
 class Shifted(NamedTuple):
-    """A world whose rewards are in other units."""
+    """A world whose rewards are in other groups."""
 
     world: lb.HiddenMarkov
     zero: float
-    unit: float
+    group: float
 
     @property
     def arms(self) -> int:
         return self.world.arms
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made = self.world.realise(horizon, units, seed, draw, repeat)
-        means, rewards = self.zero + self.unit * made.means, self.zero + self.unit * made.rewards
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made = self.world.realise(horizon, groups, seed, draw, repeat)
+        means, rewards = self.zero + self.group * made.means, self.zero + self.group * made.rewards
         return made._replace(means=means, rewards=rewards, truth=None)
 
 
-@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("power", [-60, -7, 1, 40])
-def test_powers_of_two_change_no_choice(power: int, units: int) -> None:
-    policy = lb.policies.StateLibrary(arms=2, units=units)
+def test_powers_of_two_change_no_choice(power: int, groups: int) -> None:
+    policy = lb.policies.StateLibrary(arms=2, groups=groups)
     for seed, noise in enumerate((0.01, 0.1, 0.4)):
         world = lb.HiddenMarkov(stickiness=0.97, noise=noise)
         plain, scaled = (
-            record_one(policy, Shifted(world, 0.0, unit).realise(1500, units, seed, 0, 0), stream(seed))
-            for unit in (1.0, 2.0**power)
+            record_one(policy, Shifted(world, 0.0, group).realise(1500, groups, seed, 0, 0), stream(seed))
+            for group in (1.0, 2.0**power)
         )
         assert (plain[0] == scaled[0]).all()
         assert (plain[1] == scaled[1]).all()
@@ -223,24 +223,24 @@ def test_powers_of_two_change_no_choice(power: int, units: int) -> None:
 def test_regret_does_not_depend_on_zero_and_unit() -> None:
     world = lb.HiddenMarkov(noise=0.05)
 
-    def regret(zero: float, unit: float) -> float:
+    def regret(zero: float, group: float) -> float:
         results = lb.simulate(
-            Shifted(world, zero, unit), ["state-library"], horizon=1000, draws=40, repeats=1, seed=8, bins=1
+            Shifted(world, zero, group), ["state-library"], horizon=1000, draws=40, repeats=1, seed=8, bins=1
         )
-        return float(results.regret.mean()) / unit
+        return float(results.regret.mean()) / group
 
     plain = regret(0.0, 1.0)
-    for zero, unit in ((-50.0, 1e-3), (-50.0, 1e3), (0.0, 0.1), (7.0, 1e-3), (7.0, 1e3)):
-        assert plain / 1.15 < regret(zero, unit) < plain * 1.15
+    for zero, group in ((-50.0, 1e-3), (-50.0, 1e3), (0.0, 0.1), (7.0, 1e-3), (7.0, 1e3)):
+        assert plain / 1.15 < regret(zero, group) < plain * 1.15
 
 
 # --- memory, files ---
 
 
-@pytest.mark.parametrize("units", [1, 2])
-def test_memory_is_constant_and_a_saved_agent_goes_on_alike(units: int, tmp_path: Path) -> None:
-    rewards = lb.HiddenMarkov(stickiness=0.97, noise=0.1).realise(20_000, units, seed=4, draw=0, repeat=0).rewards
-    agent = Agent(lb.policies.StateLibrary(arms=2, units=units), seed=1, compiled=True)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_memory_is_constant_and_a_saved_agent_goes_on_alike(groups: int, tmp_path: Path) -> None:
+    rewards = lb.HiddenMarkov(stickiness=0.97, noise=0.1).realise(20_000, groups, seed=4, draw=0, repeat=0).rewards
+    agent = Agent(lb.policies.StateLibrary(arms=2, groups=groups), seed=1, compiled=True)
     size = sum(part.nbytes for part in agent.memory)
     play(agent, rewards[:500])
     agent.save(tmp_path / "early")
@@ -269,8 +269,8 @@ def test_one_absurd_reward_is_forgotten_within_500_rounds(absurd: float) -> None
 
 @quick
 @given(sequences, st.integers(1, 2))
-def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], units: int) -> None:
-    agent = Agent(lb.policies.StateLibrary(arms=2, units=units), seed=1)
+def test_belief_is_a_distribution_and_changes_nothing(rewards: list[float], groups: int) -> None:
+    agent = Agent(lb.policies.StateLibrary(arms=2, groups=groups), seed=1)
     for reward in [None, *rewards[:40]]:
         if reward is not None:
             decision = agent.ask()
@@ -295,11 +295,11 @@ def test_belief_before_the_first_round() -> None:
     assert all(math.isnan(mean) for mean in ranged.states[0].means)
 
 
-@pytest.mark.parametrize("units", [1, 2])
-def test_belief_of_a_world_of_two_states(units: int) -> None:
+@pytest.mark.parametrize("groups", [1, 2])
+def test_belief_of_a_world_of_two_states(groups: int) -> None:
     """A B A B A, 60 rounds each: two states are remembered, and the last return to the first one is recognised."""
-    agent = Agent(lb.policies.StateLibrary(arms=2, units=units), seed=1)
-    play(agent, scripted([(0.3, 0.7), (0.8, 0.1)] * 2 + [(0.3, 0.7)], 60, units=units))
+    agent = Agent(lb.policies.StateLibrary(arms=2, groups=groups), seed=1)
+    play(agent, scripted([(0.3, 0.7), (0.8, 0.1)] * 2 + [(0.3, 0.7)], 60, groups=groups))
     belief = agent.belief
     assert len(belief.states) == 2
     now = belief.present

@@ -32,7 +32,7 @@ EXACT: dict[str, Any] = {
 }
 WIDTH, CENTRE, SPREAD = 3.0, 0.5, 0.29 * 3.0
 RESTLESS = {False: 0.98, True: 0.02}
-Played = tuple[Sequence[int], Sequence[float]]  # arms and rewards of all units
+Played = tuple[Sequence[int], Sequence[float]]  # arms and rewards of all groups
 
 
 class Step(NamedTuple):
@@ -110,7 +110,7 @@ def joint_density(rewards: tuple[float, ...], noise: float) -> float:
 
 
 def outlying_density(played: Played, noise: float) -> float:
-    """Return the density of outliers: the mean of all units with one arm is anywhere in the range, and they differ by noise."""
+    """Return the density of outliers: the mean of all groups with one arm is anywhere in the range, and they differ by noise."""
     density = 1.0
     for arm in set(played[0]):
         mine = [reward for other, reward in zip(*played, strict=True) if other == arm]
@@ -205,7 +205,7 @@ def values_by_paths(policy: lb.policies.StateLibrary, all_paths: Sequence[Weighe
 
 
 @pytest.mark.parametrize(
-    ("noise", "units", "urns"),
+    ("noise", "groups", "urns"),
     [
         (0.5, 1, {}),
         (0.3, 1, {"structure": 2.0, "novelty": 0.3}),
@@ -215,12 +215,12 @@ def values_by_paths(policy: lb.policies.StateLibrary, all_paths: Sequence[Weighe
         (0.6, 3, {"change_prior": 3.0, "optimism": 20.0}),
     ],
 )
-def test_nothing_pruned_is_exact_bayes(noise: float, units: int, urns: dict[str, Any]) -> None:
-    policy = lb.policies.StateLibrary(arms=2, units=units, noise=noise, **{**EXACT, **urns})
-    rounds, apart, outlying = 4, 0, 0  # rounds in which units played different arms, and paths with an outlier
+def test_nothing_pruned_is_exact_bayes(noise: float, groups: int, urns: dict[str, Any]) -> None:
+    policy = lb.policies.StateLibrary(arms=2, groups=groups, noise=noise, **{**EXACT, **urns})
+    rounds, apart, outlying = 4, 0, 0  # rounds in which groups played different arms, and paths with an outlier
     for seed in range(3):
         memory, random, choice = policy.init(), stream(seed), Choice.blank(policy)
-        rewards = np.random.default_rng(seed).normal([[[0.2, 0.8]], [[0.9, 0.1]]] * 3, noise, (6, units, 2))
+        rewards = np.random.default_rng(seed).normal([[[0.2, 0.8]], [[0.9, 0.1]]] * 3, noise, (6, groups, 2))
         rewards[seed + 1] += 2 * seed * noise
         observed: list[Played] = []
         for t in range(rounds + 1):
@@ -229,15 +229,15 @@ def test_nothing_pruned_is_exact_bayes(noise: float, units: int, urns: dict[str,
             values = choice.features[2:]  # those of the library alone
             all_paths = all_hypotheses(policy, observed)
             assert values == pytest.approx(values_by_paths(policy, all_paths), abs=1e-9)
-            assert choice.offers["value"].tolist() == values.tolist()
+            assert choice.arm_scores["value"].tolist() == values.tolist()
             if t < rounds:
-                received = rewards[t, range(units), choice.arms]
+                received = rewards[t, range(groups), choice.arms]
                 observed.append((choice.arms.tolist(), received.tolist()))
                 policy.learn(memory, choice, received)
         assert policy.belief(memory).particles == len(all_paths)
         outlying += sum(step.outlier for one in all_paths for step in one.path)
         apart += sum(len(set(arms)) > 1 for arms, _ in observed)
-    assert (apart > 0) == (units > 1)
+    assert (apart > 0) == (groups > 1)
     assert outlying > 0
 
 

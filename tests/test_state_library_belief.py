@@ -90,10 +90,10 @@ def named(**options: Any) -> Agent:
     agent = Agent("state-library", seed=4, compiled=True, **options)
     rewards = scripted(TWO * 2, 60)
     tell(agent, rewards[:60])
-    agent.name(now(agent).number, "rain")
+    agent.name_state(now(agent).number, "rain")
     tell(agent, rewards[60:120])
     assert now(agent).name == ""
-    agent.name(now(agent).number, "fair")
+    agent.name_state(now(agent).number, "fair")
     tell(agent, rewards[120:])
     return agent
 
@@ -104,7 +104,7 @@ def test_a_name_stays_with_its_regime_and_may_change(tmp_path: Path) -> None:
     assert now(agent).name == "fair"
     tell(agent, scripted(TWO[:1], 40))
     assert now(agent).name == "rain"
-    agent.name(now(agent).number, "drizzle")
+    agent.name_state(now(agent).number, "drizzle")
     assert now(agent).name == "drizzle"
     agent.save(tmp_path / "agent")
     restored = Agent.load(tmp_path / "agent")
@@ -144,7 +144,7 @@ def test_an_event_of_no_name_is_refused(payload: dict[str, Any]) -> None:
     agent = named()
     before = agent.belief
     event = Event(agent._state.head + 1, "name", 2**52, body=json.dumps({"name": "snow", **payload}))
-    with pytest.raises(lb.Refusal, match=r"^Agent: (event's body|number|name) is "):
+    with pytest.raises(lb.InvalidValueError, match=r"^Agent: (event's body|number|name) is "):
         agent.apply(event)
     assert agent.belief == before
 
@@ -162,9 +162,9 @@ def test_an_unknown_number_is_refused(regime: Any) -> None:
     agent = named(journal=records.append)
     before, written = agent.belief, len(records)
     with pytest.raises(
-        lb.Refusal, match=r"Agent: regime is .* but must be the number of a remembered state, one of 1, "
+        lb.InvalidValueError, match=r"Agent: regime is .* but must be the number of a remembered state, one of 1, "
     ):
-        agent.name(regime, "snow")
+        agent.name_state(regime, "snow")
     assert agent.belief == before
     assert len(records) == written
 
@@ -174,9 +174,9 @@ def test_a_name_that_is_none_is_refused(name: Any) -> None:
     agent = named()
     before = agent.belief
     with pytest.raises(
-        lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"
+        lb.InvalidValueError, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"
     ) as refusal:
-        agent.name(now(agent).number, name)
+        agent.name_state(now(agent).number, name)
     assert len(str(refusal.value)) < 500
     assert agent.belief == before
 
@@ -184,25 +184,29 @@ def test_a_name_that_is_none_is_refused(name: Any) -> None:
 @pytest.mark.parametrize("name", ["rain\nsnow", "rain\n", "\nrain", "rain\rsnow", "rain\u2028snow"])
 def test_a_name_has_one_line(name: str) -> None:
     agent = named()
-    with pytest.raises(lb.Refusal, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"):
-        agent.name(now(agent).number, name)
+    with pytest.raises(
+        lb.InvalidValueError, match=r"Agent: name is .* but must be a text of 1 to 100 characters in one line$"
+    ):
+        agent.name_state(now(agent).number, name)
 
 
 def test_two_regimes_may_have_one_name_of_up_to_a_hundred_characters() -> None:
     agent = named()
     for state in agent.belief.states:
-        agent.name(state.number, "é" * 100)
+        agent.name_state(state.number, "é" * 100)
     assert len(agent.belief.states) > 1
     assert {state.name for state in agent.belief.states} == {"é" * 100}
 
 
 def test_nothing_can_be_named_before_there_is_anything_or_without_a_belief() -> None:
-    with pytest.raises(lb.Refusal, match=r"must be the number of a remembered state, of which there are none yet"):
-        Agent("state-library").name(1, "rain")
     with pytest.raises(
-        lb.Refusal, match=r"Agent: policy is .UCB1. but must be one that has a belief, such as StateLibrary"
+        lb.InvalidValueError, match=r"must be the number of a remembered state, of which there are none yet"
     ):
-        Agent("ucb1").name(1, "rain")
+        Agent("state-library").name_state(1, "rain")
+    with pytest.raises(
+        lb.InvalidValueError, match=r"Agent: policy is .UCB1. but must be one that has a belief, such as StateLibrary"
+    ):
+        Agent("ucb1").name_state(1, "rain")
 
 
 # --- doubt ---
@@ -215,13 +219,13 @@ def test_explanations_show_the_doubt_of_every_arm(covariates: int) -> None:
     for _ in range(200):
         decision = agent.ask(generator.normal(size=covariates))
         agent.tell(decision, float(generator.normal((0.2, 0.5, 0.8)[int(decision.arm)], 0.1)))
-    why = agent.explain(agent.ask(np.full(covariates, 0.1)))
-    doubts = {option.name: option.doubt or math.nan for option in why.options}
-    assert all(doubt > 0 for doubt in doubts.values())
-    assert doubts[2] < 0.03  # played 190 times
-    assert doubts[0] > 2 * doubts[2]  # tried a few times
-    assert "doubt" in str(why).splitlines()[1]
-    assert f"{doubts[2]:.3f}" in str(why)
+    probe_reason = agent.explain(agent.ask(np.full(covariates, 0.1)))
+    std_errors = {option.name: option.std_error or math.nan for option in probe_reason.options}
+    assert all(std_error > 0 for std_error in std_errors.values())
+    assert std_errors[2] < 0.03  # played 190 times
+    assert std_errors[0] > 2 * std_errors[2]  # tried a few times
+    assert "std_error" in str(probe_reason).splitlines()[1]
+    assert f"{std_errors[2]:.3f}" in str(probe_reason)
 
 
 def test_features_that_are_far_from_those_seen_raise_the_doubt() -> None:
@@ -231,13 +235,13 @@ def test_features_that_are_far_from_those_seen_raise_the_doubt() -> None:
         x = generator.normal()
         decision = agent.ask([x])
         agent.tell(decision, float(generator.normal((0.3, 0.6)[int(decision.arm)] + 0.1 * x, 0.1)))
-    near, far = (agent.explain(agent.ask([x])).options[1].doubt or math.nan for x in (0.0, 50.0))
+    near, far = (agent.explain(agent.ask([x])).options[1].std_error or math.nan for x in (0.0, 50.0))
     assert far > 10 * near > 0
 
 
 def test_before_the_scale_is_known_there_is_no_doubt() -> None:
     agent = Agent("state-library")
-    assert all(option.doubt is None for option in agent.explain(agent.ask()).options)
+    assert all(option.std_error is None for option in agent.explain(agent.ask()).options)
 
 
 def test_the_present_state_is_none_before_there_is_one() -> None:

@@ -70,7 +70,7 @@ def test_runs_of_added_policies_are_paired_with_the_papers() -> None:
         assert (case.world, case.horizon, case.seed, case.draws) == (twin.world, twin.horizon, twin.seed, twin.draws)
         assert case.repeats <= twin.repeats
         assert tuple(case.policies) == ADDED
-        assert case.policies[LIBRARY_TWO] == lb.policy(LIBRARY, arms=case.world.arms, units=2)
+        assert case.policies[LIBRARY_TWO] == lb.policy(LIBRARY, arms=case.world.arms, groups=2)
     mine = {case.name: case for case in cases(quick=False)}
     for case in table2.cases(quick=False):
         assert [mine[case.name].keys[name] for name in case.policies] == [case.keys[name] for name in case.policies]
@@ -100,7 +100,7 @@ def test_chains_have_a_successor(states: int, share: float) -> None:
 def test_a_rescaled_world_is_the_same_world_in_another_unit() -> None:
     world = lb.HiddenMarkov(noise=0.1)
     other = Rescaled(world, shift=-3.0, scale=1000.0)
-    old, new = (one.realise(horizon=50, units=2, seed=1, draw=2, repeat=3) for one in (world, other))
+    old, new = (one.realise(horizon=50, groups=2, seed=1, draw=2, repeat=3) for one in (world, other))
     np.testing.assert_allclose(new.means, 1000 * old.means - 3)
     np.testing.assert_allclose(new.rewards, 1000 * old.rewards - 3)
     assert old.truth is not None
@@ -165,7 +165,7 @@ def test_each_target_can_be_missed(case: str, name: str, regret: float, broken: 
 
 
 def test_a_policy_that_needs_no_unit_may_be_far_from_the_limit() -> None:
-    """The target is about units; the distance to the limit has targets of its own."""
+    """The target is about groups; the distance to the limit has targets of its own."""
     both = {(case, LIBRARY): 25.0 for case in settings.RESCALED}
     claim = next(claim for claim in found_in.score(regrets(both)) if claim.id == "state-library/rescaled")
     assert claim.verdict == "holds"
@@ -181,7 +181,7 @@ def test_every_loss_is_listed() -> None:
 
 def test_where_there_is_no_limit_the_unit_is_the_best_rival() -> None:
     table = found_in.summary(regrets({("drift", "sw-ucb"): 22.0})).set_index(["case", "policy"])
-    assert table.loc[("drift", LIBRARY), "unit"] == "sw-ucb"
+    assert table.loc[("drift", LIBRARY), "group"] == "sw-ucb"
     assert table.loc[("drift", LIBRARY), "multiple"] == pytest.approx(0.5)
     assert table.loc[("default", LIBRARY), "multiple"] == pytest.approx(1.1)
     for case in UNLIMITED:
@@ -210,12 +210,12 @@ def test_the_section_says_it_all(tmp_path: Path) -> None:
     assert '<td class="text">drift</td><td>M-UCB</td><td>5.075</td>' in plain
     assert not re.search(r"\bnan\b", plain)
     table = table2.tables(frame[frame["case"].str.removesuffix(table2.APART).isin(list(rows()))])
-    assert "StateLibrary, two units" in table.split("Policies that the paper does not have")[1]
+    assert "StateLibrary, two groups" in table.split("Policies that the paper does not have")[1]
     assert "paper " not in table.split("</h3>")[-1]
 
 
 def test_variants_look_and_read_like_what_they_vary() -> None:
     assert style(LIBRARY_TWO) == style(LIBRARY)
-    assert label(LIBRARY_TWO) == "StateLibrary, two units"
+    assert label(LIBRARY_TWO) == "StateLibrary, two groups"
     assert label("adarp-ucb-stated") == "AdaRP-UCB (stated)"
     assert set(PEERS) < set(RIVALS)

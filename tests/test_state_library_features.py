@@ -99,11 +99,11 @@ def test_a_feature_that_never_varies_has_no_slope() -> None:
     assert (agent.memory.slopes[:, :2] != 0).all()
 
 
-@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("factor", [1000.0, 2.0**-20])
-def test_the_unit_and_the_zero_of_a_feature_change_no_choice(factor: float, units: int) -> None:
-    policy = lb.policies.StateLibrary(arms=3, covariates=2, units=units)
-    realisation = featured(units, (1, 1), QUICK, rounds=1000, seed=5, table="")
+def test_the_unit_and_the_zero_of_a_feature_change_no_choice(factor: float, groups: int) -> None:
+    policy = lb.policies.StateLibrary(arms=3, covariates=2, groups=groups)
+    realisation = featured(groups, (1, 1), QUICK, rounds=1000, seed=5, table="")
     scaled = realisation._replace(context=realisation.context * [factor, 1.0] + [0.0, 7.0])
     assert_same(record_one(policy, realisation, stream(5)), record_one(policy, scaled, stream(5)))
 
@@ -159,15 +159,17 @@ def test_an_agent_plays_alike_compiled_and_interpreted() -> None:
 @pytest.mark.parametrize("context", [None, [], [1.0], [1.0, 2.0, 3.0], [1.0, np.nan], [[1.0, 2.0]], "ab"])
 def test_a_context_of_the_wrong_length_is_refused(context: object) -> None:
     agent = Agent(lb.policies.StateLibrary(arms=2, covariates=2))
-    with pytest.raises(lb.Refusal, match=r"must be 2 finite numbers of size at most .*, the policy's covariates"):
+    with pytest.raises(
+        lb.InvalidValueError, match=r"must be 2 finite numbers of size at most .*, the policy's covariates"
+    ):
         agent.ask(context)  # type: ignore[arg-type]
     assert agent.stats.asked == 0
 
 
 def test_features_where_none_are_expected_are_refused() -> None:
-    with pytest.raises(lb.Refusal, match="must be left out, since the policy observes no covariates"):
+    with pytest.raises(lb.InvalidValueError, match="must be left out, since the policy observes no covariates"):
         Agent("state-library").ask([1.0])
-    with pytest.raises(lb.Refusal, match="covariates is -1"):
+    with pytest.raises(lb.InvalidValueError, match="covariates is -1"):
         lb.policies.StateLibrary(arms=2, covariates=-1)
 
 
@@ -209,7 +211,7 @@ def test_regimes_keep_their_names_when_the_past_is_learned_again_with_other_slop
         rounds = slice(30 * visit, 30 * visit + 30)
         play(agent, x[rounds], rewards[rounds])
         if visit < 2:
-            agent.name(agent.belief.present.number, names[visit])
+            agent.name_state(agent.belief.present.number, names[visit])
         seen.append(agent.belief.present.name)
     assert agent.memory.core[0].retold > 60  # since both have a name
     assert seen[-2:] == names

@@ -19,7 +19,7 @@ def library(**settings: Any) -> tuple[lb.policies.StateLibrary, Any, Choice]:
 
 def claims(memory: Any, choice: Choice, rounds: int, pick: int, doubted: bool, reward: float) -> None:
     """The library prefers arm 1, worth 0.8, to the usual arm 0, worth 0.3; an arm is played and pays a reward."""
-    choice.offers["value"] = 0.3, 0.8, 0.1
+    choice.arm_scores["value"] = 0.3, 0.8, 0.1
     for i in range(rounds):
         memory.core[0].asked += 1
         trust.claim(memory, choice, pick, 1, 0, doubted)
@@ -67,10 +67,10 @@ def test_rounds_in_which_a_doubted_library_decides_have_no_period() -> None:
 
 def test_a_reward_is_compared_with_the_claim_of_its_own_round() -> None:
     _, memory, choice = library()
-    choice.offers["value"] = 0.3, 0.8, 0.1
+    choice.arm_scores["value"] = 0.3, 0.8, 0.1
     for number in range(1, WAITING + 3):
         memory.core[0].asked = number
-        choice.offers["value"][0] = 0.3 + 0.001 * number / WAITING
+        choice.arm_scores["value"][0] = 0.3 + 0.001 * number / WAITING
         trust.claim(memory, choice, 0, 1, 0, False)
     trust.check(memory.claims, memory.trust, 1, 0.9)  # its place was taken by a later round
     assert memory.trust["rounds"].tolist() == [0, 0, 0]

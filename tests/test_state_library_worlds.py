@@ -31,7 +31,7 @@ def heaviest(agent: Agent) -> Any:
 
 
 def told_late(agent: Agent, rewards: np.ndarray, delays: np.ndarray) -> list[int]:
-    """Tell an agent rewards (rounds, units, arms) late, or never where the delay is -1, and return the arms of its first unit."""
+    """Tell an agent rewards (rounds, groups, arms) late, or never where the delay is -1, and return the arms of its first group."""
     decisions = []
     for t in range(len(rewards)):
         decisions.append(agent.ask())
@@ -79,11 +79,11 @@ def test_values_are_known_before_the_first_reward_if_the_range_is_given() -> Non
     agent = Agent(lb.policies.StateLibrary(arms=3, low=0.0, high=1.0), seed=1)
     decisions = [agent.ask() for _ in range(6)]
     assert [decision.arm for decision in decisions] == [0, 1, 2, 0, 1, 2]  # rewards under way make an arm less unknown
-    assert [offer.value for offer in agent.explain(decisions[-1].id).options] == pytest.approx([0.5] * 3)
+    assert [arm_score.value for arm_score in agent.explain(decisions[-1].id).options] == pytest.approx([0.5] * 3)
 
 
 def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:
-    agent = Agent(lb.policies.StateLibrary(arms=2, units=2, low=0.0, high=1.0), seed=1)
+    agent = Agent(lb.policies.StateLibrary(arms=2, groups=2, low=0.0, high=1.0), seed=1)
     decisions = [agent.ask() for _ in range(5)]
     assert agent.memory.pending.sum() == 10
     agent.tell(decisions[2], [0.4, 0.5])  # the first two are late
@@ -264,7 +264,7 @@ def test_yes_and_no_are_weighed_by_how_often_they_were_seen() -> None:
     mean.average, mean.count = 4.0, 8  # two of eight were 7
     assert frequency(policy, memory.scale[0], mean, 7.0) == pytest.approx(3 / 10)
     assert frequency(policy, memory.scale[0], mean, 3.0) == pytest.approx(7 / 10)
-    assert not yes_or_no(policy._replace(units=2), memory)
+    assert not yes_or_no(policy._replace(groups=2), memory)
     # Features from which one more of four is expected to be 7, an effect of 1.0, which is taken off the reward
     with_features = policy._replace(covariates=1)
     assert frequency(with_features, memory.scale[0], mean, 6.0) == pytest.approx(5 / 10)
@@ -367,8 +367,8 @@ def test_doubt_about_the_state_that_follows_counts_where_a_change_is_likely() ->
         for stay in (0.1, 0.95):
             choice = Choice.blank(policy)
             expect(policy, memory, stay, choice)
-            assert (choice.offers[0].doubt > 0.1) == (not tried and stay == 0.1)
-            assert 0.0 < choice.offers[1].doubt < 0.05
+            assert (choice.arm_scores[0].std_error > 0.1) == (not tried and stay == 0.1)
+            assert 0.0 < choice.arm_scores[1].std_error < 0.05
 
 
 def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning() -> None:
@@ -377,7 +377,7 @@ def test_means_move_to_another_prior_as_if_it_had_been_there_from_the_beginning(
     moved, straight = narrow.init(), wide.init()
     for memory in (moved, straight):
         for arm, reward in enumerate(rewards):
-            add(memory.means[0, 0, arm % 2], memory.gaussians[ONE], reward, units=1)
+            add(memory.means[0, 0, arm % 2], memory.gaussians[ONE], reward, groups=1)
     centre, spread = moved.scale[0].centre, moved.scale[0].spread
     assert moved.means[0, 0, 0].average != pytest.approx(straight.means[0, 0, 0].average)
     set_range(moved.scale[0], 0.0, 7.0)

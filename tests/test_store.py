@@ -11,18 +11,18 @@ import pytest
 
 import latentbandits as lb
 from latentbandits.agent.events import KINDS
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import (
     Activate,
     AddArm,
     Censor,
-    Closed,
+    ClosedError,
     Configure,
-    Conflict,
+    ConflictError,
     Create,
     Decide,
     Expire,
-    Fenced,
+    FencedError,
     Group,
     NameRegime,
     Repeated,
@@ -106,7 +106,9 @@ def test_a_reward_is_learned_once(case: Case) -> None:
     answers = case.ledger.run([Reward("e", decision.id, 1.0)] * 64)
     assert answers == ["accepted"] + ["duplicate"] * 63
     assert case.tell(decision, 1) == "duplicate"
-    with pytest.raises(Conflict, match=r"rewards is 0\.0 but must be 1\.0, as they were told for this decision before"):
+    with pytest.raises(
+        ConflictError, match=r"rewards is 0\.0 but must be 1\.0, as they were told for this decision before"
+    ):
         case.tell(decision, 0.0)
     assert case.kinds()[2:] == ["decide", "reward"]
     view = case.ledger.view("e")
@@ -123,13 +125,13 @@ def test_the_store_itself_refuses_a_second_end(case: Case) -> None:
     story = storage.story(1, decision.id)
     case.tell(decision, 1.0)
     again = story[0]._replace(seq=row.head + 2, kind="censor")
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         storage.append([Group(1, row.epoch, row.head + 1, [again])])
     assert case.kinds() == ["create", "status", "decide", "reward"]
 
 
 def test_a_key_is_one_decision(case: Case) -> None:
-    wanted = Decide("e", (Round(unit="v"), Round(unit="w")), key="k")
+    wanted = Decide("e", (Round(subject="v"), Round(subject="w")), key="k")
     first, again = case.ledger.run([wanted, wanted])
     assert (again, type(again)) == (first, Repeated)
     case.tell(first[0], 0.5)
@@ -137,10 +139,10 @@ def test_a_key_is_one_decision(case: Case) -> None:
     case.again()
     assert case.ledger.call(wanted) == again
     assert case.kinds().count("decide") == 2
-    with pytest.raises(Conflict, match="key is 'k' but must be new, or sent with the same request as before"):
-        case.ledger.call(wanted._replace(rounds=(Round(unit="v"),)))
+    with pytest.raises(ConflictError, match="key is 'k' but must be new, or sent with the same request as before"):
+        case.ledger.call(wanted._replace(rounds=(Round(subject="v"),)))
     for bad in ("", "x" * 201, "\ud800", 7):
-        with pytest.raises(Refusal, match="key is"):
+        with pytest.raises(InvalidValueError, match="key is"):
             case.ledger.call(Decide("e", key=bad))  # type: ignore[arg-type]
     assert case.kinds().count("decide") == 2
 
@@ -163,7 +165,7 @@ def test_a_window_ends_decisions(make: Make, default: float | None) -> None:
     assert sums == 1.0 + (default or 0.0)
     # mutation: learn a late reward
     assert [case.tell(early, 1.0), case.tell(early, 1.0)] == ["late", "duplicate"]
-    with pytest.raises(Conflict):
+    with pytest.raises(ConflictError):
         case.tell(early, 2.0)
     assert case.ledger.state("e", lambda state: state.player.memory.sums.sum()) == sums
     case.clock.move(60)
@@ -183,7 +185,7 @@ def test_activation(make: Make) -> None:
     case.clock.move(61)
     never = case.decide(deferred=True)
     case.clock.move(61)
-    with pytest.raises(Conflict, match="open to be activated"):
+    with pytest.raises(ConflictError, match="open to be activated"):
         case.ledger.call(Activate("e", never.id))
     assert [case.ledger.storage.story(1, one.id)[-1].kind for one in (shown, plain, never)] == [
         "expire",
@@ -191,7 +193,7 @@ def test_activation(make: Make) -> None:
         "censor",
     ]
     assert case.ledger.call(Activate("e", shown.id)) == "duplicate"
-    with pytest.raises(Conflict, match="open to be censored"):
+    with pytest.raises(ConflictError, match="open to be censored"):
         case.ledger.call(Censor("e", shown.id))
     assert case.ledger.call(Censor("e", never.id)) == "duplicate"
 
@@ -217,7 +219,7 @@ def test_open_decisions_are_bounded(make: Make) -> None:
     assert case.ledger.storage.story(1, decisions[0].id)[-1].payload == {"cause": "room"}
     assert case.tell(decisions[0], 1.0) == "late"
     assert case.tell(decisions[2], 1.0) == "accepted"
-    with pytest.raises(Refusal, match="at most max_open, 3"):
+    with pytest.raises(InvalidValueError, match="at most max_open, 3"):
         case.ledger.call(Decide("e", (Round(),) * 4))
     case.ledger.call(Configure("e", {"max_open": 1}))
     assert case.ledger.view("e").open == 1
@@ -229,12 +231,12 @@ def test_an_arm_that_is_retired_still_takes_rewards(case: Case) -> None:
     case.ledger.call(RetireArm("e", "b", actor="ann"))
     assert case.tell(decisions["b"], 1.0) == "accepted"
     assert {case.decide().arm for _ in range(6)} <= {"a", "c"}
-    with pytest.raises(Refusal, match="another than the control arm"):
+    with pytest.raises(InvalidValueError, match="another than the control arm"):
         case.ledger.call(RetireArm("e", "a"))
     case.ledger.call(AddArm("e", "new"))
     case.ledger.call(Configure("e", {"control": "new"}))
     case.ledger.call(RetireArm("e", "a"))
-    with pytest.raises(Refusal, match="not retired"):
+    with pytest.raises(InvalidValueError, match="not retired"):
         case.ledger.call(Configure("e", {"control": "a"}))
     assert case.ledger.state("e", lambda state: state.player.memory.sums.tolist()) == [0.0, 1.0, 0.0, 0.0]
     live = case.ledger.digest("e")
@@ -245,7 +247,9 @@ def test_an_arm_that_is_retired_still_takes_rewards(case: Case) -> None:
 def test_statuses_follow_each_other(make: Make) -> None:
     case = make()
     case.ledger.call(Create("draft", Spec.of("ucb1", arms=["a", "b"])))
-    with pytest.raises(Closed, match="status is 'draft' but must be one of shadow, live, frozen, killed to decide"):
+    with pytest.raises(
+        ClosedError, match="status is 'draft' but must be one of shadow, live, frozen, killed to decide"
+    ):
         case.ledger.call(Decide("draft"))
     case.ledger.call(Configure("draft", {"policy": "ts", "arms": ["x", "y", "z"], "window": 5.0}, actor="ann"))
     assert case.ledger.view("draft").arms == ("x", "y", "z")
@@ -254,15 +258,15 @@ def test_statuses_follow_each_other(make: Make) -> None:
     live = case.ledger.digest("draft")
     case.again()
     assert case.ledger.digest("draft") == live
-    with pytest.raises(Closed, match="setting is 'seed'"):
+    with pytest.raises(ClosedError, match="setting is 'seed'"):
         case.ledger.call(Configure("draft", {"seed": 3}))
-    with pytest.raises(Closed, match="status is 'draft'"):
+    with pytest.raises(ClosedError, match="status is 'draft'"):
         case.ledger.call(SetStatus("draft", "draft"))
-    with pytest.raises(Refusal, match="did you mean frozen"):
+    with pytest.raises(InvalidValueError, match="did you mean frozen"):
         case.ledger.call(SetStatus("draft", "frozn"))
     case.ledger.call(SetStatus("draft", "archived"))
     for request in (Decide("draft"), SetStatus("draft", "live")):
-        with pytest.raises(Closed):
+        with pytest.raises(ClosedError):
             case.ledger.call(request)
 
 
@@ -303,9 +307,9 @@ def test_bad_input_changes_nothing(case: Case) -> None:
         *(Reward("e", key, 1.0) for key in keys),
         *(
             Decide("e", (Round(), Round(**given)))
-            for given in ({"context": [1.0]}, {"available": ["z"]}, {"unit": 1.5})
+            for given in ({"context": [1.0]}, {"available": ["z"]}, {"subject": 1.5})
         ),
-        Decide("e", (Round(unit="\ud800"),)),
+        Decide("e", (Round(subject="\ud800"),)),
         Decide("e", ()),
         Decide("e", (Round(),) * 1001),
         AddArm("e", "a"),
@@ -320,7 +324,7 @@ def test_bad_input_changes_nothing(case: Case) -> None:
         *(Decide(name) for name in names),
     ]
     for request, answer in zip(bad, case.ledger.run(bad), strict=True):
-        assert isinstance(answer, Refusal), request
+        assert isinstance(answer, InvalidValueError), request
         assert "\n" not in str(answer)
     assert (case.ledger.digest("e"), case.ledger.view("e").head) == (before, head)
 
@@ -338,13 +342,13 @@ def test_bad_input_changes_nothing(case: Case) -> None:
 def test_names_that_cannot_be_told_apart_and_a_default_without_a_window_are_refused(
     make: Make, settings: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(Refusal, match=re.escape(sentence)):
+    with pytest.raises(InvalidValueError, match=re.escape(sentence)):
         Spec.of("ucb1", **settings)
     case = make(arms=["a", 1, "\N{FAMILY}\N{ZERO WIDTH JOINER}\N{GIRL}", "two words"])
     for wrong in ("1", "  ", "b\n", "b\0", ""):
-        with pytest.raises(Refusal, match=r"experiment: arms? is"):
+        with pytest.raises(InvalidValueError, match=r"experiment: arms? is"):
             case.ledger.call(AddArm("e", wrong))
-    with pytest.raises(Refusal, match="given with a window"):
+    with pytest.raises(InvalidValueError, match="given with a window"):
         case.ledger.call(Configure("e", {"default": 0.5}))
 
 
@@ -386,33 +390,35 @@ def test_other_shares_go_on_with_the_same_random_stream(make: Make) -> None:
     ],
 )
 def test_what_is_refused_leaves_no_file_behind(given: dict[str, Any], sentence: str, tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match=sentence):
-        lb.open(tmp_path / "d.db", "offers", **given)
+    with pytest.raises(InvalidValueError, match=sentence):
+        lb.open_agent(tmp_path / "d.db", "offers", **given)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
     def opened(**given: Any) -> lb.DurableAgent:
-        return lb.open(f"sqlite:///{tmp_path}/d.db", "offers", **{"policy": "ucb1", "arms": ["a", "b"], **given})
+        return lb.open_agent(f"sqlite:///{tmp_path}/d.db", "offers", **{"policy": "ucb1", "arms": ["a", "b"], **given})
 
-    with pytest.raises(Refusal, match="arms is None but must be given, since the store has no experiment offers yet"):
+    with pytest.raises(
+        InvalidValueError, match="arms is None but must be given, since the store has no experiment offers yet"
+    ):
         opened(policy=None, arms=None)
-    with lb.open(tmp_path / "d.db", "usual", arms=["a", "b"], compiled=False) as usual:  # as the service does
+    with lb.open_agent(tmp_path / "d.db", "usual", arms=["a", "b"], compiled=False) as usual:  # as the service does
         assert isinstance(usual.policy, lb.policies.StateLibrary)
     agent = opened(window=60, compiled=False)
     agent.add("c")
     decision = agent.ask(available=(name for name in ("c",)), key="k")
     twin = opened()  # the same process may share the file
     for policy in ("ts", "ucb1:exploration=3"):
-        with pytest.raises(Refusal, match="policy of the file"):
+        with pytest.raises(InvalidValueError, match="policy of the file"):
             opened(policy=policy)
-    other = lb.open(tmp_path / "d.db", "other", policy="ts", arms=3)
+    other = lb.open_agent(tmp_path / "d.db", "other", policy="ts", arms=3)
     assert twin.tell(decision.id, 1.0) == "accepted"
     assert agent.tell(decision, 1.0) == "duplicate"
     assert (twin.arms, other.arms, twin.stats.told) == (("a", "b", "c"), (0, 1, 2), 1)
     for one in (agent, twin, other, other):
         one.close()
-    with pytest.raises(Refusal, match="this agent was closed"):
+    with pytest.raises(InvalidValueError, match="this agent was closed"):
         agent.ask()
     for given, sentence in (
         ({"policy": "ts"}, "policy of the file"),
@@ -422,7 +428,7 @@ def test_the_same_line_opens_and_makes(tmp_path: Path) -> None:
         ({"seed": 1}, "seed is 1 but must be 0, as the store has it .it cannot change"),
         ({"flor": 1}, "setting is 'flor'"),
     ):
-        with pytest.raises(Refusal, match=sentence):
+        with pytest.raises(InvalidValueError, match=sentence):
             opened(**given)
     with opened(arms=["a", "b", "c"], window=60) as again:  # as they are now
         assert again.ask(available=["c"], key="k") == decision

@@ -198,20 +198,20 @@ def exported(case: Case, folder: Path, ending: str, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".jsonl"])
 def test_an_export_is_a_log(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str], ending: str) -> None:
     case = make("exp3", window=60, default=0.25, floor=0.2)
-    made = [case.decide(unit=f"u{n % 5}") for n in range(12)]
+    made = [case.decide(subject=f"u{n % 5}") for n in range(12)]
     for n, decision in enumerate(made[:8]):
         case.clock.move(1)
         case.tell(decision, n / 8)
     case.clock.move(60)
     case.tell(made[8], 0.9)  # late: it has expired
     case.ledger.call(SetStatus("e", "killed"))
-    open_one = case.decide(unit="u0")
+    open_one = case.decide(subject="u0")
     log = lb.Log.read(exported(case, tmp_path, ending, capsys))
     assert dict(log.columns) == {
         "arm": "arm",
         "reward": "reward",
         "time": "at",
-        "unit": "unit",
+        "subject": "subject",
         "propensity": "propensity",
     }
     assert [(bad.reason, bad.rows) for bad in log.bad] == [("no reward yet (late or lost)", 1)]
@@ -222,14 +222,14 @@ def test_an_export_is_a_log(make: Make, tmp_path: Path, capsys: pytest.CaptureFi
     assert log.propensities.tolist() == [one.probability for one in made]
     assert log.times is not None
     assert log.times.astype(np.int64).tolist() == [int(one.id[:13], 16) for one in made]
-    assert log.units is not None
-    assert log.units.tolist() == [n % 5 for n in range(12)]
+    assert log.groups is not None
+    assert log.groups.tolist() == [n % 5 for n in range(12)]
     assert open_one.by == "control"
 
 
 def test_an_export_has_context_and_units(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    case = make("lc-ucb:units=2,covariates=2", arms=["a", "b"])
-    made = [case.decide(context=[n, -n / 3], unit=None if n else "ann") for n in range(6)]
+    case = make("lc-ucb:groups=2,covariates=2", arms=["a", "b"])
+    made = [case.decide(context=[n, -n / 3], subject=None if n else "ann") for n in range(6)]
     for n, decision in enumerate(made):
         case.tell(decision, [n / 7, n / 9])
     for ending in (".csv", ".parquet"):
@@ -256,7 +256,7 @@ def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pyt
     case.tell(shadow, 1.0)
     path = exported(case, tmp_path, ".jsonl", capsys)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert not {"propensity", "unit"} & set(rows[0])
+    assert not {"propensity", "subject"} & set(rows[0])
     assert [(row["outcome"], row["reward"], row["learned"], row["status"]) for row in rows] == [
         ("rewarded", 1.0, 1.0, None),
         ("expired", 0.5, 0.5, None),
@@ -271,7 +271,7 @@ def test_an_export_says_what_was_learned(make: Make, tmp_path: Path, capsys: pyt
 def test_names_of_arms_follow_the_log(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     case = make("ucb1", arms=[3, 7])
     case.ledger.close()
-    with lb.open(case.path, "e", compiled=False) as agent:
+    with lb.open_agent(case.path, "e", compiled=False) as agent:
         agent.add("new")
         agent.retire(7)
         agent.add(7)
@@ -287,7 +287,7 @@ def test_compact_gives_space_back_and_forgets_keys(
     make: Make, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = make()
-    old = case.ledger.call(Decide("e", (Round(unit="x" * 100),) * 500, key="old"))
+    old = case.ledger.call(Decide("e", (Round(subject="x" * 100),) * 500, key="old"))
     case.clock.move(86_400 * 3)
     new = case.ledger.call(Decide("e", key="new"))
     case.ledger.snapshot("e")
@@ -302,7 +302,7 @@ def test_compact_gives_space_back_and_forgets_keys(
     case.ledger = case._opened()
     assert case.ledger.digest("e") == live
     assert case.ledger.call(Decide("e", key="new")) == new
-    assert not isinstance(case.ledger.call(Decide("e", (Round(unit="x" * 100),) * 500, key="old")), Repeated)
+    assert not isinstance(case.ledger.call(Decide("e", (Round(subject="x" * 100),) * 500, key="old")), Repeated)
     # what was decided is there, whatever is forgotten of its request
     assert case.ledger.call(Reward("e", old[0].id, 1.0)) == "accepted"
     case.ledger.close()
@@ -324,7 +324,7 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, caps
     with pytest.raises(
         ModuleNotFoundError, match=r"psycopg is not installed, `pip install 'latentbandits\[postgres\]'`"
     ):
-        lb.open("postgresql://nowhere/x", "e", policy="ucb1", arms=2)
+        lb.open_agent("postgresql://nowhere/x", "e", policy="ucb1", arms=2)
     found = said(capsys, "verify", "postgresql://nowhere/x", code=2)
     assert found == "store: psycopg is not installed, `pip install 'latentbandits[postgres]'` brings it\n"
 

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 import latentbandits as lb
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import (
     Decide,
     Expire,
-    Fenced,
+    FencedError,
     Group,
     Ledger,
+    NotFoundError,
     Reader,
     Repeated,
     Reward,
     Round,
     SQLite,
-    Unavailable,
-    Unknown,
+    StoreUnavailableError,
     replay,
 )
 from latentbandits.store.minutes import Minutes
@@ -61,7 +61,7 @@ def test_a_commit_that_fails(tmp_path: Path, make: Make, when: str) -> None:
     before = case.ledger.digest("e")
     storage.fails = when
     answers = case.ledger.run([Decide("e", key="k"), Reward("e", open_id, 1.0), Decide("nobody")])
-    assert [type(answer) for answer in answers] == [Unavailable, Unavailable, Unknown]
+    assert [type(answer) for answer in answers] == [StoreUnavailableError, StoreUnavailableError, NotFoundError]
     assert "disk I/O error" in str(answers[0])
     if when == "before":
         assert case.ledger.digest("e") == before
@@ -79,14 +79,14 @@ def test_a_full_disk(make: Make) -> None:
     connection = storage._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-    answers = [case.ledger.run([Decide("e", (Round(unit="u" * 150),))])[0] for _ in range(100)]
+    answers = [case.ledger.run([Decide("e", (Round(subject="u" * 150),))])[0] for _ in range(100)]
     stored = sum(isinstance(answer, tuple) for answer in answers)
     assert 0 < stored < 100
     assert "full" in str(answers[-1])
     before = case.ledger.digest("e")
     assert case.kinds().count("decide") == stored
-    with pytest.raises(Unavailable):
-        case.ledger.call(Decide("e", tuple(Round(unit="u" * 150) for _ in range(200))))
+    with pytest.raises(StoreUnavailableError):
+        case.ledger.call(Decide("e", tuple(Round(subject="u" * 150) for _ in range(200))))
     assert case.ledger.digest("e") == before == case.repeated()
     connection.execute("PRAGMA max_page_count = 1000000")
     assert case.decide().arm in ("a", "b", "c")
@@ -106,14 +106,14 @@ def test_a_policy_that_raises_changes_nothing(case: Case) -> None:
 
     case.ledger.state("e", broken)
     with pytest.raises(
-        Unavailable, match=r"e failed .ZeroDivisionError: division by zero.; nothing was decided or learned"
+        StoreUnavailableError, match=r"e failed .ZeroDivisionError: division by zero.; nothing was decided or learned"
     ):
         case.ledger.call(Decide("e"))
     assert case.ledger.digest("e") == before == case.repeated()
 
 
 def test_a_second_process_is_refused(case: Case) -> None:
-    code = f"import latentbandits as lb; lb.open({str(case.path)!r}, 'e')"
+    code = f"import latentbandits as lb; lb.open_agent({str(case.path)!r}, 'e')"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 1
     assert "must be used by one process at a time" in run.stderr.splitlines()[-1]
@@ -124,25 +124,25 @@ def test_a_second_process_is_refused(case: Case) -> None:
 @pytest.mark.parametrize("store", [":memory:", "sqlite:///:memory:"])
 def test_a_store_that_is_no_file_is_refused(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Refusal, match=r"must be one of a file \(`Agent` is what keeps nothing on disk\)$"):
-        lb.open(store, "e", policy="ucb1", arms=2)
+    with pytest.raises(InvalidValueError, match=r"must be one of a file \(`Agent` is what keeps nothing on disk\)$"):
+        lb.open_agent(store, "e", policy="ucb1", arms=2)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_process_is_refused_and_holds_nothing(tmp_path: Path) -> None:
-    agent = lb.open(tmp_path / "d.db", "e", policy="ucb1", arms=2, compiled=False)
+    agent = lb.open_agent(tmp_path / "d.db", "e", policy="ucb1", arms=2, compiled=False)
     agent.ask()
     begin, end = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover
         answers = []
-        for act in (agent.ask, lambda: lb.open(tmp_path / "d.db", "e")):
+        for act in (agent.ask, lambda: lb.open_agent(tmp_path / "d.db", "e")):
             try:
                 act()
                 answers.append("allowed")
-            except Refusal as refusal:
+            except InvalidValueError as refusal:
                 answers.append(str(refusal.rule))
         os.write(end, "|".join(answers).encode())
         os._exit(0)
@@ -165,10 +165,10 @@ def test_a_stale_writer_is_fenced(case: Case) -> None:
     storage = case.ledger.storage
     other = storage.claim(1)
     before = case.kinds()
-    assert isinstance(case.ledger.run([Decide("e")])[0], Fenced)
+    assert isinstance(case.ledger.run([Decide("e")])[0], FencedError)
     assert case.kinds() == before
     assert case.decide().arm  # by then it has claimed again
-    with pytest.raises(Fenced):
+    with pytest.raises(FencedError):
         storage.append([Group(1, other.epoch, len(before), [])])
 
 
@@ -264,5 +264,5 @@ def test_readers_see_what_is_stored_and_need_no_lock(case: Case) -> None:
     for content in (b"", b"something else"):
         other = case.path.with_name("other.db")
         other.write_bytes(content)
-        with pytest.raises(Refusal, match="must be a store"):
+        with pytest.raises(InvalidValueError, match="must be a store"):
             Reader(other)

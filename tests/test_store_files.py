@@ -14,7 +14,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.agent.steps import compiled_jobs
 from latentbandits.compiled import machine_code
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import Decide, Ledger, Reader, Round, SQLite, verify
 from tests.store_fixture import MORE, STORE, facts, play
 from tests.stores import Case, Clock, played
@@ -63,7 +63,7 @@ def written(case: Case, look: Callable[[], object]) -> int:
     case.ledger.storage._rows("PRAGMA wal_autocheckpoint = 1000")  # type: ignore[attr-defined]  # of 8,000: it takes less time
     wal, sizes = case.path.with_name(f"{case.path.name}-wal"), []
     for _ in range(40):
-        case.ledger.call(Decide("e", tuple(Round(unit="u" * 200) for _ in range(500))))
+        case.ledger.call(Decide("e", tuple(Round(subject="u" * 200) for _ in range(500))))
         look()
         sizes.append(wal.stat().st_size)
     return max(sizes)
@@ -100,7 +100,7 @@ def test_a_copy_that_is_made_while_the_store_is_in_use(case: Case, tmp_path: Pat
         while copying.poll() is None:
             case.decide()
     assert copying.returncode == 0
-    with lb.open(copy, "e", compiled=False) as agent:
+    with lb.open_agent(copy, "e", compiled=False) as agent:
         assert agent.tell(told[-1].id, 0.5) == "duplicate"
     assert verify(Reader(copy), "e").label == "identical"
     assert case.tell(told[0], 0.5) == "duplicate"
@@ -108,7 +108,7 @@ def test_a_copy_that_is_made_while_the_store_is_in_use(case: Case, tmp_path: Pat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
 def test_a_new_store_is_for_its_user_alone(tmp_path: Path) -> None:
-    """It has digests of keys, and units."""
+    """It has digests of keys, and groups."""
     case = Case(tmp_path / "store.db")
     names = ("store.db", "store.db-wal", "store.db-shm", "store.db.lock")
     assert {name: (tmp_path / name).stat().st_mode & 0o777 for name in names} == dict.fromkeys(names, 0o600)
@@ -123,14 +123,14 @@ def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path) -> None:
     junk = tmp_path / "junk.db"
     junk.write_text("hello")
     for place, rule in ((junk, "a store, or new"), (tmp_path, "a file")):
-        with pytest.raises(Refusal, match=f"must be {rule} [(]this is "):
-            lb.open(place, "offers", policy="ucb1", arms=2)
+        with pytest.raises(InvalidValueError, match=f"must be {rule} [(]this is "):
+            lb.open_agent(place, "offers", policy="ucb1", arms=2)
     assert junk.read_text() == "hello"
 
 
 def test_a_store_where_nothing_can_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "s.db.lock").mkdir()
-    with pytest.raises(Refusal, match=r"file is '.*s\.db' but must be in a folder that can be written"):
+    with pytest.raises(InvalidValueError, match=r"file is '.*s\.db' but must be in a folder that can be written"):
         SQLite(tmp_path / "s.db")
 
 

@@ -40,7 +40,7 @@ def kills(store: str, number: int) -> None:
             elif word == "told":
                 told[rest[0]] = float(rest[1])
         if run == number // 2:
-            with lb.open(store, "e", compiled=False) as agent:
+            with lb.open_agent(store, "e", compiled=False) as agent:
                 agent._ledger.snapshot("e")
     assert len(made) > number
     reader = reader_of(store)
@@ -50,10 +50,10 @@ def kills(store: str, number: int) -> None:
     rewards = {event.key: event.value for event in events if event.kind == "reward"}
     assert told.items() <= rewards.items()
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    with lb.open(store, "e", compiled=False) as agent:
+    with lb.open_agent(store, "e", compiled=False) as agent:
         live = agent.digest
         for key, (known, _) in list(made.items())[-20:]:  # a request in doubt is asked again by its key
-            assert agent.ask(unit=key, key=key).id == known
+            assert agent.ask(subject=key, key=key).id == known
         assert agent.digest == live
     assert repeated(reader) == live
     reader.close()

@@ -9,14 +9,14 @@ import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import (
     Activate,
     AddArm,
     Censor,
-    Closed,
+    ClosedError,
     Configure,
-    Conflict,
+    ConflictError,
     Decide,
     Repeated,
     RetireArm,
@@ -83,7 +83,7 @@ class Machine(RuleBasedStateMachine):
     def call(self, request: Any) -> Any:
         try:
             return self.case.ledger.call(request)
-        except Refusal as refusal:
+        except InvalidValueError as refusal:
             return type(refusal)
 
     @rule(rounds=st.integers(1, 3), deferred=st.booleans(), key=st.sampled_from([None, None, None, "k", "l"]))
@@ -94,13 +94,13 @@ class Machine(RuleBasedStateMachine):
         if key in self.keys:
             before, ids = self.keys[key].split(":")
             if before != wanted:
-                assert answer is Conflict
+                assert answer is ConflictError
             else:
                 assert isinstance(answer, Repeated)
                 assert [one.id for one in answer] == ids.split(",")
             return
         if self.status == "archived":
-            assert answer is Closed
+            assert answer is ClosedError
             return
         assert isinstance(answer, tuple)
         for _ in range(sum(not one.end for one in self.model.values()) + rounds - 6):
@@ -128,14 +128,14 @@ class Machine(RuleBasedStateMachine):
             assert answer == "late"
             one.late = value
         else:
-            assert answer == ("duplicate" if told == value else Conflict)
+            assert answer == ("duplicate" if told == value else ConflictError)
 
     @precondition(lambda self: self.model)
     @rule(data=st.data())
     def censor(self, data: st.DataObject) -> None:
         key, one = self.chosen(data)
         answer = self.call(Censor("e", key))
-        assert answer == ("accepted" if not one.end else "duplicate" if one.end == "censor" else Conflict)
+        assert answer == ("accepted" if not one.end else "duplicate" if one.end == "censor" else ConflictError)
         one.end = one.end or "censor"
 
     @precondition(lambda self: self.model)
@@ -143,7 +143,7 @@ class Machine(RuleBasedStateMachine):
     def activate(self, data: st.DataObject) -> None:
         key, one = self.chosen(data)
         answer = self.call(Activate("e", key))
-        assert answer == ("duplicate" if one.active else Conflict if one.end else "accepted")
+        assert answer == ("duplicate" if one.active else ConflictError if one.end else "accepted")
         one.active = one.active or not one.end
 
     @rule(status=st.sampled_from(["live", "shadow", "frozen", "killed", "live"]))
@@ -151,7 +151,7 @@ class Machine(RuleBasedStateMachine):
         self.expire()
         answer = self.call(SetStatus("e", status))
         if self.status == "archived" and status != "archived":
-            assert answer is Closed
+            assert answer is ClosedError
         else:
             self.status = status
 
@@ -179,7 +179,7 @@ class Machine(RuleBasedStateMachine):
             one.end, one.value = "reward", values[0]
             self.learn(one)
         for value, answer in zip(values[1:], others, strict=True):
-            assert answer == "duplicate" if value == values[0] else isinstance(answer, Conflict)
+            assert answer == "duplicate" if value == values[0] else isinstance(answer, ConflictError)
 
     @rule(arm=st.sampled_from(["b", "c", "d"]))
     def come_or_go(self, arm: str) -> None:

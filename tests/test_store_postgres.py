@@ -14,16 +14,16 @@ from hypothesis.stateful import rule
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import (
     Create,
     Decide,
-    Fenced,
+    FencedError,
     Ledger,
     Reward,
     Spec,
     SQLite,
-    Unavailable,
+    StoreUnavailableError,
     durable,
     reader_of,
     storage_of,
@@ -114,10 +114,10 @@ def test_a_stale_owner_that_wakes_up_writes_nothing(tmp_path: Path) -> None:
         assert held is not None
         assert (held.address, held.here) == ("http://stale", False)
         answer = mine.run([Decide("e", actor="mine")])[0]
-        assert isinstance(answer, Fenced)
+        assert isinstance(answer, FencedError)
         assert "at http://stale appends to experiment 1" in str(answer)
         os.kill(stale.pid, signal.SIGSTOP)
-        while isinstance(answer, Fenced):  # until the lease has ended
+        while isinstance(answer, FencedError):  # until the lease has ended
             answer = mine.run([Decide("e", actor="mine")])[0]
         assert isinstance(answer, tuple)
         os.kill(stale.pid, signal.SIGCONT)
@@ -159,7 +159,7 @@ def test_a_database_that_is_restarted_under_load(tmp_path: Path, request: pytest
                 made[f"{name}{number}"] = answer[0].id
                 assert ledger.call(Reward("e", answer[0].id, 0.5)) in ("accepted", "duplicate")
                 number += 1
-            except Unavailable as problem:  # the same request is sent again
+            except StoreUnavailableError as problem:  # the same request is sent again
                 failures.append(str(problem))
                 stop.wait(0.01)
 
@@ -193,20 +193,20 @@ def test_a_database_that_is_restarted_under_load(tmp_path: Path, request: pytest
 
 def test_the_same_line_opens_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = address(tmp_path)
-    with lb.open(store, "offers", policy="ucb1", arms=["a", "b"], compiled=False) as agent:
+    with lb.open_agent(store, "offers", policy="ucb1", arms=["a", "b"], compiled=False) as agent:
         decision = agent.ask(key="k")
         assert agent.tell(decision, 1.0) == "accepted"
         other = Ledger(opened(tmp_path), compiled=False)
-        with pytest.raises(Fenced):  # another process
+        with pytest.raises(FencedError):  # another process
             other.open("offers")
     other.open("offers")  # a store that is closed gives its experiments back
     assert other.call(Decide("offers", key="k"))[0].id == decision.id
     monkeypatch.setattr(durable, "_PATIENCE", 0.1)
-    with pytest.raises(Fenced, match="appends to experiment 1 of postgresql://postgres@/postgres"):
-        lb.open(store, "offers")
+    with pytest.raises(FencedError, match="appends to experiment 1 of postgresql://postgres@/postgres"):
+        lb.open_agent(store, "offers")
     monkeypatch.undo()
     lapse(other.storage)  # as if it had died
-    with lb.open(store, "offers", compiled=False) as agent:
+    with lb.open_agent(store, "offers", compiled=False) as agent:
         assert agent.tell(decision.id, 1.0) == "duplicate"
         assert agent.ask().arm == "b"
     other.close()
@@ -227,7 +227,7 @@ def test_processes_that_make_an_experiment_at_once_share_it(tmp_path: Path, monk
         return found
 
     monkeypatch.setattr(PostgreSQL, "experiment", experiment)
-    with lb.open(address(tmp_path), "e", policy="ucb1", arms=["a", "b"], compiled=False) as agent:
+    with lb.open_agent(address(tmp_path), "e", policy="ucb1", arms=["a", "b"], compiled=False) as agent:
         assert agent.ask().arm == "a"
     assert seen == ["e"]
     other.close()
@@ -240,7 +240,7 @@ def test_who_was_away_for_long_sees_what_has_happened(tmp_path: Path) -> None:
     decision = one.call(Decide("e"))[0]
     lapse(one.storage, other.storage)
     assert other.call(Reward("e", decision.id, 1.0)) == "accepted"
-    with pytest.raises(Fenced):  # it must not answer from what it remembers
+    with pytest.raises(FencedError):  # it must not answer from what it remembers
         one.view("e")
     live = other.digest("e")
     other.close()
@@ -281,10 +281,10 @@ def test_groups_of_several_experiments(tmp_path: Path) -> None:
     other.call(Decide("f"))
     heads = [row.head for row in one.storage.experiments()]
     answers = one.run([Decide(name) for name in "efg"])
-    assert [type(answer) for answer in answers] == [Fenced] * 3
+    assert [type(answer) for answer in answers] == [FencedError] * 3
     assert [row.head for row in one.storage.experiments()] == heads
     answers = one.run([Decide(name) for name in "efg"])
-    assert [type(answer) for answer in answers] == [tuple, Fenced, tuple]
+    assert [type(answer) for answer in answers] == [tuple, FencedError, tuple]
     for name in "efg":
         assert verify(one.storage, name).label == "identical"
     one.close()
@@ -309,9 +309,11 @@ def test_a_store_looked_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     case = Case(tmp_path, "exp3", storage=opened)
     told = played(case, 40)
     store = address(tmp_path)
-    with pytest.raises(Refusal, match=r"database is 'postgresql://postgres@/postgres.*must be one that is a store"):
+    with pytest.raises(
+        InvalidValueError, match=r"database is 'postgresql://postgres@/postgres.*must be one that is a store"
+    ):
         reader_of(address(tmp_path / "empty"))
-    with pytest.raises(Refusal, match="must be one that is a store"):
+    with pytest.raises(InvalidValueError, match="must be one that is a store"):
         storage_of(address(tmp_path / "empty"), new=False)
     for action in (["verify", store], ["compact", store, "--forget", "1"]):
         assert cli.main(["store", *action]) == 0
@@ -329,10 +331,12 @@ def test_a_store_looked_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_secrets_are_not_shown() -> None:
     for given in ("postgresql://ann:secret@127.0.0.1:1/x", "postgresql://ann@127.0.0.1:1/x?password=secret"):
-        with pytest.raises(Unavailable, match=r"postgresql://ann@127\.0\.0\.1:1/x cannot be used now") as caught:
+        with pytest.raises(
+            StoreUnavailableError, match=r"postgresql://ann@127\.0\.0\.1:1/x cannot be used now"
+        ) as caught:
             storage_of(given)
         assert "secret" not in str(caught.value)
         assert "\n" not in str(caught.value)
-    with pytest.raises(Refusal) as refused:
+    with pytest.raises(InvalidValueError) as refused:
         storage_of("postgresql://ann:secret@host:port/x?nothing=1")
     assert "secret" not in str(refused.value)

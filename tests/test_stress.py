@@ -145,7 +145,7 @@ def test_everybody_plays_who_is_given_nothing() -> None:
     assert set(FEW) < set(claims.NAMES)
     for case in claims.cases(quick=False):
         assert tuple(case.policies) == claims.NAMES
-        assert {Runner(policy).units for policy in case.policies.values()} == {1}
+        assert {Runner(policy).groups for policy in case.policies.values()} == {1}
 
 
 def test_no_unit_of_rewards_harms_a_policy() -> None:

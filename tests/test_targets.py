@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.groups import LIMIT, SINGLE_UNIT
+from latentbandits.policies.groups import LIMIT, SINGLE_GROUP
 from latentbandits_studies.experiments.claims import FAILS, HOLDS, TIED, all_of, compared
 from latentbandits_studies.experiments.paper.worlds import rows
 
 pytestmark = pytest.mark.slow
 
 SEED = 90001
-OURS, TWO_UNITS, RIVAL_OF_TWO = "state-library", "state-library, two units", "adarp-ucb"
+OURS, TWO_UNITS, RIVAL_OF_TWO = "state-library", "state-library, two groups", "adarp-ucb"
 CHANGE_POINT = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
 # Of the limit's regret. A library must first be filled, which weighs more the more states there are and the shorter the time.
 MOST = {"S50": 1.20, "T500": 2.0, "T1000": 2.0, "T5000": 1.6}
@@ -51,9 +51,9 @@ RECORDED = dict.fromkeys(
 
 
 def regrets(world: lb.HiddenMarkov, names: tuple[str, ...], horizon: int, draws: int) -> dict[str, np.ndarray]:
-    """Return regret per unit, by policy and draw of the world."""
+    """Return regret per group, by policy and draw of the world."""
     policies = {
-        name: lb.policy(OURS, arms=world.arms, units=2) if name == TWO_UNITS else lb.policy(name, arms=world.arms)
+        name: lb.policy(OURS, arms=world.arms, groups=2) if name == TWO_UNITS else lb.policy(name, arms=world.arms)
         for name in names
     }
     results = lb.simulate(world, policies, horizon=horizon, draws=draws, repeats=1, seed=SEED, bins=1)
@@ -72,7 +72,7 @@ def check(test: str, ours: np.ndarray, target: np.ndarray) -> None:
 def row(name: str) -> dict[str, np.ndarray]:
     world, horizon = rows()[name]
     draws = 24 if horizon == 20_000 else 400 if horizon <= 1000 else 60
-    return regrets(world, (OURS, TWO_UNITS, LIMIT, RIVAL_OF_TWO, *SINGLE_UNIT), horizon, draws)
+    return regrets(world, (OURS, TWO_UNITS, LIMIT, RIVAL_OF_TWO, *SINGLE_GROUP), horizon, draws)
 
 
 @pytest.mark.parametrize("name", rows())
@@ -83,9 +83,9 @@ def test_near_the_limit(name: str) -> None:
 @pytest.mark.parametrize("name", rows())
 def test_below_every_policy_of_the_paper(name: str) -> None:
     found = row(name)
-    for rival in SINGLE_UNIT:
+    for rival in SINGLE_GROUP:
         check(f"{rival}, {name}", found[OURS], found[rival])
-    check(f"{RIVAL_OF_TWO}, two units, {name}", found[TWO_UNITS], found[RIVAL_OF_TWO])
+    check(f"{RIVAL_OF_TWO}, two groups, {name}", found[TWO_UNITS], found[RIVAL_OF_TWO])
 
 
 def chain(kind: str, states: int = 10, stay: float = 0.99) -> list[list[float]]:

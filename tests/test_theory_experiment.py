@@ -25,9 +25,9 @@ def made(regrets: Callable[[str, str], float | np.ndarray]) -> pd.DataFrame:
     for case in theory.cases(quick=True):
         for name, policy in case.policies.items():
             found = np.broadcast_to(regrets(case.name, name), RUNS) * case.horizon
-            interval, arms, units = (getattr(policy, field, 0) for field in ("interval", "arms", "units"))
+            interval, arms, groups = (getattr(policy, field, 0) for field in ("interval", "arms", "groups"))
             probes = math.ceil(case.horizon / interval) if interval else 0
-            rounds = probes * math.ceil(arms / units) if probes else 0
+            rounds = probes * math.ceil(arms / groups) if probes else 0
             counts = {"probes": probes, "probe_rounds": rounds}
             lines += [
                 {"case": case.name, "policy": name, "draw": draw, "repeat": 0, "regret": regret, **counts}
@@ -185,7 +185,7 @@ def test_decoding_errors(name: str, error: float, spread: float, verdict: str) -
 def test_decoding_bounds_hold() -> None:
     claims = theory.decoding_claims(bounds.decoding())
     assert [found.verdict for found in claims] == [HOLDS] * 3
-    assert "it breaks at 1 of 7" in claims[1].why  # with the noise of one unit where two share a round
+    assert "it breaks at 1 of 7" in claims[1].why  # with the noise of one group where two share a round
 
 
 def test_claims_have_names_and_kinds_of_their_own() -> None:

@@ -22,16 +22,16 @@ START, END = 301, 600
 
 
 def traced(policy: Any, arms: int = 2, **words: Any) -> Trace:
-    problem = lb.Problem(arms=arms, units=12, seed=6).replace(**words)
+    problem = lb.Problem(arms=arms, groups=12, seed=6).replace(**words)
     return lb.trace(problem, policy, start=START, rounds=END - START + 1)
 
 
 def with_reasons(trace: Trace, reasons: dict[int, int]) -> Trace:
     """Return the same trace with other reasons to probe, by round."""
-    why = np.zeros_like(trace.why)
+    probe_reasons = np.zeros_like(trace.probe_reasons)
     for when, reason in reasons.items():
-        why[when - START] = reason
-    return dataclasses.replace(trace, why=why)
+        probe_reasons[when - START] = reason
+    return dataclasses.replace(trace, probe_reasons=probe_reasons)
 
 
 def panel(figure: Figure, title: str) -> Axes:
@@ -63,16 +63,18 @@ def test_it_is_the_first_run_of_compare() -> None:
 
 
 def test_the_table_has_a_row_per_round() -> None:
-    trace = traced("adarp-ucb:units=3", arms=3)
+    trace = traced("adarp-ucb:groups=3", arms=3)
     realisation = lb.HiddenMarkov(arms=3).realise(END, 3, 6, 0, 0)
-    arms, why = record_one(lb.policy("adarp-ucb:units=3", arms=3), realisation, stream(6, Purpose.POLICY, 0, 0))
+    arms, probe_reasons = record_one(
+        lb.policy("adarp-ucb:groups=3", arms=3), realisation, stream(6, Purpose.POLICY, 0, 0)
+    )
     table = trace.table
     assert table.index.tolist() == list(range(START, END + 1))
     assert table["state"].tolist() == realisation.states[START - 1 :].tolist()
     assert table["best"].tolist() == realisation.means[START - 1 :].argmax(axis=1).tolist()
-    np.testing.assert_array_equal(table[["unit 0", "unit 1", "unit 2"]], arms[START - 1 :])
+    np.testing.assert_array_equal(table[["group 0", "group 1", "group 2"]], arms[START - 1 :])
     for reason, word in REASONS.items():
-        assert table["probe"].str.contains(word).tolist() == ((why[START - 1 :] & reason) != 0).tolist()
+        assert table["probe"].str.contains(word).tolist() == ((probe_reasons[START - 1 :] & reason) != 0).tolist()
     assert trace.probes == (table["probe"].str.len() > 0).sum() > 0
 
 
@@ -94,7 +96,7 @@ def test_a_world_is_a_problem_too() -> None:
     trace = lb.trace(lb.HiddenMarkov(states=3), "rp-ucb", rounds=40, seed=2)
     assert trace.number_of_states == 3
     assert "3 hidden states" in trace.text()
-    assert trace.table.equals(lb.trace(lb.Problem(states=3, units=2, seed=2), "rp-ucb", rounds=40).table)
+    assert trace.table.equals(lb.trace(lb.Problem(states=3, groups=2, seed=2), "rp-ucb", rounds=40).table)
 
 
 def test_it_saves_what_the_suffix_says(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_it_saves_what_the_suffix_says(tmp_path: Path) -> None:
         (".svg", b"<?xml"),
         (".png", b"\x89PNG"),
         (".pdf", b"%PDF"),
-        (".csv", b"round,state,best,unit 0,"),
+        (".csv", b"round,state,best,group 0,"),
     ):
         trace.save(tmp_path / f"run{suffix}")
         assert (tmp_path / f"run{suffix}").read_bytes().startswith(begin)
@@ -119,7 +121,7 @@ def test_it_saves_what_the_suffix_says(tmp_path: Path) -> None:
     [
         ({"policy": "ucb2"}, "policy: name is 'ucb2' but must be one of"),
         ({"policy": 7}, "trace: policies"),
-        ({"policy": "rp-ucb"}, "trace: units of rp-ucb is 2 but must be at most the problem's 1"),
+        ({"policy": "rp-ucb"}, "trace: groups of rp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("ucb1", arms=3)}, "trace: policies.*arms is 3 but must be the world's 2"),
         ({"problem": 3}, "problem: description is 3 but must be"),
         ({"problem": lb.Problem(arms=51)}, "trace: arms is 51 but must be at most 50"),
@@ -148,14 +150,14 @@ SHOWN = ("adarp-ucb", "adasp-ucb", "sp-ucb", "probe-commit", "state-library", "u
 def test_the_figure_shows_what_happened(name: str) -> None:
     trace = traced(name, arms=3)
     figure = trace.figure()
-    probing = trace.why != 0
+    probing = trace.probe_reasons != 0
     # one ring for every arm of every probe round
     rings = points(figure, "probes")
     assert sorted(set(rings[0])) == trace.rounds[probing].tolist()
     assert rings.shape[1] == sum(len(set(arms)) for arms in trace.arms[probing].tolist())
     # one mark for every gate that was open
     for reason in MARKS:
-        begun = trace.rounds[(trace.why & reason) != 0]
+        begun = trace.rounds[(trace.probe_reasons & reason) != 0]
         assert points(figure, REASONS[reason])[0].tolist() == begun.tolist()
         assert any(key.startswith(REASONS[reason]) for key in legend(figure)) == (len(begun) > 0)
     # every other round is a bar, on the band or beside it
@@ -259,7 +261,7 @@ def test_hidden_state_and_best_arms_are_those_of_the_world() -> None:
 
 def test_a_world_without_states_has_no_panel_for_them() -> None:
     figure = traced("sw-ucb", kind="drift").figure()
-    assert [axes.get_ylabel() for axes in figure.axes] == ["arm", "regret\nper unit"]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["arm", "regret\nper group"]
 
 
 def test_the_legend_covers_no_data() -> None:

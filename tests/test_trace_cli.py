@@ -88,7 +88,7 @@ BAD = [
     ["ucb1:exploration=much"],
     ["ucb1:window=5"],
     ["ucb1:arms=3"],
-    ["ucb1:units=2"],
+    ["ucb1:groups=2"],
     ["adasp-ucb:gated=1"],
     ["adasp-ucb:covariates=2"],
     ["nowhere:Class"],

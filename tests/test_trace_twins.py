@@ -11,11 +11,11 @@ import latentbandits as lb
 from latentbandits.protocols import (
     CONTINUED,
     MARGIN,
+    PROBE_REASON,
     REASONS,
     RESIDUAL,
     SCHEDULED,
     STALENESS,
-    WHY,
     Choice,
 )
 from latentbandits.random import stream
@@ -35,18 +35,18 @@ PROBING: Settings = {"fingerprint": True, "exploration": 0.5}
 SCHEDULES: Mapping[str, Settings] = {"fixed": {"interval": 11}, "gated": {"gated": True, "staleness": 30}}
 GRID: Mapping[str, tuple[Settings, Settings]] = {
     **{
-        f"{schedule}-{lag}-{arms}-arms-{units}-units": (
-            {**PROBING, **when, "lag": lag, "arms": arms, "units": units},
+        f"{schedule}-{lag}-{arms}-arms-{groups}-groups": (
+            {**PROBING, **when, "lag": lag, "arms": arms, "groups": groups},
             {},
         )
         for schedule, when in SCHEDULES.items()
         for lag in ("none", "pair", "one-hot", "slopes", "curves")
-        for arms, units in [(2, 1), (2, 2), (3, 2), (5, 3)]
+        for arms, groups in [(2, 1), (2, 2), (3, 2), (5, 3)]
     },
     **{
-        f"never-{lag}-{arms}-arms-{units}-units": ({"lag": lag, "arms": arms, "units": units}, {})
+        f"never-{lag}-{arms}-arms-{groups}-groups": ({"lag": lag, "arms": arms, "groups": groups}, {})
         for lag in ("pair", "one-hot", "slopes", "curves")
-        for arms, units in [(2, 1), (2, 3), (3, 2), (5, 1)]
+        for arms, groups in [(2, 1), (2, 3), (3, 2), (5, 1)]
     },
 }
 GATED: Settings = {**PROBING, "gated": True}
@@ -55,64 +55,67 @@ SEES_MEANS: Settings = {"states": 4, "reveal": "means", "noise": 0.1}
 CORNERS: Mapping[str, tuple[Settings, Settings]] = {
     "no-fingerprint-fixed": ({"arms": 2, "interval": 9}, {}),
     "no-fingerprint-gated": ({"arms": 2, "gated": True}, {}),
-    "no-fingerprint-gated-two-units": ({"arms": 3, "units": 2, "gated": True}, {}),
-    "no-lag-gated-two-units": ({**GATED, "arms": 2, "units": 2, "lag": "none"}, {}),
+    "no-fingerprint-gated-two-groups": ({"arms": 3, "groups": 2, "gated": True}, {}),
+    "no-lag-gated-two-groups": ({**GATED, "arms": 2, "groups": 2, "lag": "none"}, {}),
     "fingerprint-never-filled": ({**PROBING, "arms": 3}, {}),
     "thompson-gated": ({**GATED, "arms": 2, "thompson": True}, {}),
-    "thompson-gated-three-units": ({**GATED, "arms": 5, "units": 3, "thompson": True, "margin": 0.01}, {}),
+    "thompson-gated-three-groups": ({**GATED, "arms": 5, "groups": 3, "thompson": True, "margin": 0.01}, {}),
     "thompson-fixed": ({**PROBING, "arms": 3, "interval": 12, "thompson": True}, {}),
     "thompson-covariates": ({"arms": 3, "lag": "none", "covariates": 4, "thompson": True}, SEES_STATE),
-    "more-units-than-arms-fixed": ({**PROBING, "arms": 2, "units": 5, "interval": 8}, {"noise": 0.1}),
-    "more-units-than-arms-gated": ({**GATED, "arms": 3, "units": 5}, {"noise": 0.1}),
+    "more-groups-than-arms-fixed": ({**PROBING, "arms": 2, "groups": 5, "interval": 8}, {"noise": 0.1}),
+    "more-groups-than-arms-gated": ({**GATED, "arms": 3, "groups": 5}, {"noise": 0.1}),
     "probe-set-fixed": ({**PROBING, "arms": 3, "probe_set": (2, 0), "interval": 7}, {}),
     "probe-set-gated": ({**GATED, "arms": 3, "probe_set": (2, 0)}, {}),
-    "probe-set-in-one-round": ({**GATED, "arms": 3, "units": 2, "probe_set": (2, 0)}, {}),
-    "probe-set-smaller-than-units": ({**GATED, "arms": 3, "units": 5, "probe_set": (2, 0)}, {"noise": 0.1}),
-    "probe-set-wraps-fixed": ({**PROBING, "arms": 5, "units": 2, "probe_set": (4, 0, 2), "interval": 6}, {}),
-    "probe-set-wraps-gated": ({**GATED, "arms": 5, "units": 2, "probe_set": (4, 0, 2)}, {}),
+    "probe-set-in-one-round": ({**GATED, "arms": 3, "groups": 2, "probe_set": (2, 0)}, {}),
+    "probe-set-smaller-than-groups": ({**GATED, "arms": 3, "groups": 5, "probe_set": (2, 0)}, {"noise": 0.1}),
+    "probe-set-wraps-fixed": ({**PROBING, "arms": 5, "groups": 2, "probe_set": (4, 0, 2), "interval": 6}, {}),
+    "probe-set-wraps-gated": ({**GATED, "arms": 5, "groups": 2, "probe_set": (4, 0, 2)}, {}),
     "probe-set-of-one": ({**GATED, "arms": 3, "probe_set": (1,)}, {}),
     "state-alone": ({"arms": 3, "lag": "none", "covariates": 4}, SEES_STATE),
     "state-gated": ({**GATED, "arms": 3, "covariates": 4}, SEES_STATE),
-    "state-two-units": ({**PROBING, "arms": 2, "units": 2, "lag": "pair", "covariates": 4, "interval": 10}, SEES_STATE),
+    "state-two-groups": (
+        {**PROBING, "arms": 2, "groups": 2, "lag": "pair", "covariates": 4, "interval": 10},
+        SEES_STATE,
+    ),
     "means-alone": ({"arms": 3, "lag": "none", "covariates": 3}, SEES_MEANS),
-    "means-gated": ({**GATED, "arms": 2, "units": 2, "covariates": 2, "lag": "one-hot"}, SEES_MEANS),
+    "means-gated": ({**GATED, "arms": 2, "groups": 2, "covariates": 2, "lag": "one-hot"}, SEES_MEANS),
     "probes-all-the-time": ({**PROBING, "arms": 2, "interval": 2}, {}),
-    "probes-all-the-time-in-one-round": ({**PROBING, "arms": 2, "units": 2, "interval": 1}, {}),
-    "probes-all-the-time-wrapping": ({**PROBING, "arms": 5, "units": 2, "interval": 3}, {}),
+    "probes-all-the-time-in-one-round": ({**PROBING, "arms": 2, "groups": 2, "interval": 1}, {}),
+    "probes-all-the-time-wrapping": ({**PROBING, "arms": 5, "groups": 2, "interval": 3}, {}),
     "one-round-between-probes": ({**PROBING, "arms": 2, "interval": 3}, {}),
     "stale-at-once": ({**GATED, "arms": 2, "staleness": 1, "min_gap": 1}, {}),
-    "gap-of-one": ({**GATED, "arms": 3, "units": 3, "min_gap": 1}, {}),
+    "gap-of-one": ({**GATED, "arms": 3, "groups": 3, "min_gap": 1}, {}),
     "gap-beyond-staleness": ({**GATED, "arms": 2, "staleness": 10, "min_gap": 30}, {}),
     "gap-within-a-probe": ({**GATED, "arms": 5, "min_gap": 2, "staleness": 7}, {}),
-    "stated-gates-adarp": ({**GATED, "arms": 2, "units": 2, "staleness": 7, "min_gap": 2}, {"noise": 0.05}),
+    "stated-gates-adarp": ({**GATED, "arms": 2, "groups": 2, "staleness": 7, "min_gap": 2}, {"noise": 0.05}),
     "stated-gates-adasp": ({**GATED, "arms": 2, "staleness": 7, "min_gap": 2}, {"noise": 0.05}),
-    "hazard-adarp": ({**GATED, "arms": 2, "units": 2, "hazard": (0.1, 0.5), "min_gap": 2}, {"noise": 0.05}),
+    "hazard-adarp": ({**GATED, "arms": 2, "groups": 2, "hazard": (0.1, 0.5), "min_gap": 2}, {"noise": 0.05}),
     "hazard-at-once": ({**GATED, "arms": 2, "hazard": (0.2, 0.0)}, {}),
     "noise-learned": ({**GATED, "arms": 2, "learn_noise": True, "residual_floor": 0.0}, {"noise": 0.1}),
-    "noise-learned-from-units": ({**GATED, "arms": 2, "units": 2, "learn_noise": True}, {"noise": 0.3}),
+    "noise-learned-from-groups": ({**GATED, "arms": 2, "groups": 2, "learn_noise": True}, {"noise": 0.3}),
     "noise-learned-from-repeated-arms": (
-        {**GATED, "arms": 2, "units": 5, "learn_noise": True, "min_gap": 1},
+        {**GATED, "arms": 2, "groups": 5, "learn_noise": True, "min_gap": 1},
         {"noise": 0.2},
     ),
     "noise-below-the-floor": (
-        {**GATED, "arms": 3, "units": 2, "learn_noise": True, "residual_floor": 0.2},
+        {**GATED, "arms": 3, "groups": 2, "learn_noise": True, "residual_floor": 0.2},
         {"noise": 0.1},
     ),
     "never-stale": ({**GATED, "arms": 2, "staleness": 10**6}, {}),
     "any-residual": ({**GATED, "arms": 2, "residual_threshold": 0.0}, {}),
-    "residuals-alone": ({**GATED, "arms": 2, "units": 2, "residual_threshold": 0.7, "margin": 0.0}, {"noise": 0.1}),
+    "residuals-alone": ({**GATED, "arms": 2, "groups": 2, "residual_threshold": 0.7, "margin": 0.0}, {"noise": 0.1}),
     "residuals-of-repeated-arms": (
-        {**GATED, "arms": 2, "units": 5, "residual_threshold": 0.7, "margin": 0.0, "min_gap": 1},
+        {**GATED, "arms": 2, "groups": 5, "residual_threshold": 0.7, "margin": 0.0, "min_gap": 1},
         {"noise": 0.1},
     ),
     "any-margin": ({**GATED, "arms": 3, "margin": 10.0}, {}),
     "greedy": ({**GATED, "arms": 3, "exploration": 0.0, "margin": 0.001}, {}),
     "heavy-ridge": ({**GATED, "arms": 3, "regularization": 20.0}, {}),
     "light-ridge": ({**GATED, "arms": 3, "regularization": 0.01}, {}),
-    "noisy-adarp": ({**GATED, "arms": 2, "units": 2}, {"noise": 0.5}),
+    "noisy-adarp": ({**GATED, "arms": 2, "groups": 2}, {"noise": 0.5}),
     "switching-adasp": ({**GATED, "arms": 3}, {"stickiness": 0.3}),
-    "unequal-units": ({**GATED, "arms": 2, "units": 2}, {"unit_noise": (0.01, 0.4)}),
-    "memory": ({**GATED, "arms": 2, "units": 2}, {"carryover": 0.5}),
+    "unequal-groups": ({**GATED, "arms": 2, "groups": 2}, {"unit_noise": (0.01, 0.4)}),
+    "memory": ({**GATED, "arms": 2, "groups": 2}, {"carryover": 0.5}),
 }
 TRACES = {**GRID, **CORNERS}
 
@@ -144,9 +147,9 @@ def test_trace_learner_interpreted(case: str, rounds: int) -> None:
 
 @pytest.mark.parametrize("name", ["adarp-ucb", "adasp-ucb"])
 def test_every_gate_opens_somewhere_in_the_comparison(name: str) -> None:
-    _, why = assert_like_twin(lb.policy(name), {}, seed=5)
+    _, probe_reasons = assert_like_twin(lb.policy(name), {}, seed=5)
     for gate in (RESIDUAL, MARGIN, STALENESS):
-        assert (why & gate).any(), f"{REASONS[gate]} never opened: the comparison says nothing about it"
+        assert (probe_reasons & gate).any(), f"{REASONS[gate]} never opened: the comparison says nothing about it"
 
 
 # Cases worked out by hand.
@@ -189,10 +192,10 @@ def test_sequential_schedule_of_some_arms() -> None:
 
 
 def test_randomized_schedule() -> None:
-    """Algorithm 2: both arms in every tau-th round, the same arm for both units in the others."""
-    arms, why = assert_like_twin(lb.policy("rp-ucb", interval=4), {}, seed=8, rounds=12)
-    assert forced((arms, why)) == {t: ([0, 1], SCHEDULED) for t in (4, 8, 12)}
-    assert (arms[why == 0, 0] == arms[why == 0, 1]).all()
+    """Algorithm 2: both arms in every tau-th round, the same arm for both groups in the others."""
+    arms, probe_reasons = assert_like_twin(lb.policy("rp-ucb", interval=4), {}, seed=8, rounds=12)
+    assert forced((arms, probe_reasons)) == {t: ([0, 1], SCHEDULED) for t in (4, 8, 12)}
+    assert (arms[probe_reasons == 0, 0] == arms[probe_reasons == 0, 1]).all()
 
 
 def test_staleness_alone_probes_every_seven_rounds() -> None:
@@ -228,7 +231,7 @@ def test_residual_gate(threshold: float, probes: dict[int, tuple[list[int], int]
 def test_residual_gate_of_two_units(threshold: float, probes: dict[int, tuple[list[int], int]]) -> None:
     """Rewards 0 and 1 in a round: theta = v = 1/3, the lag is 1/2, with sigma_0^2 = 1/9 z = (1/6) / (2/3) = 1/4."""
     policy = lb.policies.TraceLearner(
-        arms=2, units=2, exploration=0.0, residual_threshold=threshold, residual_floor=1 / 3, min_gap=2, **CONSTANT
+        arms=2, groups=2, exploration=0.0, residual_threshold=threshold, residual_floor=1 / 3, min_gap=2, **CONSTANT
     )
     rewards = [[[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]]
     assert forced(recorded(policy, rewards, np.ones((2, 1)))) == probes
@@ -262,13 +265,13 @@ def features_seen(policy: Any, rewards: Sequence[Sequence[float]]) -> list[tuple
 
 
 def test_fingerprint_and_lag_of_two_units_on_three_arms() -> None:
-    policy = lb.policies.TraceLearner(arms=3, units=2, interval=4, lag="pair", fingerprint=True)
+    policy = lb.policies.TraceLearner(arms=3, groups=2, interval=4, lag="pair", fingerprint=True)
     rewards = [(0.3, 0.3), (0.25, 0.75), (0.0, 0.0), (0.5, 0.7), (0.1, 0.9), (0.0, 0.0)]
     seen = features_seen(policy, rewards)
-    # t = 1 is the second phase, and wraps around; of two equal rewards the first unit's becomes the lag
+    # t = 1 is the second phase, and wraps around; of two equal rewards the first group's becomes the lag
     assert seen[0] == ([2, 0], [0.0, 0.0, 0.0, 0.0, 0.0])
     assert seen[1][1] == [0.3, 0.0, 0.3, 2.0, 0.3]
-    # after an exploiting round the lag is the mean of the units
+    # after an exploiting round the lag is the mean of the groups
     exploited = seen[1][0]
     assert exploited[0] == exploited[1]
     assert seen[2][1] == [0.3, 0.0, 0.3, exploited[0], 0.5]
@@ -285,11 +288,11 @@ def test_arms_that_leave_during_a_probe_keep_their_part_of_the_fingerprint(order
     memory, probes = policy.init(), []
     for t in range(10):
         choice = Choice.blank(policy)
-        choice.offers["available"] = [t < 8, t < 8, True, True]
+        choice.arm_scores["available"] = [t < 8, t < 8, True, True]
         policy.choose(memory, np.zeros(0), stream(0), choice)
         if t < 7:
             policy.learn(memory, choice, np.array([0.1 * (t + 1)]))
-        elif choice.note[WHY]:
+        elif choice.tags[PROBE_REASON]:
             probes.append(choice)
     assert memory.fingerprint.tolist() == pytest.approx([0.4, 0.5, 0.6, 0.7])
     assert [choice.arms.tolist() for choice in probes] == [[0], [3]]
@@ -299,10 +302,10 @@ def test_arms_that_leave_during_a_probe_keep_their_part_of_the_fingerprint(order
 
 
 def test_units_beyond_the_probe_set_are_averaged() -> None:
-    policy = lb.policies.TraceLearner(arms=3, units=5, interval=1, lag="one-hot", fingerprint=True, probe_set=(2, 0))
+    policy = lb.policies.TraceLearner(arms=3, groups=5, interval=1, lag="one-hot", fingerprint=True, probe_set=(2, 0))
     seen = features_seen(policy, [(0.25, 0.4, 0.5, 0.6, 0.75), (0.0, 0.0, 0.0, 0.0, 0.0)])
     assert seen[0][0] == [2, 0, 2, 0, 2]
-    # means 0.5 of arm 2 and 0.5 of arm 0 tie: the first unit's arm is the lag
+    # means 0.5 of arm 2 and 0.5 of arm 0 tie: the first group's arm is the lag
     assert seen[1][1] == pytest.approx([0.5, 0.5, 0.0, 0.0, 1.0, 0.5])
 
 

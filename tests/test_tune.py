@@ -207,10 +207,10 @@ def test_the_figure_shows_search_and_verdict() -> None:
             "tune: policy is .state-oracle. but must be a NamedTuple of settings, and not given the truth",
         ),
         ({"policy": 7}, "tune: policies"),
-        ({"policy": "adarp-ucb", "search": None}, "tune: units of adarp-ucb is 2 but must be at most the problem's 1"),
+        ({"policy": "adarp-ucb", "search": None}, "tune: groups of adarp-ucb is 2 but must be at most the problem's 1"),
         ({"policy": lb.policy("d-ucb", arms=3)}, "tune: policies.*arms is 3 but must be the world's 2"),
         (
-            {"problem": lb.Recorded(np.eye(2))},
+            {"problem": lb.Replay(np.eye(2))},
             r"tune: problem is <Recorded: 2 rounds, 2 arms> but must be one whose draws differ",
         ),
         ({"problem": "nowhere.toml"}, "problem: file is 'nowhere.toml' but must be a TOML file"),

@@ -17,7 +17,7 @@ from tests.tuning import FLIP
 @pytest.mark.parametrize("name", REGISTRY)
 def test_the_usual_space_is_around_the_defaults_and_accepted(name: str) -> None:
     policy = lb.policy(name, arms=3)
-    if not set(describe(policy)) - {"arms", "units"}:
+    if not set(describe(policy)) - {"arms", "groups"}:
         with pytest.raises(ValueError, match=r"^tune: policy is .* must be one with settings to search"):
             space(policy)
         return
@@ -71,7 +71,7 @@ def test_a_setting_that_another_one_replaces_is_not_searched() -> None:
 def test_a_policy_of_a_user_declares_what_can_be_tuned() -> None:
     class Marked(Policy):
         arms: Annotated[int, AtLeast(2)]
-        units: Annotated[int, AtLeast(1)] = 1
+        groups: Annotated[int, AtLeast(1)] = 1
         size: Annotated[int, AtLeast(2), Untuned()] = 32
         prior: Annotated[float, Untuned()] = 0.5
         alert: bool = False

@@ -83,25 +83,25 @@ SIZES = [(2, 1), (2, 2), (3, 3), (5, 2)]
 @LENGTHS
 def test_named_policy_with_arms_that_come_and_go_plays_like_its_twin(name: str, table: str, rounds: int) -> None:
     sizes = list(enumerate(SIZES))
-    for seed, (arms, units) in sizes if rounds > ROUNDS else sizes[list(TABLES).index(table) % 2 :: 2]:
+    for seed, (arms, groups) in sizes if rounds > ROUNDS else sizes[list(TABLES).index(table) % 2 :: 2]:
         clicks: Settings = {"rewards": "bernoulli"} if seed % 2 and not is_linear(name) else {}
         world = {"noise": 0.1, "stickiness": 0.95, **clicks}
-        assert_like_twin(lb.policy(name, arms=arms, units=units), world, seed, rounds=rounds // 5, table=table)
+        assert_like_twin(lb.policy(name, arms=arms, groups=groups), world, seed, rounds=rounds // 5, table=table)
 
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", REGISTRY)
 @INTERPRETED_LENGTHS
 def test_named_policy_with_arms_that_come_and_go_interpreted(name: str, table: str, rounds: int) -> None:
-    assert_compiles_alike(lb.policy(name, arms=3, units=2), {"noise": 0.1}, seed=5, rounds=rounds, table=table)
+    assert_compiles_alike(lb.policy(name, arms=3, groups=2), {"noise": 0.1}, seed=5, rounds=rounds, table=table)
 
 
-# Baselines and oracles: settings off the preset, and several units; of the sizes every second, in turn, unless it is slow.
+# Baselines and oracles: settings off the preset, and several groups; of the sizes every second, in turn, unless it is slow.
 BASELINES: Sequence[tuple[str, Settings]] = [
     ("d-ucb", {"discount": 0.8, "exploration": 2.0}),
     ("d-ucb", {"discount": 0.5, "exploration": 0.1}),
     ("sw-ucb", {"window": 7}),
-    ("sw-ucb", {"window": 3, "exploration": 2.0}),  # with three units, all that is remembered is one round
+    ("sw-ucb", {"window": 3, "exploration": 2.0}),  # with three groups, all that is remembered is one round
     ("exp3", {"mixing": 0.5}),
     ("exp3", {"mixing": 0.01}),
     ("exp3-s", {"share": 0.05}),
@@ -139,18 +139,18 @@ BASELINES: Sequence[tuple[str, Settings]] = [
     ("random", {}),
     ("best-single-arm", {}),
     ("state-oracle", {}),
-    ("bayes-limit", {}),
+    ("bayes-greedy", {}),
     ("bayes-planner", {}),
 ]
 BASELINE_CASES = [
     pytest.param(
         name,
-        {**settings, "arms": arms, "units": units},
-        id="-".join([name, *(f"{k}={v}" for k, v in settings.items()), f"{arms}-arms-{units}-units"]),
+        {**settings, "arms": arms, "groups": groups},
+        id="-".join([name, *(f"{k}={v}" for k, v in settings.items()), f"{arms}-arms-{groups}-groups"]),
         marks=[] if (row + size) % 2 else pytest.mark.slow,
     )
     for row, (name, settings) in enumerate(BASELINES)
-    for size, (arms, units) in enumerate(SIZES)
+    for size, (arms, groups) in enumerate(SIZES)
 ]
 
 
@@ -176,19 +176,19 @@ QUICK: Settings = {"stickiness": 0.9, "noise": 0.1}
 COIN: Settings = {"rewards": "bernoulli"}
 LIBRARIES: Sequence[tuple[Settings, Settings]] = [
     ({"arms": 2, "states": 2}, QUICK),
-    ({"arms": 3, "states": 3, "units": 2}, QUICK),
-    ({"arms": 5, "states": 3, "units": 3, "particles": 4}, COIN),
+    ({"arms": 3, "states": 3, "groups": 2}, QUICK),
+    ({"arms": 5, "states": 3, "groups": 3, "particles": 4}, COIN),
     ({"arms": 2, "particles": 2}, {"noise": 0.3}),
-    ({"arms": 3, "particles": 4, "units": 3, "floor": 0.1}, {"noise": 0.3}),
-    ({"arms": 5, "units": 2, "noise": 0.05}, {"noise": 0.05}),
+    ({"arms": 3, "particles": 4, "groups": 3, "floor": 0.1}, {"noise": 0.3}),
+    ({"arms": 5, "groups": 2, "noise": 0.05}, {"noise": 0.05}),
     ({"arms": 2, "noise": 0.2, "low": 0.0, "high": 1.0}, QUICK),
-    ({"arms": 3, "low": -1.0, "high": 2.0, "units": 2}, {"stickiness": 0.95}),
+    ({"arms": 3, "low": -1.0, "high": 2.0, "groups": 2}, {"stickiness": 0.95}),
     ({"arms": 3, "structure": 0.0, "levels": 0}, QUICK),
     ({"arms": 2, "structure": 5.0, "levels": 2}, {"transition": [[0.9, 0.1, 0], [0, 0.9, 0.1], [0.1, 0, 0.9]]}),
-    ({"arms": 2, "testing": 0.0, "optimism": 0.5, "units": 2}, {"stickiness": 0.5}),
+    ({"arms": 2, "testing": 0.0, "optimism": 0.5, "groups": 2}, {"stickiness": 0.5}),
     ({"arms": 3, "testing": 2.0, "likeness": 0.0, "particles": 8}, QUICK),
     ({"arms": 2, "floor": 0.0, "patience": 3, "particles": 5, "novelty": 0.1}, COIN),
-    ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "units": 3}, {"stickiness": 0.7}),
+    ({"arms": 5, "floor": 0.0, "stay_prior": 2.0, "change_prior": 1.0, "groups": 3}, {"stickiness": 0.7}),
     ({"arms": 2, "levels": 0}, {"transition": [[0.02, 0.98], [0.98, 0.02]], "states": 2, "noise": 0.02}),
     ({"arms": 2, "structure": 0.5}, {"dwell_shape": "fixed", "dwell": 25}),
     ({"arms": 2}, {"noise_shape": "bimodal", "noise": 0.1}),
@@ -217,9 +217,9 @@ def test_library_interpreted(case: int, rounds: int) -> None:
 LATE: Sequence[tuple[Settings, Settings, str]] = [
     ({"arms": 2}, {"delay": 1}, ""),
     ({"arms": 2}, {"delay": 20, "stickiness": 0.95}, ""),
-    ({"arms": 3, "units": 2}, {"delay": "geometric 5", "lost": 0.1}, ""),
+    ({"arms": 3, "groups": 2}, {"delay": "geometric 5", "lost": 0.1}, ""),
     ({"arms": 2, "states": 2, "floor": 0.0}, {"delay": (0, 30), "lost": 0.3, "stickiness": 0.95}, ""),
-    ({"arms": 3, "units": 3, "patience": 5}, {"delay": (3, 40), "rewards": "bernoulli"}, "stretches"),
+    ({"arms": 3, "groups": 3, "patience": 5}, {"delay": (3, 40), "rewards": "bernoulli"}, "stretches"),
     ({"arms": 2, "low": -1.0, "high": 2.0}, {"delay": "geometric 12", "noise": 0.3}, "singles"),
     ({"arms": 2, "noise": 0.1}, {"lost": 0.5, "stickiness": 0.9}, ""),
     ({"arms": 2}, {"delay": (0, 3), "rewards": "revenue"}, ""),
@@ -237,21 +237,23 @@ def test_library_with_late_rewards_plays_like_its_twin(case: int, rounds: int) -
 @pytest.mark.parametrize("scale", [1e-3, 1e6])
 def test_library_on_other_scales_plays_like_its_twin(scale: float) -> None:
     """Rewards that wander off make the range grow, and all is learned again."""
-    realisation = lb.HiddenMarkov(stickiness=0.95).realise(horizon=600, units=1, seed=3, draw=0, repeat=0)
+    realisation = lb.HiddenMarkov(stickiness=0.95).realise(horizon=600, groups=1, seed=3, draw=0, repeat=0)
     rewards = scale * (realisation.rewards * np.linspace(1, 9, 600)[:, None, None] - 5)
     recorded(lb.policies.StateLibrary(arms=2), rewards)
 
 
 def test_every_reason_occurs_somewhere_in_the_comparison() -> None:
-    _, why = assert_like_twin(lb.policies.StateLibrary(arms=2, patience=10), {"noise": 0.05}, seed=5, rounds=1000)
+    _, probe_reason = assert_like_twin(
+        lb.policies.StateLibrary(arms=2, patience=10), {"noise": 0.05}, seed=5, rounds=1000
+    )
     for reason in (STALENESS, UNTRIED, RIVAL):
-        assert (why & reason).any(), f"{REASONS[reason]} never occurred: the comparison says nothing about it"
+        assert (probe_reason & reason).any(), f"{REASONS[reason]} never occurred: the comparison says nothing about it"
 
 
 def test_best_single_arm_without_a_chain_is_best_over_the_table() -> None:
     policy = lb.policies.BestSingleArm(arms=4)
     for draw in range(5):
-        realisation = lb.Drift(arms=4).realise(horizon=500, units=1, seed=0, draw=draw, repeat=0)
+        realisation = lb.Drift(arms=4).realise(horizon=500, groups=1, seed=0, draw=draw, repeat=0)
         assert_same(record_one(policy, realisation, stream(0)), play(twin_of(policy, realisation, 0), realisation))
 
 
@@ -273,28 +275,28 @@ TINY: Mapping[str, Settings] = {
 }
 
 
-@pytest.mark.parametrize("units", [1, 2])
+@pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("case", TINY)
-def test_filter_agrees_with_a_sum_over_all_paths(case: str, units: int) -> None:
+def test_filter_agrees_with_a_sum_over_all_paths(case: str, groups: int) -> None:
     world = TINY[case] if case == "cycle" else {"states": 3, "stickiness": 0.6, **TINY[case]}
-    policy = lb.policies.BayesLimit(arms=3, units=units)
+    policy = lb.policies.BayesGreedy(arms=3, groups=groups)
     for seed in range(4):
         realisation = realise(policy, world, rounds=6, seed=seed)
         assert realisation.truth is not None
         arms, _ = record_one(policy, realisation, stream(seed))
         rewards = np.take_along_axis(realisation.rewards, arms[:, :, None], axis=2)[:, :, 0]
-        twin = naive_filter.NaiveFilter(*naive_filter.pairs_of(realisation.truth), units=units)
+        twin = naive_filter.NaiveFilter(*naive_filter.pairs_of(realisation.truth), groups=groups)
         for t in range(6):
             expected = naive_filter.expected_by_paths(
                 *naive_filter.pairs_of(realisation.truth), arms[:t].tolist(), rewards[:t].tolist()
             )
-            assert arms[t].tolist() == [int(np.argmax(expected))] * units
+            assert arms[t].tolist() == [int(np.argmax(expected))] * groups
             assert twin.expected() == pytest.approx(expected, abs=1e-12)
             twin.learn(arms[t].tolist(), rewards[t].tolist())
 
 
 def test_filter_given_unequal_noise_trusts_the_better_unit() -> None:
-    assert_like_twin(lb.policies.BayesLimit(arms=3, units=2), {"unit_noise": (0.05, 1.0), "stickiness": 0.9}, seed=6)
+    assert_like_twin(lb.policies.BayesGreedy(arms=3, groups=2), {"unit_noise": (0.05, 1.0), "stickiness": 0.9}, seed=6)
 
 
 # Cases worked out by hand.
@@ -302,9 +304,9 @@ def test_the_ab_test_is_one_probe_and_then_nothing_is_learnt() -> None:
     """Two turns for each of three arms, which pay -2, -1 and -3 in the test; what comes after it is ignored."""
     rewards = np.tile([-2.0, -1.0, -3.0], (6, 2, 1))
     rewards[3:] = [9.0, -9.0, 9.0]
-    arms, why = recorded(lb.policies.ABTest(arms=3, units=2, test=3), rewards)
+    arms, probe_reason = recorded(lb.policies.ABTest(arms=3, groups=2, test=3), rewards)
     assert arms.tolist() == [[0, 1], [2, 0], [1, 2], [1, 1], [1, 1], [1, 1]]
-    assert why.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0]
+    assert probe_reason.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0]
 
 
 def test_the_ab_test_never_chooses_an_arm_that_had_no_turn() -> None:
@@ -319,7 +321,7 @@ def test_the_ab_test_counts_what_belongs_to_the_test_whenever_it_comes() -> None
     test = [agent.ask() for _ in range(4)]
     assert [decision.arm for decision in test] == [0, 1, 2, 0]
     after = agent.ask()
-    assert (after.arm, after.why) == (0, ())  # no reward has arrived yet
+    assert (after.arm, after.probe_reasons) == (0, ())  # no reward has arrived yet
     played = []
     for decision, reward in ((test[2], -1.0), (after, 9.0), (test[3], 0.0), (test[1], 0.5), (test[0], 1.5)):
         agent.tell(decision, reward)
@@ -332,22 +334,26 @@ def test_the_ab_test_waits_while_there_is_one_arm() -> None:
     available = [[1, 1, 1], [0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 1, 1], [0, 1, 1], [1, 1, 1], [0, 1, 0]]
     rewards = np.tile([2.0, 1.0, 3.0], (8, 1))
     rewards[1, 2] = -9.0  # not learned
-    arms, why = recorded(lb.policies.ABTest(arms=3, test=4), rewards, available=available)
+    arms, probe_reason = recorded(lb.policies.ABTest(arms=3, test=4), rewards, available=available)
     assert arms[:, 0].tolist() == [0, 2, 2, 1, 2, 2, 2, 1]
-    assert why.tolist() == [SCHEDULED, 0, CONTINUED, 0, CONTINUED, CONTINUED, 0, 0]
+    assert probe_reason.tolist() == [SCHEDULED, 0, CONTINUED, 0, CONTINUED, CONTINUED, 0, 0]
 
 
 def test_an_arm_that_was_never_probed_is_not_taken_for_one_that_paid_nothing() -> None:
     """Arm 2 comes after the probe: it is played when it is alone, and no surprise then, and probed in its turn."""
     available = [[1, 1, 0], [1, 1, 0], [1, 1, 1], [0, 0, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 1]]
     rewards = np.tile([-2.0, -1.0, -0.5], (9, 1))
-    arms, why = recorded(lb.policies.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available)
+    arms, probe_reason = recorded(
+        lb.policies.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available
+    )
     assert arms[:, 0].tolist() == [0, 1, 2, 2, 2, 2, 0, 1, 2]
-    assert why.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0, SCHEDULED, CONTINUED, CONTINUED]
+    assert probe_reason.tolist() == [SCHEDULED, CONTINUED, CONTINUED, 0, 0, 0, SCHEDULED, CONTINUED, CONTINUED]
     available[2] = [1, 1, 0]  # its turn is over when it comes
-    arms, why = recorded(lb.policies.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available)
+    arms, probe_reason = recorded(
+        lb.policies.ProbeCommit(arms=3, interval=5, surprise=0.1), rewards, available=available
+    )
     assert arms[:, 0].tolist() == [0, 1, 1, 2, 1, 1, 0, 1, 2]
-    assert why.tolist() == [SCHEDULED, CONTINUED, 0, 0, 0, 0, SCHEDULED, CONTINUED, CONTINUED]
+    assert probe_reason.tolist() == [SCHEDULED, CONTINUED, 0, 0, 0, 0, SCHEDULED, CONTINUED, CONTINUED]
 
 
 def test_noise_is_learned_from_an_arm_that_was_alone_for_long() -> None:
@@ -356,9 +362,9 @@ def test_noise_is_learned_from_an_arm_that_was_alone_for_long() -> None:
     rewards = np.random.default_rng(0).normal([0.2, 0.8], 0.1, (200, 2))
     available = np.ones((200, 2), bool)
     available[:60, 1] = False
-    arms, why = recorded(policy, rewards, available=available)
+    arms, probe_reason = recorded(policy, rewards, available=available)
     assert (arms[:60] == 0).all()
-    assert (why[:60] == 0).all()
+    assert (probe_reason[:60] == 0).all()
     assert (arms[70:] == 1).mean() > 0.9
 
 
@@ -366,26 +372,26 @@ def test_a_surprise_brings_the_next_probe_forward() -> None:
     """Arm 1 wins the probe of the first round with 0.6 and pays 0.6, then 0.4: a round later all arms are probed, whatever is due."""
     rewards = np.tile([0.5, 0.6], (8, 2, 1))
     rewards[2:] = [0.5, 0.4]
-    arms, why = recorded(lb.policies.ProbeCommit(arms=2, units=2, interval=6, surprise=0.15), rewards)
+    arms, probe_reason = recorded(lb.policies.ProbeCommit(arms=2, groups=2, interval=6, surprise=0.15), rewards)
     assert arms.tolist() == [[0, 1], [1, 1], [1, 1], [0, 1], [0, 0], [0, 0], [0, 0], [0, 0]]
-    assert why.tolist() == [SCHEDULED, 0, 0, RESIDUAL, 0, 0, 0, 0]
+    assert probe_reason.tolist() == [SCHEDULED, 0, 0, RESIDUAL, 0, 0, 0, 0]
     assert (
-        recorded(lb.policies.ProbeCommit(arms=2, units=2, interval=6, surprise=0.25), rewards)[1]
+        recorded(lb.policies.ProbeCommit(arms=2, groups=2, interval=6, surprise=0.25), rewards)[1]
         .tolist()
         .count(RESIDUAL)
         == 0
     )
-    _, why = recorded(lb.policies.ProbeCommit(arms=2, units=2, interval=3, surprise=0.15), rewards)
-    assert why.tolist() == [SCHEDULED, 0, 0, SCHEDULED + RESIDUAL, 0, 0, SCHEDULED, 0]
+    _, probe_reason = recorded(lb.policies.ProbeCommit(arms=2, groups=2, interval=3, surprise=0.15), rewards)
+    assert probe_reason.tolist() == [SCHEDULED, 0, 0, SCHEDULED + RESIDUAL, 0, 0, SCHEDULED, 0]
 
 
 def test_late_rewards_of_an_older_probe_are_no_surprise() -> None:
-    agent = lb.Agent(lb.policies.ProbeCommit(arms=2, units=2, interval=3, surprise=0.1))
+    agent = lb.Agent(lb.policies.ProbeCommit(arms=2, groups=2, interval=3, surprise=0.1))
     agent.tell(agent.ask(), [0.2, 0.9])
     late, in_time = agent.ask(), agent.ask()
     agent.tell(in_time, [0.9, 0.9])
     probe = agent.ask()
-    assert probe.why == ("schedule",)
+    assert probe.probe_reasons == ("schedule",)
     agent.tell(probe, [0.2, 0.3])
     agent.tell(late, [0.9, 0.9])  # far from 0.3, but of the probe before
-    assert agent.ask().why == ()
+    assert agent.ask().probe_reasons == ()

@@ -21,7 +21,7 @@ FITTED: dict[str, Any] = {"noise": np.array([0.1, 0.3]), "rewards": "gaussian", 
 # Every kind with its defaults, and some special cases
 WORLDS: dict[str, Any] = {
     **{kind: row.make() for kind, row in REGISTRY.items() if kind != RECORDED},
-    RECORDED: lb.Recorded(np.random.default_rng(0).random((300, 2))),
+    RECORDED: lb.Replay(np.random.default_rng(0).random((300, 2))),
     "one state": lb.HiddenMarkov(states=1),
     "fitted regimes": FittedRegimes(
         **FITTED,
@@ -44,7 +44,7 @@ WORLDS: dict[str, Any] = {
     "overlap": lb.HiddenMarkov(separation=0.2),
     "state revealed": lb.HiddenMarkov(reveal="state"),
     "means revealed": lb.HiddenMarkov(reveal="means", carryover=0.5),
-    "unequal units": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
+    "unequal groups": lb.HiddenMarkov(unit_noise=(0.1, 0.3)),
     "three arms": lb.Drift(arms=3),
     "bernoulli seasons": lb.Seasons(rewards="bernoulli"),
     "counts": lb.HiddenMarkov(rewards="counts", span=(0, 5), available=0.7, stretch=20, together=0.5),
@@ -66,7 +66,7 @@ WORLDS: dict[str, Any] = {
         trend=1, calendar=0.2, calendar_arms=0.1, period=20, features=2, available=0.5, noise_shape="bimodal"
     ),
     "features and means revealed": lb.HiddenMarkov(features=3, reveal="means", dwell_shape="fixed"),
-    "arms that come and go": lb.Available.between(lb.HiddenMarkov(arms=3), 300, {1: (100, None), 2: (0, 200)}),
+    "arms that come and go": lb.WithAvailability.between(lb.HiddenMarkov(arms=3), 300, {1: (100, None), 2: (0, 200)}),
 }
 
 
@@ -87,9 +87,9 @@ class Changed:
     available: Callable[..., Any]
     arms: int = 2
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made = lb.Drift().realise(horizon, units, seed, draw, repeat)
-        return made._replace(available=self.available(horizon, units))
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        made = lb.Drift().realise(horizon, groups, seed, draw, repeat)
+        return made._replace(available=self.available(horizon, groups))
 
 
 def checks_of(world: Any) -> WorldChecks:
@@ -114,7 +114,7 @@ ticks = count()
         (lambda rounds, _: np.ones((rounds, 2)), EVERY, "available has type float64 but must have bool or integers"),
         (lambda rounds, _: np.full((rounds, 2), 3), EVERY, "available has numbers other than 0 and 1"),
         (lambda rounds, _: np.tile([1, next(ticks) < 2], (rounds, 1)), "depends_on_its_arguments_alone", "not equal"),
-        (lambda rounds, units: np.tile([1, units % 2], (rounds, 1)), "units_share_all_but_the_noise", "not equal"),
+        (lambda rounds, groups: np.tile([1, groups % 2], (rounds, 1)), "units_share_all_but_the_noise", "not equal"),
         (
             lambda rounds, _: np.tile([1, rounds % 4 > 0], (rounds, 1)),
             "a_longer_realisation_begins_like_a_shorter_one",
@@ -123,7 +123,7 @@ ticks = count()
     ],
 )
 def test_a_world_that_breaks_a_rule_of_availability_is_caught(available: Any, check: str, sentence: str) -> None:
-    checks = checks_of(Changed(lambda rounds, units: np.ones((rounds, 2), np.uint8)))
+    checks = checks_of(Changed(lambda rounds, groups: np.ones((rounds, 2), np.uint8)))
     getattr(checks, f"test_{check}")()
     with pytest.raises(AssertionError, match=sentence):
         getattr(checks_of(Changed(available)), f"test_{check}")()

@@ -18,8 +18,8 @@ from latentbandits.worlds.noise import CHANGES, LARGER, OUTLIERS, SHAPES
 FLAT: dict[str, Any] = {"means": [[0.0, 1.0]], "noise": 0.3}  # one state: everything that varies is noise
 
 
-def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
-    found: Realisation = world.realise(horizon, units, 1, draw, repeat)
+def realise(world: Any, horizon: int = 20_000, groups: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
+    found: Realisation = world.realise(horizon, groups, 1, draw, repeat)
     return found
 
 
@@ -41,7 +41,7 @@ def test_the_defaults_are_as_they_always_were() -> None:
         lb.Seasons(rewards="bernoulli"),
         lb.HiddenMarkov(separation=0.2),
     ):
-        found = realise(world, horizon=300, units=2)
+        found = realise(world, horizon=300, groups=2)
         assert found.available is None
         assert found.delays is None
         digest.update(found.rewards.tobytes() + found.means.tobytes() + found.states.astype(np.int64).tobytes())
@@ -54,7 +54,7 @@ def test_noise_of_any_shape_has_its_standard_deviation(shape: str) -> None:
     assert abs(noise.mean()) < 0.02
     assert noise.std() == pytest.approx(1, rel=0.2 if shape == "t3" else 0.06)
     assert abs(lag_one(noise)) < 0.02
-    two = noise_of(lb.HiddenMarkov(**FLAT, noise_shape=shape), units=2)[:, :, 1]
+    two = noise_of(lb.HiddenMarkov(**FLAT, noise_shape=shape), groups=2)[:, :, 1]
     assert two[:, 1].std() == pytest.approx(0.3 * 2**0.5, rel=0.2 if shape == "t3" else 0.08)
     assert abs(np.corrcoef(two.T)[0, 1]) < 0.03
 
@@ -359,10 +359,10 @@ KINDS: dict[Any, dict[str, Any]] = {
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_any_options_combine(data: st.DataObject) -> None:
-    """A longer realisation begins like a shorter one, units share all but the noise, and the description makes the same world."""
+    """A longer realisation begins like a shorter one, groups share all but the noise, and the description makes the same world."""
     kind = data.draw(st.sampled_from(list(KINDS)))
     world = kind(arms=3, **data.draw(st.fixed_dictionaries({}, optional=KINDS[kind])))
-    long, short, two = realise(world, 60), realise(world, 30), realise(world, 60, units=2)
+    long, short, two = realise(world, 60), realise(world, 30), realise(world, 60, groups=2)
     for field in ("means", "rewards", "context", "states", "available", "delays"):
         whole, part, other = (getattr(one, field) for one in (long, short, two))
         if whole is None:
@@ -392,7 +392,7 @@ def test_small_counts_are_exact_beside_large_ones() -> None:
     ],
 )
 def test_what_cannot_have_the_share_or_mean_that_it_should_is_refused(words: dict[str, Any], field: str) -> None:
-    with pytest.raises(lb.Refusal) as refusal:
+    with pytest.raises(lb.InvalidValueError) as refusal:
         lb.HiddenMarkov(**words)
     assert refusal.value.field == field
 

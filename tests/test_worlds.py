@@ -52,7 +52,7 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         "separated_arms is [0, 5] but must be different arms",
     ),
     (lb.Seasons, {"means": [[1, 2]]}, "means.shape is (1, 2) but must be (4, 2)"),
-    (lb.Recorded, {"rewards": [[1, 2], [3]]}, "rewards is [[1, 2], [3]] but must be a 2-axis array"),
+    (lb.Replay, {"rewards": [[1, 2], [3]]}, "rewards is [[1, 2], [3]] but must be a 2-axis array"),
     (lb.HiddenMarkov, {"separation": -1}, "separation is -1 but must be a finite number above 0"),
     (
         lb.HiddenMarkov,
@@ -88,54 +88,58 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
     ),
     (lb.Drift, {"timescale": 0}, "timescale is 0 but must be a finite number above 0"),
     (lb.Seasons, {"dwell": 0}, "dwell is 0 but must be an integer at least 1"),
-    (lb.Recorded, {"rewards": [[1], [2]]}, "at least one round and two arms"),
+    (lb.Replay, {"rewards": [[1], [2]]}, "at least one round and two arms"),
     (
-        lb.Recorded,
+        lb.Replay,
         {"rewards": [[1, 2]], "means": [[1, 2], [3, 4]]},
         "means.shape is (2, 2) but must be (1, 2)",
     ),
     (
-        lb.Recorded,
+        lb.Replay,
         {"rewards": [[1, 2]], "context": [[1], [3]]},
         "context.shape is (2, 1) but must be (1, columns), a row per round",
     ),
     (
-        lb.Available,
+        lb.WithAvailability,
         {"world": lb.Drift(), "available": [[1, 1], [0, 0]]},
-        "Available: available[1] is [0, 0] but must be 0 or 1 for every arm, with at least one 1",
+        "WithAvailability: available[1] is [0, 0] but must be 0 or 1 for every arm, with at least one 1",
     ),
-    (lb.Available, {"world": lb.Drift(), "available": [[1, 2]]}, "available[0] is [1, 2] but must be 0 or 1"),
-    (lb.Available, {"world": lb.Drift(), "available": [[1, np.nan]]}, "but must be a 2-axis array of integers"),
+    (lb.WithAvailability, {"world": lb.Drift(), "available": [[1, 2]]}, "available[0] is [1, 2] but must be 0 or 1"),
+    (lb.WithAvailability, {"world": lb.Drift(), "available": [[1, np.nan]]}, "but must be a 2-axis array of integers"),
     (
-        lb.Available,
+        lb.WithAvailability,
         {"world": lb.Drift(), "available": [[1, 1, 1]]},
         "available.shape is (1, 3) but must be (rounds, 2), one column for each arm of the world",
     ),
-    (lb.Available, {"world": lb.Drift, "available": [[1, 1]]}, "but must be a world, such as HiddenMarkov()"),
+    (lb.WithAvailability, {"world": lb.Drift, "available": [[1, 1]]}, "but must be a world, such as HiddenMarkov()"),
     (
-        lb.Available.between,
+        lb.WithAvailability.between,
         {"world": lb.Drift(), "rounds": 9, "spans": {2: (0, 3)}},
-        "Available: arm of spans is 2 but must be from 0 to 1",
+        "WithAvailability: arm of spans is 2 but must be from 0 to 1",
     ),
     *(
         (
-            lb.Available.between,
+            lb.WithAvailability.between,
             {"world": lb.Drift(), "rounds": 9, "spans": {1: span}},
             f"spans[1] is {span} but must be a first round and a later end, from 0 to 9, or None",
         )
         for span in ((3, 3), (5, 10), (-1, 4), (0.5, 4), (1, 2, 3), 4)
     ),
-    (lb.Available.between, {"world": lb.Drift(), "rounds": 0, "spans": {}}, "rounds is 0 but must be an integer at"),
     (
-        lb.Available.between,
+        lb.WithAvailability.between,
+        {"world": lb.Drift(), "rounds": 0, "spans": {}},
+        "rounds is 0 but must be an integer at",
+    ),
+    (
+        lb.WithAvailability.between,
         {"world": lb.Drift(), "rounds": 9, "spans": {0: (4, None), 1: (5, None)}},
         "available[0] is [0, 0] but must be",
     ),
 ]
 
 
-def realise(world: Any, horizon: int = 20_000, units: int = 1, draw: int = 0) -> Realisation:
-    made: Realisation = world.realise(horizon, units, seed=5, draw=draw, repeat=0)
+def realise(world: Any, horizon: int = 20_000, groups: int = 1, draw: int = 0) -> Realisation:
+    made: Realisation = world.realise(horizon, groups, seed=5, draw=draw, repeat=0)
     return made
 
 
@@ -148,15 +152,15 @@ def test_bad_worlds_are_refused_in_one_sentence(kind: Any, options: dict[str, An
 
 def test_what_cannot_be_realised_is_refused() -> None:
     with pytest.raises(ValueError, match="horizon is 3 but must be at most the 2 rounds recorded"):
-        realise(lb.Recorded([[0, 1], [1, 0]]), horizon=3)
-    with pytest.raises(ValueError, match="units is 3 but must be the 2 units recorded"):
-        realise(lb.Recorded(np.zeros((5, 2, 2))), horizon=3, units=3)
-    with pytest.raises(ValueError, match="Available: horizon is 3 but must be at most the 2 rows of available"):
-        realise(lb.Available(lb.Drift(), np.ones((2, 2))), horizon=3)
+        realise(lb.Replay([[0, 1], [1, 0]]), horizon=3)
+    with pytest.raises(ValueError, match="groups is 3 but must be the 2 groups recorded"):
+        realise(lb.Replay(np.zeros((5, 2, 2))), horizon=3, groups=3)
+    with pytest.raises(ValueError, match="WithAvailability: horizon is 3 but must be at most the 2 rows of available"):
+        realise(lb.WithAvailability(lb.Drift(), np.ones((2, 2))), horizon=3)
     with pytest.raises(ValueError, match=r"separation is .* but must be less"):
         realise(lb.HiddenMarkov(states=10, separation=0.9))
     with pytest.raises(ValueError, match=r"unit_noise is \[0.1\] but must be one standard deviation for each of the 2"):
-        realise(lb.HiddenMarkov(unit_noise=(0.1,)), units=2)
+        realise(lb.HiddenMarkov(unit_noise=(0.1,)), groups=2)
 
 
 def test_the_chain_moves_as_its_matrix_says() -> None:
@@ -187,13 +191,13 @@ def test_stationary_of_odd_chains() -> None:
 
 
 def test_gaussian_noise_per_unit() -> None:
-    found = realise(lb.HiddenMarkov(noise=0.2), units=2)
+    found = realise(lb.HiddenMarkov(noise=0.2), groups=2)
     noise = found.rewards - found.means[:, None, :]
-    np.testing.assert_allclose(noise[:, :, 0], noise[:, :, 1], atol=1e-12)  # one number per unit, shared by the arms
-    for unit in range(2):  # two units share the traffic: twice the variance each, as in the paper
-        assert stats.kstest(noise[:, unit, 0] / (0.2 * np.sqrt(2)), "norm").pvalue > 1e-4
+    np.testing.assert_allclose(noise[:, :, 0], noise[:, :, 1], atol=1e-12)  # one number per group, shared by the arms
+    for group in range(2):  # two groups share the traffic: twice the variance each, as in the paper
+        assert stats.kstest(noise[:, group, 0] / (0.2 * np.sqrt(2)), "norm").pvalue > 1e-4
     assert abs(np.corrcoef(noise[:, 0, 0], noise[:, 1, 0])[0, 1]) < 0.03
-    unequal = realise(lb.HiddenMarkov(unit_noise=(0.1, 0.4)), units=2)
+    unequal = realise(lb.HiddenMarkov(unit_noise=(0.1, 0.4)), groups=2)
     spread = (unequal.rewards[:, :, 0] - unequal.means[:, None, 0]).std(axis=0)
     np.testing.assert_allclose(spread, [0.1, 0.4], rtol=0.05)
 
@@ -300,7 +304,7 @@ def test_seasons_return_in_order() -> None:
 
 def test_a_record_is_played_as_it_is() -> None:
     record = np.random.default_rng(0).random((30, 3))
-    found = realise(lb.Recorded(record, context=np.arange(30.0)[:, None]), horizon=20, units=2)
+    found = realise(lb.Replay(record, context=np.arange(30.0)[:, None]), horizon=20, groups=2)
     np.testing.assert_array_equal(found.rewards[:, 0], record[:20])
     np.testing.assert_array_equal(found.rewards[:, 1], record[:20])
     np.testing.assert_array_equal(found.context[:, 0], np.arange(20))
@@ -310,9 +314,9 @@ def test_availability_adds_to_the_realisation_and_changes_nothing_else() -> None
     inner = lb.HiddenMarkov(arms=3, reveal="state", carryover=0.2)
     given = np.random.default_rng(0).random((500, 3)) < 0.6
     given[:, 1] |= ~given.any(axis=1)
-    for units in (1, 2):
-        plain = realise(inner, horizon=400, units=units)
-        found = realise(lb.Available(inner, given.astype(float)), horizon=400, units=units)
+    for groups in (1, 2):
+        plain = realise(inner, horizon=400, groups=groups)
+        found = realise(lb.WithAvailability(inner, given.astype(float)), horizon=400, groups=groups)
         np.testing.assert_array_equal(found.available, given[:400])
         for name in ("means", "rewards", "context", "states"):
             np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
@@ -322,8 +326,8 @@ def test_availability_adds_to_the_realisation_and_changes_nothing_else() -> None
 
 
 def test_an_arm_needs_every_availability() -> None:
-    first = lb.Available.between(lb.Drift(arms=3), 40, {0: (10, None)})
-    both = lb.Available.between(first, 30, {1: (None, 20)})
+    first = lb.WithAvailability.between(lb.Drift(arms=3), 40, {0: (10, None)})
+    both = lb.WithAvailability.between(first, 30, {1: (None, 20)})
     available = realise(both, horizon=30).available
     assert available is not None
     assert available[[0, 9, 10, 19, 20, 29]].astype(int).tolist() == [
@@ -332,9 +336,9 @@ def test_an_arm_needs_every_availability() -> None:
 
 
 def test_rounds_of_availability_are_those_that_both_have() -> None:
-    record = lb.Recorded(np.random.default_rng(0).random((30, 2)))
-    assert lb.Available(record, np.ones((50, 2))).rounds == 30
-    assert lb.Available(record, np.ones((20, 2))).rounds == 20
-    assert lb.Available(lb.Drift(), np.ones((50, 2))).rounds == 50
-    assert lb.Available(record, np.ones((5, 2))) == lb.Available(record, np.ones((5, 2), bool))
-    assert lb.Available(record, np.ones((5, 2))) != lb.Available(record, np.eye(2))
+    record = lb.Replay(np.random.default_rng(0).random((30, 2)))
+    assert lb.WithAvailability(record, np.ones((50, 2))).rounds == 30
+    assert lb.WithAvailability(record, np.ones((20, 2))).rounds == 20
+    assert lb.WithAvailability(lb.Drift(), np.ones((50, 2))).rounds == 50
+    assert lb.WithAvailability(record, np.ones((5, 2))) == lb.WithAvailability(record, np.ones((5, 2), bool))
+    assert lb.WithAvailability(record, np.ones((5, 2))) != lb.WithAvailability(record, np.eye(2))

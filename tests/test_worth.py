@@ -15,7 +15,7 @@ from latentbandits.advice.worth import FLAT, NO_ROOM, SINGLE, TIED, UNKNOWN, WOR
 from latentbandits.policies.groups import LIMIT
 from latentbandits.simulation.results import Results
 
-LONG = "state-library:noise=0.424264,low=-500,high=3000,units=1"
+LONG = "state-library:noise=0.424264,low=-500,high=3000,groups=1"
 SPREAD = np.linspace(-1, 1, 11)  # of the runs: a standard error of 0.2
 
 
@@ -181,7 +181,7 @@ def test_worlds_without_a_limit_and_with_oracles_only(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_gains_is_worth_it_whatever_the_limit_says() -> None:
-    """One with several units, say: the limit plays one arm for all."""
+    """One with several groups, say: the limit plays one arm for all."""
     assert found(limit=449.9, best_single_arm=450, random=900, ts=90).verdict == WORTH
 
 
@@ -189,6 +189,6 @@ def test_rare_rewards_are_no_record_and_what_reads_the_context_has_no_limit() ->
     rare = lb.HiddenMarkov(means=[[1e-4, 2e-4]], rewards="bernoulli")
     assert not is_record(as_problem(rare), seed=1)
     assert not is_record(lb.Problem(rewards="bernoulli", means="0 to 0.0001"), seed=1)
-    assert is_record(as_problem(lb.Available(lb.Recorded([[0.0, 1.0]] * 9), np.ones((9, 2)))), seed=1)
+    assert is_record(as_problem(lb.WithAvailability(lb.Replay([[0.0, 1.0]] * 9), np.ones((9, 2)))), seed=1)
     assert has_limit(rare)
     assert not has_limit(lb.HiddenMarkov(reveal="state"))

@@ -25,7 +25,7 @@ class Careless(Policy):
     """Plays at random: arm 1 with probability `lean`. `idle` does nothing, `salt` changes the luck and nothing else."""
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     lean: Annotated[float, Within(0, 1)] = 0.5
     idle: float = 1.0
     salt: Annotated[int, AtLeast(0)] = 8
@@ -37,8 +37,8 @@ class Careless(Policy):
         for _ in range(self.salt):
             below(random, 2)
         arm = 1 if uniform(random) < self.lean else 0
-        for unit in range(self.units):
-            choice.arms[unit] = arm
+        for group in range(self.groups):
+            choice.arms[group] = arm
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         memory.round[0] += 1
@@ -49,8 +49,8 @@ class Misleading:
 
     arms = 2
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
-        noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat)).normal(0, 0.1, (horizon, units, 2))
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
+        noise = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat)).normal(0, 0.1, (horizon, groups, 2))
         means = np.tile([0.0, 1.0] if draw >= study.FIRST_DRAW else [1.0, 0.0], (horizon, 1))
         return Realisation(means, means[:, None, :] + noise, np.zeros((horizon, 0)), np.zeros(horizon, np.int64), None)
 

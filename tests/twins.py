@@ -104,7 +104,7 @@ TABLES: Mapping[str, Callable[[int, int, np.random.Generator], np.ndarray]] = {
 
 def realise(policy: Any, world: Settings, rounds: int, seed: int, table: str = "") -> Realisation:
     realisation = lb.HiddenMarkov(arms=policy.arms, **world).realise(
-        horizon=rounds, units=policy.units, seed=seed, draw=seed, repeat=0
+        horizon=rounds, groups=policy.groups, seed=seed, draw=seed, repeat=0
     )
     if not table:
         return realisation
@@ -121,24 +121,24 @@ def twin_of(policy: Any, realisation: Realisation, seed: int, draws: naive.Draws
         return naive.NaiveProbeCommit(**describe(policy))
     if isinstance(policy, Wrapper):
         settings = {key: value for key, value in describe(policy).items() if key != "inner"}
-        sizes = {"arms": policy.arms, "units": policy.units}
+        sizes = {"arms": policy.arms, "groups": policy.groups}
         return TWINS[type(policy)](lambda: twin_of(policy.inner, realisation, seed, draws), **sizes, **settings)
     if isinstance(policy, Policy):
         return TWINS[type(policy)](draws, **describe(policy))
     if isinstance(policy, lb.policies.StateOracle):
-        return naive.NaiveOracle(policy.units, realisation.means)
+        return naive.NaiveOracle(policy.groups, realisation.means)
     if isinstance(policy, lb.policies.BestSingleArm):
         average = realisation.means.mean(axis=0)
         if realisation.truth is not None:
             average = stationary(realisation.truth.transition) @ realisation.truth.means
-        return naive.NaiveOracle(policy.units, itertools.repeat(average))
-    assert isinstance(policy, lb.policies.BayesLimit | lb.policies.BayesPlanner)
+        return naive.NaiveOracle(policy.groups, itertools.repeat(average))
+    assert isinstance(policy, lb.policies.BayesGreedy | lb.policies.BayesPlanner)
     assert realisation.truth is not None
     known = naive_filter.pairs_of(realisation.truth)
-    if isinstance(policy, lb.policies.BayesLimit):
-        return naive_filter.NaiveFilter(*known, units=policy.units)
+    if isinstance(policy, lb.policies.BayesGreedy):
+        return naive_filter.NaiveFilter(*known, groups=policy.groups)
     chosen: Any = policy.informed(realisation)
-    return naive_planner.NaivePlanner(*known, units=policy.units, multiplier=chosen.multiplier)
+    return naive_planner.NaivePlanner(*known, groups=policy.groups, multiplier=chosen.multiplier)
 
 
 def play(twin: naive.Twin, realisation: Realisation) -> Played:
@@ -147,14 +147,14 @@ def play(twin: naive.Twin, realisation: Realisation) -> Played:
     offered = np.ones(realisation.means.shape, bool) if realisation.available is None else realisation.available
     for t, (context, available) in enumerate(zip(realisation.context, offered, strict=True)):
         played.append(twin.choose(context, np.flatnonzero(available).tolist()))
-        why: frozenset[str] = getattr(twin, "why", frozenset())
-        reasons.append(sum(code for code, name in REASONS.items() if name in why))
+        probe_reason: frozenset[str] = getattr(twin, "probe_reasons", frozenset())
+        reasons.append(sum(code for code, name in REASONS.items() if name in probe_reason))
         for when in arriving_in(t, realisation):
             if realisation.delays is not None:
                 assert isinstance(twin, naive.LateTwin)
                 twin.recall(when + 1)
             arms = played[when]
-            twin.learn(arms, [float(realisation.rewards[when, unit, arm]) for unit, arm in enumerate(arms)])
+            twin.learn(arms, [float(realisation.rewards[when, group, arm]) for group, arm in enumerate(arms)])
     return np.array(played), np.array(reasons)
 
 
@@ -191,8 +191,8 @@ def assert_compiles_alike(
 
 
 def recorded(policy: Any, rewards: Any, context: Any = None, available: Any = None) -> Played:
-    world = lb.Recorded(rewards, context=context)
-    realisation = world.realise(horizon=len(rewards), units=policy.units, seed=0, draw=0, repeat=0)
+    world = lb.Replay(rewards, context=context)
+    realisation = world.realise(horizon=len(rewards), groups=policy.groups, seed=0, draw=0, repeat=0)
     if available is not None:
         realisation = realisation._replace(available=np.array(available, bool))
     played = record_one(policy, realisation, stream(0))
@@ -202,5 +202,5 @@ def recorded(policy: Any, rewards: Any, context: Any = None, available: Any = No
 
 def forced(played: Played) -> dict[int, tuple[list[int], int]]:
     """Return arms and reasons of the probe rounds, by round (from 1)."""
-    arms, why = played
-    return {int(t) + 1: (arms[t].tolist(), int(why[t])) for t in np.flatnonzero(why)}
+    arms, probe_reason = played
+    return {int(t) + 1: (arms[t].tolist(), int(probe_reason[t])) for t in np.flatnonzero(probe_reason)}

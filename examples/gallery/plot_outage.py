@@ -25,7 +25,7 @@ found = {
 }  # share of rounds with the best server, in stretches of 25
 for run in range(runs):
     noise = np.random.default_rng(run).normal(0, 0.1, means.shape)
-    world = lb.Recorded(means + noise, means=means)
+    world = lb.Replay(means + noise, means=means)
     results = lb.simulate(world, policies, horizon=1500, draws=1, repeats=1, seed=run, bins=60)
     for name, shares in zip(results.labels, results.optimal_bins, strict=True):
         found[name][run] = shares[0]

@@ -24,7 +24,7 @@ with (
     lb.Client(url, key, "offers", budget=10) as client,
 ):
     for visitor, pays in enumerate(weather):
-        decision = client.ask(unit=visitor)
+        decision = client.ask(subject=visitor)
         reward = chance.gauss(pays[decision.arm], 0.1)
         client.tell(decision, reward)
         shown.append(decision.arm)

@@ -19,7 +19,7 @@ _HOMES = {
     "Advice": "advice.advise",
     "Agent": "agent",
     "AsyncClient": "client",
-    "Available": "worlds.available",
+    "WithAvailability": "worlds.available",
     "Client": "client",
     "Comparison": "advice.compare",
     "Decision": "agent",
@@ -31,17 +31,17 @@ _HOMES = {
     "OpenDecisionsWarning": "agent",
     "Policy": "protocols",
     "Problem": "advice.problem",
-    "Recorded": "worlds.recorded",
+    "Replay": "worlds.recorded",
     "Results": "simulation.results",
     "Seasons": "worlds.seasons",
-    "Refusal": "settings",
+    "InvalidValueError": "settings",
     "Trace": "advice.trace",
     "Tuning": "advice.tune",
     "advise": "advice.advise",
     "calendar": "calendars",
     "compare": "advice.compare",
     "diagnose": "logs.diagnose",
-    "open": "store",
+    "open_agent": "store",
     "policy": "specs",
     "simulate": "simulation.batch",
     "trace": "advice.trace",
@@ -70,16 +70,16 @@ if TYPE_CHECKING:
     from latentbandits.logs.diagnosis import Diagnosis as Diagnosis
     from latentbandits.logs.log import Log as Log
     from latentbandits.protocols import Policy as Policy
-    from latentbandits.settings import Refusal as Refusal
+    from latentbandits.settings import InvalidValueError as InvalidValueError
     from latentbandits.simulation.batch import simulate as simulate
     from latentbandits.simulation.results import Results as Results
     from latentbandits.specs import policy as policy
     from latentbandits.store import DurableAgent as DurableAgent
-    from latentbandits.store import open as open  # noqa: A004
-    from latentbandits.worlds.available import Available as Available
+    from latentbandits.store import open_agent as open_agent
+    from latentbandits.worlds.available import WithAvailability as WithAvailability
     from latentbandits.worlds.drift import Drift as Drift
     from latentbandits.worlds.hidden_markov import HiddenMarkov as HiddenMarkov
-    from latentbandits.worlds.recorded import Recorded as Recorded
+    from latentbandits.worlds.recorded import Replay as Replay
     from latentbandits.worlds.seasons import Seasons as Seasons
 
 

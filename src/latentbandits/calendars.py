@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from latentbandits.settings import Refusal, boolean
+from latentbandits.settings import InvalidValueError, boolean
 
 _DAY = 86400  # seconds
 _FIRST = 3  # the epoch began on a Thursday; weekdays are counted from Monday
@@ -45,7 +45,7 @@ def calendar(timestamps: Any, hours: bool = True, weekdays: bool = True) -> np.n
     """
     hours, weekdays = boolean("calendar", "hours", hours), boolean("calendar", "weekdays", weekdays)
     if not hours and not weekdays:
-        raise Refusal("calendar", "hours", hours, "True, since weekdays is False")
+        raise InvalidValueError("calendar", "hours", hours, "True, since weekdays is False")
     seconds, day = _seconds_and_weekday(_values(timestamps))
     columns = []
     if hours:
@@ -61,14 +61,14 @@ def _values(timestamps: Any) -> np.ndarray:
     try:
         values = np.asarray(timestamps)
     except (TypeError, ValueError, OverflowError):
-        raise Refusal("calendar", "timestamps", timestamps, _ALL) from None
+        raise InvalidValueError("calendar", "timestamps", timestamps, _ALL) from None
     if values.ndim > 1:
-        raise Refusal("calendar", "timestamps", values.shape, "one axis at most", ".shape")
+        raise InvalidValueError("calendar", "timestamps", values.shape, "one axis at most", ".shape")
     if values.dtype.kind not in "MiufO":
-        raise Refusal("calendar", "timestamps", timestamps, _ALL)
+        raise InvalidValueError("calendar", "timestamps", timestamps, _ALL)
     if np.ma.is_masked(timestamps):
         at = int(np.flatnonzero(np.ma.getmaskarray(timestamps))[0])
-        raise Refusal(
+        raise InvalidValueError(
             "calendar", "timestamps", True, "False, since no timestamp may be missing", f".mask{_at(values, at)}"
         )
     if values.dtype.kind == "O":
@@ -78,7 +78,7 @@ def _values(timestamps: Any) -> np.ndarray:
         at = int(np.flatnonzero(wrong)[0])
         raise _refusal(values, at, _looks_like(values.flat[at]))
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in _COARSE:
-        raise Refusal("calendar", "timestamps", str(values.dtype), "datetime64[D] or finer", ".dtype")
+        raise InvalidValueError("calendar", "timestamps", str(values.dtype), "datetime64[D] or finer", ".dtype")
     return values if values.dtype.kind == "M" else values.astype(float)
 
 
@@ -90,14 +90,16 @@ def _shown(values: np.ndarray) -> np.ndarray:
     zoned = [value.utcoffset() is not None for value in values.flat]
     if len(set(zoned)) > 1:
         at, word = zoned.index(not zoned[0]), "with" if zoned[0] else "without"
-        raise Refusal("calendar", "timestamps", values[at], f"one {word} a time zone, as timestamps[0] is", f"[{at}]")
+        raise InvalidValueError(
+            "calendar", "timestamps", values[at], f"one {word} a time zone, as timestamps[0] is", f"[{at}]"
+        )
     return np.array([value.replace(tzinfo=None) for value in values.flat], "datetime64[us]").reshape(values.shape)
 
 
-def _refusal(values: np.ndarray, at: int, hint: str = "") -> Refusal:
+def _refusal(values: np.ndarray, at: int, hint: str = "") -> InvalidValueError:
     """Return what refuses one of the timestamps."""
     rule = f"{_ONE}, of one kind with the others" if values.ndim else _ALL
-    return Refusal("calendar", "timestamps", values.flat[at], rule + hint, _at(values, at))
+    return InvalidValueError("calendar", "timestamps", values.flat[at], rule + hint, _at(values, at))
 
 
 def _at(values: np.ndarray, at: int) -> str:

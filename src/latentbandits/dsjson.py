@@ -8,7 +8,7 @@ the arm that was played                ``_label_Action`` and the first of ``a``,
 reward, propensity                     ``_label_cost`` (minus the reward), ``_label_probability``
 time                                   ``Timestamp``; ``_round`` if it is the number of a round
 context                                features of ``c``
-unit                                   ``c._unit``, which Vowpal Wabbit ignores
+subject                                   ``c._subject``, which Vowpal Wabbit ignores
 =====================================  ===============================================================================================
 """
 
@@ -27,7 +27,7 @@ def line(
     *,
     event: str,
     time: str | float | None = None,
-    unit: object = None,
+    subject: object = None,
     context: Mapping[str, float] | None = None,
 ) -> bytes:
     """Return a decision and its reward as a line; a time is an ISO date in UTC, or the number of a round.
@@ -54,7 +54,7 @@ def line(
         "a": [played + 1, *(arm + 1 for arm in range(len(arms)) if arm != played)],
         "c": {
             **(context or {}),
-            **({} if unit is None else {"_unit": unit}),
+            **({} if subject is None else {"_subject": subject}),
             "_multi": [{"_tag": str(name), "arm": {"name": str(name)}} for name in arms],
         },
         "VWState": {"m": "N/A"},
@@ -73,7 +73,7 @@ def decision(row: Mapping[str, Any]) -> dict[str, Any] | str:
     known = {
         "propensity": row.get("_label_probability"),
         "time": row.get("Timestamp", row.get("_round")),
-        "unit": shared.get("_unit"),
+        "subject": shared.get("_subject"),
     }
     return {
         **_numbers(shared),

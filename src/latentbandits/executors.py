@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 
 from latentbandits.extras import missing
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 
 NAMES = "threads, processes or dask://HOST:PORT"
 CONNECT = 10  # seconds to wait for a scheduler
@@ -38,7 +38,7 @@ def open_executor(name: str = "threads", workers: int | None = None) -> Iterator
     None
     """
     if workers is not None:
-        whole("executor", "workers", workers, least=1)
+        check_int("executor", "workers", workers, least=1)
     if name == "threads":
         yield None
     elif name == "processes":  # which leave an interrupt to the process that sends the work
@@ -49,7 +49,7 @@ def open_executor(name: str = "threads", workers: int | None = None) -> Iterator
         with _connect(name.removeprefix("dask://")) as cluster:
             yield cluster
     else:
-        raise Refusal("executor", "name", name, f"one of {NAMES}")
+        raise InvalidValueError("executor", "name", name, f"one of {NAMES}")
 
 
 @contextlib.contextmanager
@@ -63,7 +63,7 @@ def _connect(address: str) -> Iterator[Executor]:
         client = Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as problem:
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())[:200]
-        raise Refusal("executor", "dask", address, f"HOST:PORT of a scheduler ({reason})") from problem
+        raise InvalidValueError("executor", "dask", address, f"HOST:PORT of a scheduler ({reason})") from problem
     with client:
         workers = "" if client.ncores() else "; it has no workers yet, and waits for them"
         print(f"Dask dashboard: {client.dashboard_link}{workers}", file=sys.stderr, flush=True)

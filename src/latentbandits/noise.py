@@ -32,7 +32,7 @@ _GUESS, _GUESS_PAIRS = 0.1, 2.0
 
 # What is remembered about the noise, to be kept as an array with one row:
 Noise = record_type(
-    sd=float,  # the standard deviation of one unit's reward
+    sd=float,  # the standard deviation of one group's reward
     last_arm=int,  # the arm of the last round, -1 before the first
     last_reward=float,
     pairs=int,  # differences counted
@@ -176,15 +176,15 @@ def _separated(noise: Record) -> float:
 
 @kernel
 def mean_of_round(
-    noise: Record, given: float | bool, spread: float, units: int, arm: int, rewards: np.ndarray
+    noise: Record, given: float | bool, spread: float, groups: int, arm: int, rewards: np.ndarray
 ) -> float:
     """Return the mean reward of a round, after learning the noise from it unless it is given.
 
-    The noise follows from two units that played the same arm, or from this round and the one before if they had the same arm.
+    The noise follows from two groups that played the same arm, or from this round and the one before if they had the same arm.
     """
     if not given:
         due = False
-        if units > 1:
+        if groups > 1:
             due = count_pair(noise, rewards[0] - rewards[1])
         elif noise.last_arm == arm:
             due = count_pair(noise, rewards[0] - noise.last_reward)
@@ -193,6 +193,6 @@ def mean_of_round(
         if due:
             noise.sd = estimate(noise, _GUESS * spread, _GUESS_PAIRS)
     total = 0.0
-    for unit in range(units):
-        total += rewards[unit]
-    return total / units
+    for group in range(groups):
+        total += rewards[group]
+    return total / groups

@@ -9,7 +9,7 @@ from openfeature.flag_evaluation import FlagResolutionDetails, FlagValueType, Re
 from openfeature.provider import AbstractProvider, Metadata
 
 from latentbandits.agent.decision import Decision
-from latentbandits.client import FALLBACK, Client, Refused, Unanswered
+from latentbandits.client import FALLBACK, Client, ServiceError, ServiceTimeout
 from latentbandits.client.exchange import parse_address
 
 
@@ -17,7 +17,7 @@ class Provider(AbstractProvider):
     """Resolves flags by decisions of a service.
 
     A flag is the name of an experiment. The value of a text flag is the arm; other flags need `values`, which says what an arm stands for.
-    The targeting key is the unit; attributes that are numbers and named in `context` are the context. The decision's id is in the
+    The targeting key is the subject; attributes that are numbers and named in `context` are the context. The decision's id is in the
     details (``flag_metadata["decision"]``): give it to `tell` with the reward. Every evaluation is a decision, so evaluate a flag once.
 
     Parameters
@@ -110,11 +110,13 @@ class Provider(AbstractProvider):
     ) -> FlagResolutionDetails[Any]:
         """Decide, or return the default and why."""
         try:
-            decision = self._client(flag).ask(self._numbers(flag, about), unit=about.targeting_key if about else None)
-        except Unanswered as problem:
+            decision = self._client(flag).ask(
+                self._numbers(flag, about), subject=about.targeting_key if about else None
+            )
+        except ServiceTimeout as problem:
             return FlagResolutionDetails(default, ErrorCode.PROVIDER_NOT_READY, str(problem), Reason.ERROR)
         except (KeyError, ValueError, TypeError) as problem:  # what is refused is a ValueError
-            missing = isinstance(problem, Refused) and problem.status == 404
+            missing = isinstance(problem, ServiceError) and problem.status == 404
             code = ErrorCode.FLAG_NOT_FOUND if missing else ErrorCode.INVALID_CONTEXT
             return FlagResolutionDetails(default, code, str(problem), Reason.ERROR)
         value = self._values.get(flag, {}).get(decision.arm, decision.arm)

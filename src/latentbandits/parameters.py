@@ -52,7 +52,7 @@ class Parameters(tuple[Any, ...]):
     Greedy(arms=2, prior=1.0)
     >>> Greedy(1)
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Greedy: arms is 1 but must be an integer at least 2
+    latentbandits.settings.InvalidValueError: Greedy: arms is 1 but must be an integer at least 2
     """
 
     _fields: ClassVar[tuple[str, ...]] = ()
@@ -118,7 +118,7 @@ def describe(policy: Parameters) -> Settings:
     --------
     >>> import latentbandits as lb
     >>> describe(lb.policy("ucb1", arms=3))
-    {'arms': 3, 'units': 1, 'exploration': 2.0}
+    {'arms': 3, 'groups': 1, 'exploration': 2.0}
     """
     return {field: shown(policy.rules[field], value) for field, value in zip(policy._fields, policy, strict=True)}
 
@@ -153,7 +153,7 @@ def all_settings(policy: Parameters) -> dict[str, Any]:
     >>> import latentbandits as lb
     >>> from latentbandits.parameters import all_settings
     >>> all_settings(lb.policy("scaled(ucb1)"))
-    {'opening': 1, 'reach': 1.0, 'arms': 2, 'units': 1, 'exploration': 2.0}
+    {'opening': 1, 'reach': 1.0, 'arms': 2, 'groups': 1, 'exploration': 2.0}
     """
     own = dict(describe(policy))
     inner = own.pop("inner", None)
@@ -168,8 +168,8 @@ def divided(kind: type[Parameters], settings: Settings) -> tuple[dict[str, Any],
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.parameters import divided
-    >>> divided(lb.policies.Scaled, {"opening": 2, "units": 1, "inner.opening": 5})
-    ({'opening': 2}, {'units': 1, 'opening': 5})
+    >>> divided(lb.policies.Scaled, {"opening": 2, "groups": 1, "inner.opening": 5})
+    ({'opening': 2}, {'groups': 1, 'opening': 5})
     """
     own = {name: value for name, value in settings.items() if name in kind._fields}
     rest = {name: value for name, value in settings.items() if name not in own}
@@ -193,7 +193,7 @@ def replaced(policy: "AnyContestant", changes: Settings) -> "AnyContestant":
     >>> import latentbandits as lb
     >>> from latentbandits.parameters import replaced
     >>> replaced(lb.policy("scaled(ucb1)"), {"exploration": 0.5}).inner
-    UCB1(arms=2, units=1, exploration=0.5)
+    UCB1(arms=2, groups=1, exploration=0.5)
     """
     if policy.inner is None:
         return policy._replace(**changes)

@@ -11,7 +11,7 @@ import numpy as np
 
 from latentbandits.parameters import Parameters
 from latentbandits.random import Stream
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.belief import Belief
@@ -43,7 +43,7 @@ def record_type(**fields: Any) -> Any:
     """
     for name in fields:
         if hasattr(np.void, name):
-            raise Refusal("record", "field", name, "a name that NumPy's records do not use themselves")
+            raise InvalidValueError("record", "field", name, "a name that NumPy's records do not use themselves")
     kinds = [
         (name, _KINDS[kind[0]], (kind[1],)) if isinstance(kind, tuple) else (name, _KINDS[kind])
         for name, kind in fields.items()
@@ -60,9 +60,9 @@ def _field(name: str) -> property:
     return property(itemgetter(name), put)
 
 
-# Slots of Choice.note. WHY holds a sum of the reasons below; the others belong to the policy that wrote them.
-WHY, PHASE, EPISODE = 0, 1, 2
-NOTES = 3
+# Slots of Choice.tags. PROBE_REASON holds a sum of the reasons below; the others belong to the policy that wrote them.
+PROBE_REASON, PHASE, EPISODE = 0, 1, 2
+TAGS = 3
 
 # Why a round is a probe. A probe that takes several rounds gives its reasons in the first and CONTINUED in the others.
 RESIDUAL, MARGIN, STALENESS, SCHEDULED, CONTINUED, UNTRIED, RIVAL = 1, 2, 4, 8, 16, 32, 64
@@ -86,12 +86,12 @@ LARGEST_DELAY = 100_000
 
 
 # An arm as one decision sees it
-Offer = record_type(
+ArmScore = record_type(
     available=int,  # 1 if it may be played, else 0; set by the caller before the policy chooses
     value=float,  # the reward that the policy expects of it, NaN if it has no idea
     index=float,  # what the policy compares: the value plus a bonus; NaN if it compares nothing
     probability=float,  # with which it is played, given everything before; NaN if unknown. Not written by a deterministic policy
-    doubt=float,  # standard deviation of the value, NaN if unknown
+    std_error=float,  # standard deviation of the value, NaN if unknown
 )
 
 
@@ -100,25 +100,25 @@ class Choice(NamedTuple):
 
     Attributes
     ----------
-    arms : int array, one arm per unit
+    arms : int array, one arm per group
     features : float array as long as the policy's ``width``
-    note : int array; ``note[WHY]`` is 0 when the policy exploits, else the sum of the reasons to probe
-    offers : array of `Offer`, one row per arm
+    tags : int array; ``tags[PROBE_REASON]`` is 0 when the policy exploits, else the sum of the reasons to probe
+    arm_scores : array of `ArmScore`, one row per arm
     """
 
     arms: np.ndarray
     features: np.ndarray
-    note: np.ndarray
-    offers: np.ndarray
+    tags: np.ndarray
+    arm_scores: np.ndarray
 
     @classmethod
     def blank(cls, policy: "Policy") -> "Choice":
         """Return an empty choice of the size that a policy needs, with all arms available."""
-        offers = np.zeros(policy.arms, Offer)
-        offers["available"] = 1
-        for field in ("value", "index", "probability", "doubt"):
-            offers[field] = np.nan
-        return cls(np.zeros(policy.units, np.int64), np.zeros(policy.width), np.zeros(NOTES, np.int64), offers)
+        arm_scores = np.zeros(policy.arms, ArmScore)
+        arm_scores["available"] = 1
+        for field in ("value", "index", "probability", "std_error"):
+            arm_scores[field] = np.nan
+        return cls(np.zeros(policy.groups, np.int64), np.zeros(policy.width), np.zeros(TAGS, np.int64), arm_scores)
 
 
 class Contestant(Parameters):
@@ -133,8 +133,8 @@ class Contestant(Parameters):
         raise NotImplementedError
 
     @property
-    def units(self) -> int:
-        """Number of units that receive an arm in every round; usually a setting."""
+    def groups(self) -> int:
+        """Number of groups that receive an arm in every round; usually a setting."""
         raise NotImplementedError
 
     @property
@@ -159,10 +159,10 @@ class Contestant(Parameters):
 
 
 class Policy(Contestant):
-    """A tuple of settings, at least ``arms`` and ``units``, with three methods that compile: the base of every policy.
+    """A tuple of settings, at least ``arms`` and ``groups``, with three methods that compile: the base of every policy.
 
     A policy must define ``init``, ``choose`` and ``learn``. ``choose`` plays arms that are available alone
-    (``choice.offers[arm].available``), in a probe too. With one available arm it plays that one and does not probe. Everything else has a
+    (``choice.arm_scores[arm].available``), in a probe too. With one available arm it plays that one and does not probe. All else has a
     default; a class overrides it with a value (``deterministic = True``), a property or a setting.
 
     Examples
@@ -199,7 +199,7 @@ class Policy(Contestant):
         raise NotImplementedError
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
-        """Learn from one reward per unit. The choice may be an old one: rewards can come late."""
+        """Learn from one reward per group. The choice may be an old one: rewards can come late."""
         raise NotImplementedError
 
     @property
@@ -262,16 +262,16 @@ def grown_choice(policy: Policy, larger: Policy, choice: Choice) -> Choice:
     made = Choice.blank(larger)
     made.arms[:] = choice.arms
     made.features[policy.positions()] = choice.features
-    made.note[:] = choice.note
-    made.offers[: policy.arms] = choice.offers
-    made.offers[policy.arms :]["available"] = 0
+    made.tags[:] = choice.tags
+    made.arm_scores[: policy.arms] = choice.arm_scores
+    made.arm_scores[policy.arms :]["available"] = 0
     return made
 
 
 def refuse_fixed(policy: Contestant) -> None:
     """Refuse a policy whose arms cannot change."""
     if policy.fixed_arms:
-        raise Refusal(
+        raise InvalidValueError(
             type(policy).__name__, "arms", "not always all available", "the same in every round for this policy"
         )
 
@@ -284,7 +284,7 @@ class Truth(NamedTuple):
     transition : array (states, states)
     means : array (states, arms)
     start : array (states,), the distribution of the first state
-    noise : array (units,), standard deviation of each unit's reward
+    noise : array (groups,), standard deviation of each group's reward
     rewards : str, distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`
     carryover : float, weight of the previous state in the expected reward
     lost : float, share of rounds whose rewards never arrive
@@ -305,7 +305,7 @@ class Realisation(NamedTuple):
     Attributes
     ----------
     means : array (rounds, arms), expected rewards
-    rewards : array (rounds, units, arms), the reward that a unit would receive from an arm
+    rewards : array (rounds, groups, arms), the reward that a group would receive from an arm
     context : array (rounds, covariates), what a policy may observe; often with no columns
     states : int array (rounds,), the hidden state, -1 where there is none
     truth : what oracles are given, None where the world has no chain
@@ -336,8 +336,8 @@ class World(Protocol):
     def arms(self) -> int:
         """Number of arms."""
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return a realisation; `draw` names what is sampled once (the reward matrix), `repeat` the path and noise on top of it.
 
-        The realisation depends on nothing but the arguments. Two realisations that differ only in `units` share everything but the noise.
+        The realisation depends on nothing but the arguments. Two realisations that differ only in `groups` share everything but the noise.
         """

@@ -12,7 +12,7 @@ import numpy as np
 
 from latentbandits.compiled import fast, kernel
 from latentbandits.random import Purpose, Stream, normal, stream, uniform
-from latentbandits.settings import Above, AtLeast, Refusal, Vector, Within
+from latentbandits.settings import Above, AtLeast, InvalidValueError, Vector, Within
 
 # Revenue: the share of rounds with any; what is paid then has a logarithm with a standard deviation of 1
 BUYERS = 0.1
@@ -22,19 +22,19 @@ MANY_COUNTS = 1000.0
 def sample_gaussian(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:
     """Add normal noise to the expected rewards; the arms share it, since only one of them will be seen."""
     for t in range(rewards.shape[0]):
-        for unit in range(rewards.shape[1]):
-            noise = scales[unit] * normal(random)
+        for group in range(rewards.shape[1]):
+            noise = scales[group] * normal(random)
             for arm in range(rewards.shape[2]):
-                rewards[t, unit, arm] = means[t, arm] + noise
+                rewards[t, group, arm] = means[t, arm] + noise
 
 
 def sample_bernoulli(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
     """Write 1 with the expected reward as probability, else 0; the arms share one uniform number, since only one of them will be seen."""
     for t in range(rewards.shape[0]):
-        for unit in range(rewards.shape[1]):
+        for group in range(rewards.shape[1]):
             level = uniform(random)
             for arm in range(rewards.shape[2]):
-                rewards[t, unit, arm] = 1.0 if level < means[t, arm] else 0.0
+                rewards[t, group, arm] = 1.0 if level < means[t, arm] else 0.0
 
 
 def sample_counts(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
@@ -49,40 +49,40 @@ def sample_counts(means: np.ndarray, scales: np.ndarray, random: Stream, rewards
                 many = True
             else:
                 most = max(most, means[t, arm])
-        for unit in range(rewards.shape[1]):
+        for group in range(rewards.shape[1]):
             level = normal(random) if many else 0.0
             for arm in range(rewards.shape[2]):
                 mean = means[t, arm]
-                rewards[t, unit, arm] = (
+                rewards[t, group, arm] = (
                     max(np.floor(mean + math.sqrt(mean) * level + 0.5), 0.0) if mean > MANY_COUNTS else 0.0
                 )
             passed = -math.log(uniform(random))
             while passed < most:
                 for arm in range(rewards.shape[2]):
-                    rewards[t, unit, arm] += 1.0 if passed < means[t, arm] <= MANY_COUNTS else 0.0
+                    rewards[t, group, arm] += 1.0 if passed < means[t, arm] <= MANY_COUNTS else 0.0
                 passed -= math.log(uniform(random))
 
 
 def sample_ratings(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
     """Write 1 to 5 stars: each star after the first is given with the probability that makes the expected reward the mean."""
     for t in range(rewards.shape[0]):
-        for unit in range(rewards.shape[1]):
+        for group in range(rewards.shape[1]):
             for arm in range(rewards.shape[2]):
-                rewards[t, unit, arm] = 1.0
+                rewards[t, group, arm] = 1.0
             for _ in range(4):
                 level = uniform(random)
                 for arm in range(rewards.shape[2]):
-                    rewards[t, unit, arm] += 1.0 if level < (means[t, arm] - 1.0) / 4.0 else 0.0
+                    rewards[t, group, arm] += 1.0 if level < (means[t, arm] - 1.0) / 4.0 else 0.0
 
 
 def sample_revenue(means: np.ndarray, scales: np.ndarray, random: Stream, rewards: np.ndarray) -> None:  # noqa: ARG001
     """Write 0, or for one round in ten a lognormal amount; the arms share the customer."""
     for t in range(rewards.shape[0]):
-        for unit in range(rewards.shape[1]):
+        for group in range(rewards.shape[1]):
             buys = uniform(random) < BUYERS
             amount = math.exp(normal(random) - 0.5) / BUYERS
             for arm in range(rewards.shape[2]):
-                rewards[t, unit, arm] = means[t, arm] * amount if buys else 0.0
+                rewards[t, group, arm] = means[t, arm] * amount if buys else 0.0
 
 
 class Distribution(NamedTuple):
@@ -90,7 +90,7 @@ class Distribution(NamedTuple):
 
     Attributes
     ----------
-    sample : fills rewards (rounds, units, arms), given means (rounds, arms), the scale of each unit's noise, and a stream
+    sample : fills rewards (rounds, groups, arms), given means (rounds, arms), the scale of each group's noise, and a stream
     summary : what a reward is, in a few words
     noisy : whether it has a standard deviation of its own (`noise`); else the noise follows from the mean
     means : what means must be, None for anything
@@ -193,32 +193,34 @@ def check_means(owner: str, field: str, means: object, rewards: str) -> None:
     >>> from latentbandits.rewards import check_means
     >>> check_means("Seasons", "means", [[0.2, 1.5]], "bernoulli")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Seasons: means is [[0.2, 1.5]] but must be finite numbers from 0 to 1 for bernoulli rewards
+    latentbandits.settings.InvalidValueError: Seasons: means is [[0.2, 1.5]] but must be finite numbers from 0 to 1 for bernoulli rewards
     """
     rule = DISTRIBUTIONS[rewards].means
     if rule is not None and any(rule.refuses(mean) for mean in np.ravel(np.asarray(means, dtype=float))):
-        raise Refusal(owner, field, means, f"finite numbers {rule} for {rewards} rewards")
+        raise InvalidValueError(owner, field, means, f"finite numbers {rule} for {rewards} rewards")
 
 
 # The rule of a world's `unit_noise`
 UNIT_NOISE = Vector(1, each=AtLeast(0))
 
 
-def unit_scales(owner: str, noise: float, unit_noise: np.ndarray | None, units: int) -> np.ndarray:
-    """Return the standard deviation of each unit's noise.
+def unit_scales(owner: str, noise: float, unit_noise: np.ndarray | None, groups: int) -> np.ndarray:
+    """Return the standard deviation of each group's noise.
 
-    Units share a round's traffic: with U of them each sees 1/U of it, so its mean reward has U times the variance (the paper's
-    variance of 2 sigma^2 for two units). `unit_noise` overrides this; a policy with fewer units has the first ones.
+    Groups share a round's traffic: with U of them each sees 1/U of it, so its mean reward has U times the variance (the paper's
+    variance of 2 sigma^2 for two groups). `unit_noise` overrides this; a policy with fewer groups has the first ones.
     """
     if unit_noise is None:
-        return np.full(units, noise * np.sqrt(units))
-    if len(unit_noise) < units:
-        raise Refusal(owner, "unit_noise", unit_noise, f"one standard deviation for each of the {units} units")
-    return np.array(unit_noise[:units], dtype=np.float64)
+        return np.full(groups, noise * np.sqrt(groups))
+    if len(unit_noise) < groups:
+        raise InvalidValueError(
+            owner, "unit_noise", unit_noise, f"one standard deviation for each of the {groups} groups"
+        )
+    return np.array(unit_noise[:groups], dtype=np.float64)
 
 
 def sampled(means: np.ndarray, scales: np.ndarray, rewards: str, seed: int, draw: int, repeat: int) -> np.ndarray:
-    """Return the rewards that each unit would receive from each arm in each round."""
+    """Return the rewards that each group would receive from each arm in each round."""
     made = np.empty((len(means), len(scales), means.shape[1]))
     random = stream(seed, Purpose.NOISE, draw, repeat, len(scales))
     fast(DISTRIBUTIONS[rewards].sample)(means, scales, random, made)

@@ -131,7 +131,7 @@ MARKERS = (Untuned, Step, When, InUnit)
 Marker = Untuned | Step | When | InUnit
 
 
-class Refusal(ValueError):  # noqa: N818
+class InvalidValueError(ValueError):
     """A value that was refused: by whom, which field, the value, and the rule that it breaks. `str` makes the sentence.
 
     Parameters
@@ -149,8 +149,8 @@ class Refusal(ValueError):  # noqa: N818
 
     Examples
     --------
-    >>> from latentbandits.settings import Refusal
-    >>> refusal = Refusal("HiddenMarkov", "means", (2, 3), "(2, 2)", ".shape")
+    >>> from latentbandits.settings import InvalidValueError
+    >>> refusal = InvalidValueError("HiddenMarkov", "means", (2, 3), "(2, 2)", ".shape")
     >>> print(refusal)
     HiddenMarkov: means.shape is (2, 3) but must be (2, 2)
     >>> print(refusal.at(owner="world.toml, line 7"))
@@ -164,7 +164,7 @@ class Refusal(ValueError):  # noqa: N818
     def __str__(self) -> str:
         return f"{self.owner}: {self.field}{self.part} is {_quoted(self.value)} but must be {self.rule}"
 
-    def at(self, **changes: object) -> "Refusal":
+    def at(self, **changes: object) -> "InvalidValueError":
         """Return the same refusal with another owner, field, value, rule or part, as another level of the program sees it."""
         return type(self)(**{**vars(self), **changes})
 
@@ -192,25 +192,25 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def finite(owner: str, field: str, value: object, allowed: object = "a finite number") -> float:
+def check_float(owner: str, field: str, value: object, allowed: object = "a finite number") -> float:
     """Return a finite float or refuse."""
     try:
         if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_) and math.isfinite(value):
             return float(value)
     except OverflowError:
         pass
-    raise Refusal(owner, field, value, allowed)
+    raise InvalidValueError(owner, field, value, allowed)
 
 
-def between(owner: str, field: str, value: object, rule: "AtLeast | Above | Within") -> float:
+def check_range(owner: str, field: str, value: object, rule: "AtLeast | Above | Within") -> float:
     """Return a finite float that a rule allows, or refuse."""
-    number = finite(owner, field, value, f"a finite number {rule}")
+    number = check_float(owner, field, value, f"a finite number {rule}")
     if rule.refuses(number):
-        raise Refusal(owner, field, value, f"a finite number {rule}")
+        raise InvalidValueError(owner, field, value, f"a finite number {rule}")
     return number
 
 
-def whole(owner: str, field: str, value: Any, allowed: object = "an integer", least: float = -math.inf) -> int:
+def check_int(owner: str, field: str, value: Any, allowed: object = "an integer", least: float = -math.inf) -> int:
     """Return an int that is `least` or more, or refuse; booleans and fractions are not integers."""
     if (
         isinstance(value, numbers.Integral)
@@ -222,14 +222,14 @@ def whole(owner: str, field: str, value: Any, allowed: object = "an integer", le
         allowed = f"an integer of at most {LARGEST}"
     elif least != -math.inf:
         allowed = f"an integer at least {least:g}"
-    raise Refusal(owner, field, value, allowed)
+    raise InvalidValueError(owner, field, value, allowed)
 
 
 def boolean(owner: str, field: str, value: object) -> bool:
     """Return a bool, of NumPy too, or refuse."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise Refusal(owner, field, value, "True or False")
+    raise InvalidValueError(owner, field, value, "True or False")
 
 
 def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
@@ -239,11 +239,11 @@ def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
             raise TypeError
         made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        raise Refusal(owner, field, value, rule) from None
+        raise InvalidValueError(owner, field, value, rule) from None
     if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
-        raise Refusal(owner, field, value, rule)
+        raise InvalidValueError(owner, field, value, rule)
     if rule.each is not None and any(rule.each.refuses(number) for number in made.flat):
-        raise Refusal(owner, field, value, rule)
+        raise InvalidValueError(owner, field, value, rule)
     typed: np.ndarray = made.astype(np.int64) if rule.whole else made
     return typed
 
@@ -284,10 +284,10 @@ def accept(owner: str, name: str, value: Any, field: Field) -> Any:
     if isinstance(rule, Interval):
         try:
             low_high = array(owner, name, value, Vector(1))
-        except Refusal as refusal:
+        except InvalidValueError as refusal:
             raise refusal.at(rule=rule) from None
         if low_high.shape != (2,) or not low_high[0] < low_high[1]:
-            raise Refusal(owner, name, value, rule)
+            raise InvalidValueError(owner, name, value, rule)
         return float(low_high[0]), float(low_high[1])
     if isinstance(rule, Vector):
         made = array(owner, name, value, rule)
@@ -299,9 +299,9 @@ def accept(owner: str, name: str, value: Any, field: Field) -> Any:
         return value
     plain = "an integer" if kind is int else "a finite number"
     allowed = plain if rule is None else f"{plain} {rule}"
-    number = whole(owner, name, value, allowed) if kind is int else finite(owner, name, value, allowed)
+    number = check_int(owner, name, value, allowed) if kind is int else check_float(owner, name, value, allowed)
     if rule is not None and rule.refuses(number):
-        raise Refusal(owner, name, value, allowed)
+        raise InvalidValueError(owner, name, value, allowed)
     return number
 
 
@@ -312,7 +312,7 @@ def _chosen(owner: str, name: str, value: Any, rule: OneOf, kind: type) -> int |
     position = isinstance(value, numbers.Integral) and not isinstance(value, bool)
     if position and kind is not str and 0 <= int(value) < len(rule.names):
         return int(value)
-    raise Refusal(owner, name, value, f"{rule}{nearest(str(value), rule.names)}")
+    raise InvalidValueError(owner, name, value, f"{rule}{nearest(str(value), rule.names)}")
 
 
 def checked(cls: Cls) -> Cls:
@@ -329,7 +329,7 @@ def checked(cls: Cls) -> Cls:
     ...     arms: Annotated[int, AtLeast(2)]
     >>> Coin(1)
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Coin: arms is 1 but must be an integer at least 2
+    latentbandits.settings.InvalidValueError: Coin: arms is 1 but must be an integer at least 2
     """
     described: Any = cls
     plain_init = described.__init__
@@ -375,7 +375,7 @@ def refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> Non
     known = list(known)
     for name in given:
         if name not in known:
-            raise Refusal(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
+            raise InvalidValueError(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
 
 
 def shown(rule: object, value: Any) -> Any:

@@ -32,7 +32,7 @@ from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.progress import Stages, usual
 from latentbandits.protocols import Policy
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import as_policies, labelled
 from latentbandits.simulation.results import interval
 from latentbandits.specs import fairly
@@ -204,7 +204,7 @@ def advise(
     *,
     horizon: int | None = None,
     runs: int | None = None,
-    units: int | None = None,
+    groups: int | None = None,
     seed: int | None = None,
     sweep: bool = True,
     seconds: float | None = None,
@@ -214,7 +214,7 @@ def advise(
 ) -> Advice:
     """Return which policy suits a problem that may be known only roughly.
 
-    Worlds are sampled from the ranges. All candidates that the number of units permits run on the same worlds, a few more at a time, and
+    Worlds are sampled from the ranges. All candidates that the number of groups permits run on the same worlds, a few more at a time, and
     drop out when they have clearly lost. The winner is then measured on other worlds, to avoid selection bias.
 
     Parameters
@@ -223,8 +223,8 @@ def advise(
         The problem; whatever is left out is taken as unknown and ranges widely (2 to 20 states, 20 to 500 rounds, noise 0.01 to 0.5). For
         what `diagnose` returns, see `latentbandits.Diagnosis.advise`.
     policies : iterable or mapping, "all" or "paper", optional
-        Candidates; all that the package has and the units permit, if neither this nor the problem names any.
-    horizon, runs, units, seed : int, optional
+        Candidates; all that the package has and the groups permit, if neither this nor the problem names any.
+    horizon, runs, groups, seed : int, optional
         Instead of the problem's own; `runs` is the number of worlds that measure, and at most as many again choose.
     sweep : bool
         Look for the values of every quantity beyond which another policy is better.
@@ -258,7 +258,7 @@ def advise(
         played = {"workers": workers, "executor": executor, "progress": progress}
         return problem.advise(policies, sweep=sweep, seconds=seconds, **played, **sizes)
     simulator = Simulator(seconds, workers, executor)
-    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    described = as_problem(problem, horizon=horizon, runs=runs, groups=groups, seed=seed)
     policies = policies if policies is not None else described.policies
     described, specs, made = prepare(described, policies)
     size = described.runs * described.horizon
@@ -296,16 +296,20 @@ def advise(
 def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem, dict[str, Spec], dict[str, Policy]]:
     """Return a problem with its ranges, and its candidates as specs and as policies, or refuse what cannot be advised on."""
     if not described.advisable:
-        raise Refusal("advise", "problem", described, "a Problem, the path of a TOML file, or words as a mapping")
+        raise InvalidValueError(
+            "advise", "problem", described, "a Problem, the path of a TOML file, or words as a mapping"
+        )
     problem = described.widen()
-    whole("advise", "runs", problem.runs, least=FEWEST)
+    check_int("advise", "runs", problem.runs, least=FEWEST)
     if is_record(problem, problem.seed):
-        raise Refusal("advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one")
+        raise InvalidValueError(
+            "advise", "kind", problem.kind, "a problem whose worlds differ; `compare` plays a single one"
+        )
     specs = fairly(candidates(problem, policies), problem)
     made: dict[str, Policy] = {}
     for label, policy in as_policies(specs, problem, "advise").items():
-        check_units(label, policy, problem.units)
+        check_units(label, policy, problem.groups)
         if not isinstance(policy, Policy) or label in REFERENCES[:2]:
-            raise Refusal("advise", "policies", label, "policies that are not given the truth")
+            raise InvalidValueError("advise", "policies", label, "policies that are not given the truth")
         made[label] = policy
     return problem, specs, made

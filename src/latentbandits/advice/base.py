@@ -12,7 +12,7 @@ from latentbandits.advice.vocabulary import DEFAULT_HORIZON, DEFAULT_RUNS, PARAM
 from latentbandits.protocols import Realisation, World
 
 # How much is simulated
-SIZES = ("units", "horizon", "runs", "seed")
+SIZES = ("groups", "horizon", "runs", "seed")
 SHORTEST, FEWER = 50, 64  # the horizon is moved to this, or to this part of it
 
 
@@ -44,8 +44,8 @@ class BaseProblem(ABC):
 
     @property
     @abstractmethod
-    def units(self) -> int | None:
-        """Most units that a policy may have; None for any number."""
+    def groups(self) -> int | None:
+        """Most groups that a policy may have; None for any number."""
 
     @abstractmethod
     def replace(self, **words: object) -> Self:
@@ -55,9 +55,9 @@ class BaseProblem(ABC):
     def sample(self, seed: int, draw: int) -> World:
         """Return one world that fits."""
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        return self.sample(seed, draw).realise(horizon, units, seed, draw, repeat)
+        return self.sample(seed, draw).realise(horizon, groups, seed, draw, repeat)
 
     def widen(self) -> Self:
         """Return the same problem with wide ranges for what was left out, as `advise` takes it."""
@@ -98,7 +98,7 @@ class BaseProblem(ABC):
 
     def values(self) -> dict[str, object]:
         """Return the problem as plain values."""
-        sizes = {"units": self.units, "horizon": self.horizon, "runs": self.runs, "seed": self.seed}
+        sizes = {"groups": self.groups, "horizon": self.horizon, "runs": self.runs, "seed": self.seed}
         known = {name: value for name, value in sizes.items() if value is not None}
         return {"kind": self.kind, "arms": self.arms, **known, "world": str(self)}
 
@@ -119,7 +119,7 @@ class WorldProblem(BaseProblem):
     Attributes
     ----------
     world : the world
-    units : most units that a policy may have; None for any number
+    groups : most groups that a policy may have; None for any number
     horizon : rounds; 10,000 if not given, or all that were recorded
     runs : sampled worlds, each played once
     seed : names all randomness
@@ -127,7 +127,7 @@ class WorldProblem(BaseProblem):
     """
 
     world: World
-    units: int | None = None
+    groups: int | None = None
     horizon: int = 0
     runs: int = DEFAULT_RUNS
     seed: int = 0
@@ -139,7 +139,12 @@ class WorldProblem(BaseProblem):
         if not self.horizon:
             rounds = self.world.rounds if isinstance(self.world, Finite) else DEFAULT_HORIZON
             object.__setattr__(self, "horizon", rounds)
-        for size, value in (("units", self.units), ("horizon", self.horizon), ("runs", self.runs), ("seed", self.seed)):
+        for size, value in (
+            ("groups", self.groups),
+            ("horizon", self.horizon),
+            ("runs", self.runs),
+            ("seed", self.seed),
+        ):
             if value is not None:
                 PARAMETERS[size].accept(value)
 

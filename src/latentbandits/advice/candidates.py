@@ -6,10 +6,10 @@ from typing import NamedTuple
 from latentbandits import specs
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.problem import as_problem
-from latentbandits.policies.groups import AB_TEST, CONTROL, ORACLES, SCALED, SINGLE_UNIT, STATED, TWO_UNIT
+from latentbandits.policies.groups import AB_TEST, CONTROL, ORACLES, SCALED, SINGLE_GROUP, STATED, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Contestant
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import as_policies, labelled
 
 Spec = str | Contestant  # a policy, or a text that stands for it
@@ -18,14 +18,14 @@ GROUPS = ("all", "paper")
 
 
 def candidates(problem: BaseProblem, policies: Specs | None = None) -> dict[str, Spec]:
-    """Return the candidates that the number of units permits, label -> spec.
+    """Return the candidates that the number of groups permits, label -> spec.
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.advice.candidates import candidates
-    >>> list(candidates(lb.Problem(units=2, arms=4), "paper"))[:2]
-    ['adarp-ucb:units=2', 'rp-ucb:units=2']
+    >>> list(candidates(lb.Problem(groups=2, arms=4), "paper"))[:2]
+    ['adarp-ucb:groups=2', 'rp-ucb:groups=2']
     """
     if policies is None or (isinstance(policies, str) and policies in GROUPS):
         return group(problem, policies or "all")
@@ -47,13 +47,15 @@ def group(problem: BaseProblem, name: str) -> dict[str, Spec]:
     >>> list(group(lb.Problem(rewards="bernoulli", means="0.02 to 0.2"), "all"))[:2]
     ['state-library', 'state-library:low=0.02,high=0.2']
     """
-    units = problem.units or 1
-    several, known = min(units, problem.arms), problem.known_range()
-    pairs = [spec if several == problem.arms else f"{spec}:units={several}" for spec in TWO_UNIT] if several > 1 else []
+    groups = problem.groups or 1
+    several, known = min(groups, problem.arms), problem.known_range()
+    pairs = (
+        [spec if several == problem.arms else f"{spec}:groups={several}" for spec in TWO_GROUP] if several > 1 else []
+    )
     if name == "paper":
-        return {spec: spec for spec in [*pairs, *SINGLE_UNIT]}
-    single = [spec for spec in REGISTRY if spec not in (*TWO_UNIT, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
-    shared = [f"units={units}"] if units > 1 else []
+        return {spec: spec for spec in [*pairs, *SINGLE_GROUP]}
+    single = [spec for spec in REGISTRY if spec not in (*TWO_GROUP, *STATED, *ORACLES, CONTROL, AB_TEST, SCALED)]
+    shared = [f"groups={groups}"] if groups > 1 else []
     libraries = [shared] if shared else []
     if known is not None:
         ends = [f"low={known.low:.6g}", f"high={known.high:.6g}"]
@@ -67,11 +69,13 @@ def ab_test(problem: BaseProblem) -> str:
     return f"{AB_TEST}:test={max(problem.arms, problem.horizon // 10)}"
 
 
-def check_units(label: str, policy: Contestant, units: int | None) -> None:
-    """Refuse a policy that needs more units than there are."""
-    needed: int = policy.units
-    if units is not None and needed > units:
-        raise Refusal("compare", f"units of {label}", needed, f"at most the problem's {units} (its key is units)")
+def check_units(label: str, policy: Contestant, groups: int | None) -> None:
+    """Refuse a policy that needs more groups than there are."""
+    needed: int = policy.groups
+    if groups is not None and needed > groups:
+        raise InvalidValueError(
+            "compare", f"groups of {label}", needed, f"at most the problem's {groups} (its key is groups)"
+        )
 
 
 class Single(NamedTuple):
@@ -102,15 +106,15 @@ def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> Si
     (Problem(arms=4, seed=3), 'sw-ucb:window=300', 'sw-ucb')
     >>> fit_policy("trace", lb.Problem(), "rp-ucb")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: trace: units of rp-ucb is 2 but must be at most the problem's 1 (its key is units)
+    latentbandits.settings.InvalidValueError: trace: groups of rp-ucb is 2 but must be at most the problem's 1 (its key is groups)
     """
     try:
         described = as_problem(problem, **words)
         spec = specs.shown_as(policy)
         made = as_policies({spec: policy}, described)[spec]
-        check_units(spec, made, described.units)
+        check_units(spec, made, described.groups)
         return Single(described, spec, specs.name_of(policy), made)
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         if refusal.owner in ("compare", "simulate"):
             raise refusal.at(owner=owner) from None
         raise

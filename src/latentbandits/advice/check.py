@@ -7,7 +7,7 @@ import numpy as np
 from latentbandits.advice.parameter import MATRIX, OWNER, Range, Words, WordValues
 from latentbandits.advice.vocabulary import PARAMETERS, split_shapes, words_of
 from latentbandits.rewards import DISTRIBUTIONS, Distribution
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.specs import policy
 from latentbandits.worlds.registry import REGISTRY
 
@@ -43,8 +43,8 @@ def check_specs(specs: Iterable[str], arms: int) -> None:
         try:
             if spec not in ("all", "paper"):  # groups, for advice
                 policy(spec, arms=arms)
-        except Refusal as refusal:
-            raise Refusal(OWNER, "policies", spec, f"specs of policies ({refusal})") from None
+        except InvalidValueError as refusal:
+            raise InvalidValueError(OWNER, "policies", spec, f"specs of policies ({refusal})") from None
 
 
 def _rewards(values: Words) -> Distribution:

@@ -19,11 +19,11 @@ from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Contestant, Oracle, World
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import Results, interval, ratio
 from latentbandits.specs import fairly
-from latentbandits.worlds.available import Available
+from latentbandits.worlds.available import WithAvailability
 from latentbandits.worlds.base import SampledWorld
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Comparison(Result):
     Attributes
     ----------
     table : data frame
-        A row per policy: `rank` (0 for oracles and references), `units`, `regret` per unit with its 95 % interval (`low`, `high`), as
+        A row per policy: `rank` (0 for oracles and references), `groups`, `regret` per group with its 95 % interval (`low`, `high`), as
         a `share` of the attainable reward (what the best arm of every round earns more than random play: 0 is perfect, 1 is random), as a
         multiple of the limit's on the same runs (`x_limit`, with `x_low` and `x_high`), the share of rounds with the best arm
         (`optimal`), `probes` per 1,000 rounds, and the share of runs in which the policy has less regret than the next in the ranking
@@ -70,7 +70,7 @@ class Comparison(Result):
 
     @property
     def regret(self) -> dict[str, np.ndarray]:
-        """Label -> cumulative regret per unit of every run."""
+        """Label -> cumulative regret per group of every run."""
         return dict(zip(self.results.labels, self.results.regret, strict=True))
 
     @property
@@ -153,7 +153,7 @@ def compare(
     *,
     horizon: int | None = None,
     runs: int | None = None,
-    units: int | None = None,
+    groups: int | None = None,
     seed: int | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -167,9 +167,9 @@ def compare(
         A `Problem`, any world, such as `HiddenMarkov`, the path of a TOML file, or the words of a problem as a mapping.
     policies : iterable or mapping, optional
         Specs that `latentbandits.policy` takes, policies, or a mapping from labels to either; "all" and "paper" stand for all that the
-        units permit and those of the paper. Those that the problem names, or six usual ones, if not given.
-    horizon, runs, units, seed : int, optional
-        Instead of the problem's own (for a world: 10,000 rounds, 200 runs, any number of units, seed 0).
+        groups permit and those of the paper. Those that the problem names, or six usual ones, if not given.
+    horizon, runs, groups, seed : int, optional
+        Instead of the problem's own (for a world: 10,000 rounds, 200 runs, any number of groups, seed 0).
     workers : int, optional
         Threads; as many as there are cores if not given.
     executor : concurrent.futures.Executor, optional
@@ -196,15 +196,17 @@ def compare(
     >>> bool(comparison.table.loc["state-library", "beats_next"] > 0.5)
     True
     """
-    described = as_problem(problem, horizon=horizon, runs=runs, units=units, seed=seed)
+    described = as_problem(problem, horizon=horizon, runs=runs, groups=groups, seed=seed)
     named = policies if policies is not None else described.policies or defaults(described)
     specs = fairly(candidates(described, named), described)
     for name in REFERENCES:
         if specs.get(name, name) != name:
-            raise Refusal("compare", "label", name, "another one: this is a reference that all are compared with")
+            raise InvalidValueError(
+                "compare", "label", name, "another one: this is a reference that all are compared with"
+            )
     made = as_policies(specs, described, "compare")
     for label, policy in made.items():
-        check_units(label, policy, described.units)
+        check_units(label, policy, described.groups)
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,
@@ -215,9 +217,9 @@ def compare(
 
 def defaults(problem: BaseProblem) -> list[str]:
     """Return the policies that are compared if none are named."""
-    units = problem.units or 1
-    several = [f"adarp-ucb:units={min(units, problem.arms)}", f"state-library:units={units}"]
-    return [*DEFAULT, *(several if units > 1 else [])]
+    groups = problem.groups or 1
+    several = [f"adarp-ucb:groups={min(groups, problem.arms)}", f"state-library:groups={groups}"]
+    return [*DEFAULT, *(several if groups > 1 else [])]
 
 
 def policies_source(specs: Mapping[str, Spec]) -> str:
@@ -228,7 +230,7 @@ def policies_source(specs: Mapping[str, Spec]) -> str:
     >>> import latentbandits as lb
     >>> from latentbandits.advice.compare import policies_source
     >>> print(policies_source({"ucb1": "ucb1", "mine": lb.policy("ts")}))
-    {'ucb1': 'ucb1', 'mine': lb.policies.ThompsonSampling(arms=2, units=1, noise=0.1, prior_weight=0.1)}
+    {'ucb1': 'ucb1', 'mine': lb.policies.ThompsonSampling(arms=2, groups=1, noise=0.1, prior_weight=0.1)}
     """
     if all(isinstance(spec, str) and label == spec for label, spec in specs.items()):
         return repr(list(specs))
@@ -246,7 +248,7 @@ def is_record(problem: BaseProblem, seed: int) -> bool:
     A world of this package that samples is none of these, even if its first rounds happen to be alike.
     """
     inner = problem.sample(seed, 0)
-    while isinstance(inner, Available):
+    while isinstance(inner, WithAvailability):
         inner = inner.world
     if isinstance(inner, SampledWorld):
         return False
@@ -305,7 +307,7 @@ def rank(
                 "rank": 1 + sum(regret[other].mean() < regret[label].mean() for other in ranked)
                 if label in ranked
                 else 0,
-                "units": made[label].units,
+                "groups": made[label].groups,
                 "regret": row.regret,
                 "low": max(row.low, 0.0),  # regret is never less
                 "high": row.high,

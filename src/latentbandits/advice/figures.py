@@ -27,7 +27,7 @@ WIDTH = 32  # characters in a line of a legend
 
 
 def over_time(comparison: "Comparison", first: str | None = None) -> Figure:
-    """Cumulative regret per unit over rounds, a line per policy and oracle with its 95 % band; one policy may come first."""
+    """Cumulative regret per group over rounds, a line per policy and oracle with its 95 % band; one policy may come first."""
     with plotting():
         figure = Figure(figsize=(7.6, 4.4))
         axes = figure.subplots()
@@ -69,7 +69,7 @@ def _curves(axes: Axes, comparison: "Comparison", first: str | None = None) -> N
     zero = any(comparison.table["regret"] == 0)  # a line on the axis would not be seen
     axes.set_ylim(bottom=-0.02 * axes.get_ylim()[1] if zero else 0)
     axes.set_xlabel("round")
-    axes.set_ylabel("cumulative regret per unit")
+    axes.set_ylabel("cumulative regret per group")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
 
@@ -222,7 +222,7 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
             left.yaxis.set_minor_locator(NullLocator())
         left.xaxis.set_major_locator(MaxNLocator(integer=True))
         left.set_xlabel("trial")
-        left.set_ylabel("regret per round and unit")
+        left.set_ylabel("regret per round and group")
         left.set_title("the search, on the worlds tuned on", fontsize=9)
         left.legend(fontsize=8)
         places = [name for name in results.labels if name != LIMIT]
@@ -242,7 +242,7 @@ def search_and_verdict(tuning: "Tuning") -> Figure:
         right.set_xlim(-0.6, len(places) - 0.4)
         right.set_ylim(0, 1.1 * right.get_ylim()[1])
         right.grid(visible=False, axis="x")
-        right.set_ylabel("cumulative regret per unit")
+        right.set_ylabel("cumulative regret per group")
         gain = (
             f"gain {number(tuning.gain)} ({number(tuning.gain_low)} to {number(tuning.gain_high)})"
             if tuning.found

@@ -11,7 +11,7 @@ from latentbandits.advice.parameter import OWNER, SPECS, Parameter, Range, WordV
 from latentbandits.advice.vocabulary import PARAMETERS, refuse_unknown
 from latentbandits.files import write_whole
 from latentbandits.protocols import LARGEST_REWARD
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.worlds.registry import HIDDEN_MARKOV
 
 # What columns of a log of decisions are called, which is no record of the rewards of all arms
@@ -76,7 +76,7 @@ def write(path: Path, content: bytes, owner: str, option: str) -> None:
         write_whole(path, content)
     except OSError as problem:
         reason = (problem.strerror or type(problem).__name__).lower()
-        raise Refusal(owner, option, str(path), f"a file that can be written ({reason})") from None
+        raise InvalidValueError(owner, option, str(path), f"a file that can be written ({reason})") from None
 
 
 def read(path: str | Path) -> Words:
@@ -91,7 +91,7 @@ def read(path: str | Path) -> Words:
     >>> _ = path.write_text('arms = 4\nstate = "3 to 20"\n')
     >>> read(path)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: ...world.toml, line 2: word is 'state' but must be one of kind, ... (did you mean states?)
+    latentbandits.settings.InvalidValueError: ...world.toml, line 2: word is 'state' but must be one of kind, ... (did you mean states?)
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -99,7 +99,7 @@ def read(path: str | Path) -> Words:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
         reason = (problem.strerror if isinstance(problem, OSError) else None) or str(problem)
         rule = f"a TOML file, as `compare --write-example` writes it ({reason[:1].lower()}{reason[1:]})"
-        raise Refusal(OWNER, "file", str(path), rule) from None
+        raise InvalidValueError(OWNER, "file", str(path), rule) from None
 
     def where(word: str) -> str:
         return f"{path}, line {line(text, word)}"
@@ -133,7 +133,7 @@ def read_numbers(path: str) -> list[list[float]]:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
         reason = ((problem.strerror if isinstance(problem, OSError) else None) or "not a text file").lower()
-        raise Refusal(OWNER, "file", path, f"{rule} ({reason})") from None
+        raise InvalidValueError(OWNER, "file", path, f"{rule} ({reason})") from None
     _refuse_log(path, lines[0] if lines else "")
     rows: list[list[float]] = []
     for number, content in enumerate(lines, start=1):
@@ -142,12 +142,12 @@ def read_numbers(path: str) -> list[list[float]]:
             continue
         row = [cell for cell in cells if cell is not None]
         if len(row) < max(2, len(cells)) or (rows and len(row) != len(rows[0])):
-            raise Refusal(OWNER, "file", path, f"{rule} (line {number} is {content[:40]!r})")
+            raise InvalidValueError(OWNER, "file", path, f"{rule} (line {number} is {content[:40]!r})")
         rows.append(row)
     if not rows:
-        raise Refusal(OWNER, "file", path, f"{rule} (it has no numbers)")
+        raise InvalidValueError(OWNER, "file", path, f"{rule} (it has no numbers)")
     if len(rows) >= COUNTING and any(all(a < b for a, b in pairwise(column)) for column in zip(*rows, strict=True)):
-        raise Refusal(OWNER, "file", path, f"{rule} (a column only ever grows, as times do; {LOG})")
+        raise InvalidValueError(OWNER, "file", path, f"{rule} (a column only ever grows, as times do; {LOG})")
     return rows
 
 
@@ -156,7 +156,9 @@ def _refuse_log(path: str, first: str) -> None:
     names = {cell.strip().strip('"').lower() for cell in first.split(",")}
     if names & ARM_NAMES and names & REWARD_NAMES:
         rule = "rewards of every arm, a column each"
-        raise Refusal(OWNER, "file", path, f"{rule} (the columns {', '.join(sorted(names))} are those of a log; {LOG})")
+        raise InvalidValueError(
+            OWNER, "file", path, f"{rule} (the columns {', '.join(sorted(names))} are those of a log; {LOG})"
+        )
 
 
 def _number(text: str) -> float | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.parameter import Range
 from latentbandits.advice.race import Race, p_value, race
-from latentbandits.advice.simulator import OutOfTime, Simulator
+from latentbandits.advice.simulator import BudgetExceeded, Simulator
 from latentbandits.presentation.progress import Report, Stages
 from latentbandits.protocols import Contestant
 
@@ -103,7 +103,7 @@ class FlipSearch:
         self._steps = Stages(self._sections.next(), *self._plan[section])
         try:
             return search(section)
-        except OutOfTime:
+        except BudgetExceeded:
             self.undone.append(section)
             return None
 
@@ -171,7 +171,7 @@ class FlipSearch:
             progress=self._steps.next(), costs=self.costs,
         )  # fmt: skip
         if ran.hurried:
-            raise OutOfTime
+            raise BudgetExceeded
         return ran
 
     def confirm(self, there: BaseProblem, ran: Race) -> float:

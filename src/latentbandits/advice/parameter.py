@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from latentbandits.protocols import LARGEST_REWARD
-from latentbandits.settings import Above, AtLeast, Refusal, Within, finite, nearest, whole
+from latentbandits.settings import Above, AtLeast, InvalidValueError, Within, check_float, check_int, nearest
 from latentbandits.worlds.base import plain_delay
 from latentbandits.worlds.registry import REGISTRY
 
@@ -96,7 +96,7 @@ class Parameter(NamedTuple):
     wide : the range that `advise` takes if it is left out; None for the default
     ranged : whether it may be a range
     scale : of sampling from a range: LOG, LINEAR, or COMPLEMENT for the logarithm of 1 less the number
-    scaled : whether the wide range is in units of the spread of the means
+    scaled : whether the wide range is in groups of the spread of the means
     group : words of a group replace each other
     sizes : for a matrix, the words that follow from its shape
     world : whether it is an argument of worlds; only kinds of world that take it have the word
@@ -194,16 +194,16 @@ class Parameter(NamedTuple):
             return float(low + (high - low) * level)
         return float(low ** (1 - level) * high**level)
 
-    def refusal(self, value: object, rule: object) -> Refusal:
+    def refusal(self, value: object, rule: object) -> InvalidValueError:
         """Return a refusal of a value."""
-        return Refusal(OWNER, self.name, value, rule)
+        return InvalidValueError(OWNER, self.name, value, rule)
 
     def refuses(self, number: float) -> bool:
         """Whether a number breaks the rule."""
         return self.rule is not None and self.rule.refuses(number)
 
     def _count(self, value: object) -> int:
-        count = whole(OWNER, self.name, value, self.must_be)
+        count = check_int(OWNER, self.name, value, self.must_be)
         if self.refuses(count):
             raise self.refusal(value, self.must_be)
         return count
@@ -214,7 +214,7 @@ class Parameter(NamedTuple):
         if ends is None:
             raise self.refusal(value, self.must_be)
         for end in ends:
-            exact = finite(OWNER, self.name, end, self.must_be)
+            exact = check_float(OWNER, self.name, end, self.must_be)
             if self.refuses(exact) or (self.type == INTEGER and exact != int(exact)):
                 raise self.refusal(value, self.must_be)
             if abs(exact) > LARGEST_REWARD:

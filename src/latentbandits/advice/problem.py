@@ -17,7 +17,7 @@ from latentbandits.advice.parameter import INTEGER, LINEAR, OWNER, SPECS, Range,
 from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES, docstring, refuse_unknown, split_shapes, words_of
 from latentbandits.protocols import World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Refusal, Within
+from latentbandits.settings import InvalidValueError, Within
 from latentbandits.worlds.registry import DRIFT, HIDDEN_MARKOV, RECORDED, REGISTRY
 
 Made = TypeVar("Made")
@@ -63,7 +63,7 @@ class Problem(BaseProblem):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> problem = lb.Problem(arms=4, states="3 to 20", dwell=(50, 500), noise=0.3, units=2)
+    >>> problem = lb.Problem(arms=4, states="3 to 20", dwell=(50, 500), noise=0.3, groups=2)
     >>> problem.vague
     ('states', 'dwell')
     >>> world = problem.sample(seed=0, draw=0)
@@ -71,7 +71,7 @@ class Problem(BaseProblem):
     (4, 0.989)
     >>> lb.Problem(states="20 to 3")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: problem: states is '20 to 3' but must be a range with the lower end first, such as "3 to 20"
+    latentbandits.settings.InvalidValueError: problem: states is '20 to 3' but must be a range with the lower end first, such as "3 to 20"
     """
 
     __signature__ = Signature([Argument(word, Argument.KEYWORD_ONLY, default=None) for word in PARAMETERS])
@@ -95,7 +95,7 @@ class Problem(BaseProblem):
             world = self._world({word: self.range(word)[end] for word in self.quantities})
             if self.separation is not None:
                 _in_own_words(world.matrix, self.seed, 0)  # type: ignore[attr-defined]
-        rewards = values["units"] * self.arms
+        rewards = values["groups"] * self.arms
         most = MOST_CELLS // rewards
         if self.horizon > most:
             raise PARAMETERS["horizon"].refusal(self.horizon, f"at most {most} rounds with {rewards} rewards each")
@@ -106,9 +106,9 @@ class Problem(BaseProblem):
         return int(vars(self)["arms"])
 
     @property
-    def units(self) -> int:
-        """Most units that a policy may have."""
-        return int(vars(self)["units"])
+    def groups(self) -> int:
+        """Most groups that a policy may have."""
+        return int(vars(self)["groups"])
 
     @property
     def given(self) -> Words:
@@ -327,7 +327,7 @@ def _in_own_words(make: Callable[..., Made], *args: Any, **kwargs: Any) -> Made:
     """Return what is made, or refuse in a problem's words."""
     try:
         return make(*args, **kwargs)
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         raise refusal.at(owner=OWNER, field="means" if refusal.field == "span" else refusal.field) from None
 
 
@@ -369,7 +369,7 @@ def as_problem(problem: object = None, **words: object) -> BaseProblem:
     if isinstance(problem, Described):
         return problem.problem(**words)
     if not isinstance(problem, World) or isinstance(problem, type):
-        raise Refusal(
+        raise InvalidValueError(
             OWNER, "description", problem, "a Problem, the path of a TOML file, a mapping of words or a world"
         )
     return WorldProblem(problem).replace(**words)
@@ -380,7 +380,7 @@ def _from_file(path: str | Path, changes: Words) -> Problem:
     words, where = file.read(path)
     try:
         return Problem(**check.replace_words(words, changes))
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         if refusal.field in changes or refusal.field not in words:
             raise
         raise refusal.at(owner=where(refusal.field)) from None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice import file
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -90,7 +90,9 @@ class Result(ABC):
         """Write a file, whole or not at all; its suffix decides what: the table, everything as JSON, a page, or a figure."""
         suffix = Path(path).suffix.lower()
         if suffix not in self.suffixes:
-            raise Refusal(self.owner, "path", str(path), f"a file name that ends in {' or '.join(self.suffixes)}")
+            raise InvalidValueError(
+                self.owner, "path", str(path), f"a file name that ends in {' or '.join(self.suffixes)}"
+            )
         file.write(Path(path), self.content(suffix), self.owner, "path")
 
     def __repr__(self) -> str:

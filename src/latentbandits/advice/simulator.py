@@ -10,7 +10,7 @@ from latentbandits.compiled import waited
 from latentbandits.presentation.numbers import counted
 from latentbandits.presentation.progress import Report
 from latentbandits.protocols import Contestant
-from latentbandits.settings import Above, between
+from latentbandits.settings import Above, check_range
 from latentbandits.simulation.batch import simulate
 from latentbandits.simulation.results import Results
 
@@ -20,7 +20,7 @@ NO_LIMIT = "the limit, which takes long"
 START = 2  # worlds that tell how long one takes; choice and measurement play these in any case
 
 
-class OutOfTime(Exception):  # noqa: N818
+class BudgetExceeded(Exception):  # noqa: N818
     """The seconds are spent before a search has ended."""
 
 
@@ -75,7 +75,7 @@ class Simulator:
     def __init__(
         self, seconds: float | None = None, workers: int | None = None, executor: Executor | None = None
     ) -> None:
-        self.seconds = None if seconds is None else between("advise", "seconds", seconds, Above(0))
+        self.seconds = None if seconds is None else check_range("advise", "seconds", seconds, Above(0))
         self.workers, self.executor = workers, executor
         self._begin, self._compiled = time.perf_counter(), waited()
         self._share, self._pace = 1.0, 0.0  # seconds per round of this stage, as last measured
@@ -130,7 +130,7 @@ class Simulator:
         needed: int = 0,
         bins: int = 1,
     ) -> Results:
-        """Play as many worlds as there is time for, and `needed` ones in any case; all of them if that is 0, or raise `OutOfTime`."""
+        """Play as many worlds as there is time for, and `needed` ones in any case; all of them if that is 0, or raise `BudgetExceeded`."""
         rounds = len(policies) * problem.horizon
         results, done = None, 0
         while done < worlds and (step := self._step(worlds - done, rounds, needed - done)):
@@ -146,7 +146,7 @@ class Simulator:
         if done < worlds:
             progress(done * rounds, done * rounds)
         if results is None or (done < worlds and not needed):
-            raise OutOfTime
+            raise BudgetExceeded
         return results
 
     def _step(self, worlds: int, rounds: int, needed: int) -> int:

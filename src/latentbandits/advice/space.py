@@ -12,16 +12,16 @@ from latentbandits.settings import (
     Above,
     AtLeast,
     InUnit,
+    InvalidValueError,
     Marker,
     OneOf,
-    Refusal,
     Rule,
     Step,
     Untuned,
     Within,
-    finite,
+    check_float,
+    check_int,
     nearest,
-    whole,
 )
 from latentbandits.specs import in_unit
 
@@ -42,7 +42,7 @@ NEAR_ONE = 0.9
 NARROWEST = 0.01
 
 # What the problem gives to every policy; never searched
-FROM_PROBLEM = ("arms", "units", "covariates")
+FROM_PROBLEM = ("arms", "groups", "covariates")
 
 
 class Axis(NamedTuple):
@@ -156,15 +156,17 @@ def space(
     ['prior_mean: -500 to 3000', 'prior_sd: 35 to 3500']
     >>> space(lb.policy("sw-ucb"), search={"windw": "5 to 200"})
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: tune: search is 'windw' but must be one of window, exploration (did you mean window?)
+    latentbandits.settings.InvalidValueError: tune: search is 'windw' but must be one of window, exploration (did you mean window?)
     """
     settings = {field: value for field, value in all_settings(policy).items() if field not in FROM_PROBLEM}
     if search is not None:
         if not isinstance(search, Mapping) or not search:
-            raise Refusal(OWNER, "search", search, 'settings and their ranges, such as {"staleness": "5 to 200"}')
+            raise InvalidValueError(
+                OWNER, "search", search, 'settings and their ranges, such as {"staleness": "5 to 200"}'
+            )
         for setting in search:
             if setting not in settings:
-                raise Refusal(
+                raise InvalidValueError(
                     OWNER, "search", setting, f"one of {', '.join(settings)}{nearest(str(setting), settings)}"
                 )
         return [_requested_axis(policy, setting, settings[setting], where) for setting, where in search.items()]
@@ -179,7 +181,9 @@ def space(
     if not axes:
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
         name = type(policy).__name__
-        raise Refusal(OWNER, "policy", name, f"one with settings to search that are not given already{others}")
+        raise InvalidValueError(
+            OWNER, "policy", name, f"one with settings to search that are not given already{others}"
+        )
     return axes
 
 
@@ -246,16 +250,16 @@ def _requested_axis(policy: Contestant, setting: str, value: Value, where: objec
     if isinstance(where, list):
         choices = tuple(_check_value(field, value, rule, one) for one in where)
         if len(set(choices)) < 2 or len(set(choices)) < len(choices):
-            raise Refusal(OWNER, field, where, form + ", each once")
+            raise InvalidValueError(OWNER, field, where, form + ", each once")
         return Axis(setting, value, choices=choices)
     ends = parse_range(where)
     if ends is None or not number:
-        raise Refusal(OWNER, field, where, form)
+        raise InvalidValueError(OWNER, field, where, form)
     low, high = (float(_check_value(field, value, rule, end)) for end in ends)
     if step > 1:
         low, high = -(-low // step) * step, high // step * step
     if not low < high:
-        raise Refusal(OWNER, field, where, 'a range with the lower end first, such as "5 to 200"')
+        raise InvalidValueError(OWNER, field, where, 'a range with the lower end first, such as "5 to 200"')
     near = isinstance(rule, Within) and rule.high == 1 and not step and low >= 0.5 and high < 1
     return Axis(setting, value, low, high, scale="near one" if near else "log" if low > 0 else "plain", step=step)
 
@@ -264,16 +268,18 @@ def _check_value(field: str, present: Value, rule: Rule | None, value: object) -
     """Return a value that a setting may have, or refuse it; rules that span settings are checked by the policy later."""
     if isinstance(present, bool):
         if not isinstance(value, bool):
-            raise Refusal(OWNER, field, value, "true or false")
+            raise InvalidValueError(OWNER, field, value, "true or false")
         return value
     if isinstance(rule, OneOf):
         if not isinstance(value, bool | float | str) or value not in rule.names:
-            raise Refusal(OWNER, field, value, rule)
+            raise InvalidValueError(OWNER, field, value, rule)
         return value
     if not isinstance(present, int | float):
-        raise Refusal(OWNER, field, value, "a setting that is a number, a name, or true or false")
+        raise InvalidValueError(OWNER, field, value, "a setting that is a number, a name, or true or false")
     kind = f"{'an integer' if isinstance(present, int) else 'a finite number'}{f' {rule}' if rule is not None else ''}"
-    number = whole(OWNER, field, value, kind) if isinstance(present, int) else finite(OWNER, field, value, kind)
+    number = (
+        check_int(OWNER, field, value, kind) if isinstance(present, int) else check_float(OWNER, field, value, kind)
+    )
     if isinstance(rule, AtLeast | Above | Within) and rule.refuses(number):
-        raise Refusal(OWNER, field, value, kind)
+        raise InvalidValueError(OWNER, field, value, kind)
     return number

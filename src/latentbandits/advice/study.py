@@ -18,7 +18,7 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.space import OWNER, Axis, Settings, Value
 from latentbandits.parameters import all_settings, replaced
 from latentbandits.protocols import Contestant, Policy
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import simulate
 
 if TYPE_CHECKING:
@@ -160,10 +160,10 @@ def check_playable(task: Task) -> None:
     task.train(task.policy, task.rungs[0], 1)
 
 
-def refuse_search(task: Task) -> Refusal:
+def refuse_search(task: Task) -> InvalidValueError:
     """Return the refusal of a search in which the policy accepts no settings."""
     where = {axis.setting: str(axis) for axis in task.axes}
-    return Refusal(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
+    return InvalidValueError(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
 
 
 @contextmanager
@@ -184,12 +184,12 @@ def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
         except Exception:  # a file that is no journal fails in many ways
             stored = {}
         if list(stored) != ([STUDY] if path.stat().st_size else []):
-            raise Refusal(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
+            raise InvalidValueError(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
         for key, was in stored.get(STUDY, {}).items():
             now = task.description.get(key)
             if was != now:
                 there = f"{_shorten(was)} there, {_shorten(now)} now"
-                raise Refusal(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
+                raise InvalidValueError(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
         cut_unfinished_line(path)
         study = optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True)
         if not stored.get(STUDY):
@@ -214,7 +214,7 @@ def lock(path: Path) -> Iterator[None]:
         file = path.open("r+b" if path.exists() else "ab")
     except OSError as problem:
         reason = (problem.strerror or type(problem).__name__).lower()
-        raise Refusal(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
+        raise InvalidValueError(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
     with file:
         try:
             import fcntl
@@ -223,7 +223,7 @@ def lock(path: Path) -> Iterator[None]:
         except ModuleNotFoundError:  # a system without such locks
             pass
         except OSError:
-            raise Refusal(OWNER, "study", str(path), "a file that no other process is tuning with") from None
+            raise InvalidValueError(OWNER, "study", str(path), "a file that no other process is tuning with") from None
         yield
 
 

@@ -28,7 +28,7 @@ HEAD = (
     "best arm",
     "probes/1000",
     "beats next",
-    "units",
+    "groups",
 )
 SURE = 0.5  # below this a percentage would say less than who comes close
 SEEDS = "95 % of seeds"  # instead of the interval, for a record
@@ -69,7 +69,7 @@ def definitions(comparison: "Comparison", left_out: bool = False) -> str:
         else ""
     )
     return (
-        "Regret per unit, against an oracle that plays the best arm of every round; share: of the attainable reward, which is what that "
+        "Regret per group, against an oracle that plays the best arm of every round; share: of the attainable reward, which is what that "
         f"oracle earns more than random play{limit}.{seeds}"
     )
 
@@ -111,7 +111,7 @@ def comparison_row(name: Hashable, row: "pd.Series") -> list[str]:
         percent(row["optimal"], digits=1),
         figure(row["probes"]) if row["probes"] else "-",
         percent(row["beats_next"]) if known["beats_next"] else "-",
-        str(int(row["units"])),
+        str(int(row["groups"])),
     ]
 
 
@@ -158,7 +158,7 @@ def remarks(comparison: "Comparison") -> list[str]:
 def verdict(advice: "Advice") -> list[str]:
     """Return whether it is worth it, what to use, how sure that is, and what to expect."""
     row = advice.comparison.table.loc[advice.winner]
-    regret = f"Expect a regret of {figure(row['regret'])} ({span(row['low'], row['high'])}) per unit in "
+    regret = f"Expect a regret of {figure(row['regret'])} ({span(row['low'], row['high'])}) per group in "
     limit = f", {multiple(row['x_limit'])} times that of the limit" if row["x_limit"] == row["x_limit"] else ""
     share = f", {percent(row['share'], digits=1)} of the attainable reward" if row["share"] == row["share"] else ""
     first, *instead = worth.sentences(advice.worth)
@@ -260,9 +260,9 @@ def flip_sentence(flip: flips.Flip) -> str:
     if flip.quantity == "states":
         where = f"{flip.low:.0f} states or fewer" if flip.side == "below" else f"{flip.high:.0f} states or more"
     else:
-        unit = UNITS.get(flip.quantity, "")
+        measure = UNITS.get(flip.quantity, "")
         bracket = f"(between {short(flip.low)} and {short(flip.high)})"
-        where = f"{flip.quantity} {flip.side} about {short(flip.threshold)}{unit} {bracket}"
+        where = f"{flip.quantity} {flip.side} about {short(flip.threshold)}{measure} {bracket}"
     return f"{where}: use {flip.better}, which has {percent(flip.saves)} less regret at {short(flip.confirmed)}."
 
 

@@ -17,7 +17,7 @@ from latentbandits.presentation.numbers import counted, percent
 from latentbandits.presentation.palette import label
 from latentbandits.protocols import CONTINUED, REASONS, Contestant, Policy, Realisation, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import believe_one, record_one
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class Trace(Result):
     Attributes
     ----------
     table : data frame with a row per round, counted from 1: the hidden `state` (-1 where there is none), a `best` arm, the arm that each
-        unit played (`unit 0`, ...), the reasons for which a `probe` began or continued, and the `regret` per unit
+        group played (`group 0`, ...), the reasons for which a `probe` began or continued, and the `regret` per group
     problem : the problem, or the world
     spec, name : the policy as it was given, and its name (or module:Class) without settings
     policy : the policy
     number_of_states : number of hidden states of the world, 0 for a world without any
     states : int array (rounds,), the hidden state
     means : array (rounds, arms), the expected rewards, minus infinity where an arm is not available
-    arms : int array (rounds, units), the arms played
-    why : int array (rounds,), the reasons to probe, see `latentbandits.protocols.REASONS`
+    arms : int array (rounds, groups), the arms played
+    probe_reasons : int array (rounds,), the reasons to probe, see `latentbandits.protocols.REASONS`
     beliefs : what the policy believed after every round; empty if it has no beliefs
     """
 
@@ -60,7 +60,7 @@ class Trace(Result):
     states: np.ndarray
     means: np.ndarray
     arms: np.ndarray
-    why: np.ndarray
+    probe_reasons: np.ndarray
     beliefs: Sequence["Belief"]
     owner: ClassVar[str] = OWNER
 
@@ -76,17 +76,17 @@ class Trace(Result):
 
     @cached_property
     def losses(self) -> np.ndarray:
-        """Regret of every unit, (rounds, units)."""
+        """Regret of every group, (rounds, groups)."""
         return np.take_along_axis(self.gaps, self.arms, axis=1)
 
     @property
     def regret(self) -> np.ndarray:
-        """Regret per unit of each round."""
+        """Regret per group of each round."""
         return self.losses.mean(axis=1)  # type: ignore[no-any-return]
 
     @property
     def optimal(self) -> float:
-        """Share of units that received a best arm."""
+        """Share of groups that received a best arm."""
         return float((self.losses == 0).mean())
 
     @property
@@ -102,7 +102,7 @@ class Trace(Result):
     @property
     def probes(self) -> int:
         """Number of probes that began; one that takes several rounds counts once."""
-        return int(((self.why & ~CONTINUED) != 0).sum())
+        return int(((self.probe_reasons & ~CONTINUED) != 0).sum())
 
     @property
     def headline(self) -> str:
@@ -116,7 +116,7 @@ class Trace(Result):
         return (
             f"{label(self.spec)} in rounds {self.rounds[0]:,} to {self.rounds[-1]:,}, {self.means.shape[1]} arms, {states}; "
             f"a best arm in {percent(self.optimal, 1)}, {counted(self.probes, 'probe')}, "
-            f"regret {self.regret.sum():.2f} per unit{self._beliefs_at_the_end()}."
+            f"regret {self.regret.sum():.2f} per group{self._beliefs_at_the_end()}."
         )
 
     def _beliefs_at_the_end(self) -> str:
@@ -180,27 +180,29 @@ def trace(
     Examples
     --------
     >>> import latentbandits as lb
-    >>> trace = lb.trace(lb.Problem(units=2, seed=6), "rp-ucb", start=21, rounds=20)
+    >>> trace = lb.trace(lb.Problem(groups=2, seed=6), "rp-ucb", start=21, rounds=20)
     >>> trace.text()
-    'RP-UCB in rounds 21 to 40, 2 arms, 10 hidden states; a best arm in 90.0 %, 2 probes, regret 0.21 per unit.'
+    'RP-UCB in rounds 21 to 40, 2 arms, 10 hidden states; a best arm in 90.0 %, 2 probes, regret 0.21 per group.'
     >>> trace.table.columns.tolist()
-    ['state', 'best', 'unit 0', 'unit 1', 'probe', 'regret']
+    ['state', 'best', 'group 0', 'group 1', 'probe', 'regret']
     """
     place, spec, name, made = fit_policy(OWNER, problem, policy, seed=seed)
     first, last = window(place.horizon, start, rounds)
     if place.arms > MOST_ARMS:
-        raise Refusal(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
+        raise InvalidValueError(OWNER, "arms", place.arms, f"at most {MOST_ARMS}, or else no figure could show them")
     # the streams of `simulate`: this is its first run
-    realisation = place.realise(last, made.units, place.seed, 0, 0)
+    realisation = place.realise(last, made.groups, place.seed, 0, 0)
     random = stream(place.seed, Purpose.POLICY, 0, 0)
-    arms, why = record_one(made, realisation, random.copy())
+    arms, probe_reasons = record_one(made, realisation, random.copy())
     beliefs = (
         believe_one(made, realisation, random.copy(), first) if isinstance(made, Policy) and made.has_belief else []
     )
     number = count_states(place.sample(place.seed, 0), realisation)
-    states, means, arms, why = (part[first - 1 :] for part in (realisation.states, realisation.offered, arms, why))
-    table = tabulate(first, states, means, arms, why)
-    return Trace(table, place, spec, name, made, number, states, means, arms, why, beliefs)
+    states, means, arms, probe_reasons = (
+        part[first - 1 :] for part in (realisation.states, realisation.offered, arms, probe_reasons)
+    )
+    table = tabulate(first, states, means, arms, probe_reasons)
+    return Trace(table, place, spec, name, made, number, states, means, arms, probe_reasons, beliefs)
 
 
 @runtime_checkable
@@ -231,29 +233,31 @@ def window(horizon: int, start: int | None, rounds: int | None) -> tuple[int, in
     [(1000, 1299), (201, 500), (1, 100), (300, 500)]
     """
     for name, value, most in (("start", start, horizon), ("rounds", rounds, min(horizon, MOST_ROUNDS))):
-        if value is not None and whole(OWNER, name, value, least=1) > most:
-            raise Refusal(OWNER, name, value, f"at most {most}{', the horizon' if most == horizon else ''}")
+        if value is not None and check_int(OWNER, name, value, least=1) > most:
+            raise InvalidValueError(OWNER, name, value, f"at most {most}{', the horizon' if most == horizon else ''}")
     if start is None:
         count = min(ROUNDS, horizon) if rounds is None else rounds
         start = max(1, min(START, horizon - count + 1))
     else:
         count = min(ROUNDS, horizon - start + 1) if rounds is None else rounds
     if start + count - 1 > horizon:
-        raise Refusal(
+        raise InvalidValueError(
             OWNER, "rounds", count, f"at most {horizon - start + 1} from round {start} to the horizon {horizon}"
         )
     return start, start + count - 1
 
 
-def tabulate(start: int, states: np.ndarray, means: np.ndarray, arms: np.ndarray, why: np.ndarray) -> pd.DataFrame:
+def tabulate(
+    start: int, states: np.ndarray, means: np.ndarray, arms: np.ndarray, probe_reasons: np.ndarray
+) -> pd.DataFrame:
     """Return the table of rounds from `start` on, counted from 1."""
     gaps = means.max(axis=1, keepdims=True) - means
     return pd.DataFrame(
         {
             "state": states,
             "best": means.argmax(axis=1),
-            **{f"unit {unit}": arms[:, unit] for unit in range(arms.shape[1])},
-            "probe": [", ".join(word for reason, word in REASONS.items() if reason & bits) for bits in why],
+            **{f"group {group}": arms[:, group] for group in range(arms.shape[1])},
+            "probe": [", ".join(word for reason, word in REASONS.items() if reason & bits) for bits in probe_reasons],
             "regret": np.take_along_axis(gaps, arms, axis=1).mean(axis=1),
         },
         index=pd.RangeIndex(start, start + len(means), name="round"),

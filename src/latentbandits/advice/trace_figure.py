@@ -80,7 +80,7 @@ RING: Mapping[str, Any] = {
 
 def begun_by(trace: "Trace") -> list[int]:
     """Return the reasons for which a probe began."""
-    return [reason for reason in REASONS if reason != CONTINUED and ((trace.why & reason) != 0).any()]
+    return [reason for reason in REASONS if reason != CONTINUED and ((trace.probe_reasons & reason) != 0).any()]
 
 
 def plot(trace: "Trace") -> Figure:
@@ -91,7 +91,7 @@ def plot(trace: "Trace") -> Figure:
     >>> import latentbandits as lb
     >>> figure = lb.trace(lb.Problem(), "sp-ucb", start=41, rounds=60).figure()
     >>> [axes.get_ylabel() for axes in figure.axes]
-    ['hidden\nstate', 'arm', 'probe\nbegins by', 'regret\nper unit']
+    ['hidden\nstate', 'arm', 'probe\nbegins by', 'regret\nper group']
     """
     with plotting():
         return _plot(trace)
@@ -180,7 +180,7 @@ def _states(axes: Axes, trace: "Trace") -> None:
 def _arms(axes: Axes, trace: "Trace") -> None:
     """Plot the best arm as bands, the arms played as bars, the arms of a probe as rings, and hatch those that are not available."""
     arms = trace.gaps.shape[1]
-    exploits = trace.why == 0
+    exploits = trace.probe_reasons == 0
     for arm in range(arms):
         if (away := np.isinf(trace.gaps[:, arm])).any():
             axes.broken_barh(spans(away, trace.rounds), (arm - 0.4, 0.8), **AWAY, gid=f"away-{arm}")
@@ -208,7 +208,7 @@ def _arms(axes: Axes, trace: "Trace") -> None:
 def _reasons(axes: Axes, trace: "Trace") -> None:
     """Plot one line per reason, with a mark at every probe that began for it; several may be true at once."""
     for line, reason in enumerate(begun_by(trace)):
-        begun = trace.rounds[(trace.why & reason) != 0]
+        begun = trace.rounds[(trace.probe_reasons & reason) != 0]
         axes.plot(begun, np.full(len(begun), line), **_look(MARKS.get(reason, OTHER)), gid=REASONS[reason])
     axes.set_ylim(len(begun_by(trace)) - 0.4, -0.6)
     axes.set_yticks(range(len(begun_by(trace))), [REASONS[reason] for reason in begun_by(trace)])
@@ -265,12 +265,12 @@ def _regret(axes: Axes, trace: "Trace") -> None:
     axes.plot(trace.rounds, trace.regret.cumsum(), color=style(trace.name).color, gid="regret")
     axes.set_ylim(bottom=0)
     axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.set_ylabel("regret\nper unit")
+    axes.set_ylabel("regret\nper group")
 
 
 def _keys(trace: "Trace") -> dict[str, Any]:
     """Return the legend, label by label: only what is shown."""
-    exploited = trace.losses[trace.why == 0]
+    exploited = trace.losses[trace.probe_reasons == 0]
     tints = tuple(Patch(color=tint, alpha=FAINT, linewidth=0) for tint in TINTS[: trace.gaps.shape[1]])
     keys: dict[str, Any] = {"best arm (a tint per arm)": tints}
     if np.isinf(trace.gaps).any():
@@ -279,7 +279,7 @@ def _keys(trace: "Trace") -> dict[str, Any]:
         keys["played, best"] = Line2D([], [], color=BLACK, linewidth=2)
     if (exploited > 0).any():
         keys["played, not best"] = Line2D([], [], color=RED, linewidth=4)
-    if (trace.why != 0).any():
+    if (trace.probe_reasons != 0).any():
         keys["played in a probe"] = Line2D([], [], **RING)
     settings = describe(trace.policy) if isinstance(trace.policy, tuple) else {}
     for reason in begun_by(trace):

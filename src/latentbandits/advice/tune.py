@@ -20,7 +20,7 @@ from latentbandits.policies.groups import LIMIT
 from latentbandits.presentation.numbers import aligned, counted, figure, percent, span
 from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Contestant, Policy, World
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import as_policies, simulate
 from latentbandits.simulation.results import interval
 
@@ -150,7 +150,9 @@ class Tuning(Result):
         if suffix != ".toml":
             return super().content(suffix)
         if "<" in self.name or "__main__:" in self.name:
-            raise Refusal(OWNER, "policy", self.name, "one whose class can be imported, or else no file could name it")
+            raise InvalidValueError(
+                OWNER, "policy", self.name, "one whose class can be imported, or else no file could name it"
+            )
         searched = "; ".join(f"{axis.setting} {axis}" for axis in self.axes)
         remarks = (
             f"{self.spec}, tuned by latentbandits {__version__} for\n  {self.problem}\n"
@@ -175,7 +177,7 @@ def tune(
     study: str | Path | None = None,
     horizon: int | None = None,
     runs: int | None = None,
-    units: int | None = None,
+    groups: int | None = None,
     seed: int | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -201,7 +203,7 @@ def tune(
     study : path, optional
         A file that stores every trial. The same call continues from there, after an interruption or with more trials, and returns the
         same as a call that was never interrupted.
-    horizon, runs, units, seed : int, optional
+    horizon, runs, groups, seed : int, optional
         Instead of the problem's own, as in `latentbandits.compare`. `runs` worlds are held out; a quarter as many, at least 16,
         are tuned on.
     workers : int, optional
@@ -227,10 +229,10 @@ def tune(
     >>> tuning.table.columns.tolist()
     ['outcome', 'discount', 'rounds', 'per_round', 'training_regret']
     """
-    trials = whole(OWNER, "trials", trials, least=1)
-    sizes = {"horizon": horizon, "runs": runs, "units": units, "seed": seed}
+    trials = check_int(OWNER, "trials", trials, least=1)
+    sizes = {"horizon": horizon, "runs": runs, "groups": groups, "seed": seed}
     if workers is not None:
-        whole(OWNER, "workers", workers, least=1)
+        check_int(OWNER, "workers", workers, least=1)
     task = prepare(problem, policy, search, sizes)._replace(workers=workers, executor=executor)
     report = progress or usual("tuning", "trials") or (lambda _done, _total: None)
     table, found = run_study(task, trials, study, lambda done: report(done, trials + 1))
@@ -249,10 +251,12 @@ def prepare(
         policy = specs.fair(policy, described)
     place, spec, name, made = fit_policy(OWNER, described, policy)
     if not isinstance(made, Policy):
-        raise Refusal(OWNER, "policy", policy, "a policy that needs no knowledge of the world")
-    whole(OWNER, "runs", place.runs, least=2)
+        raise InvalidValueError(OWNER, "policy", policy, "a policy that needs no knowledge of the world")
+    check_int(OWNER, "runs", place.runs, least=2)
     if is_record(place, place.seed):
-        raise Refusal(OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned")
+        raise InvalidValueError(
+            OWNER, "problem", place, "one whose draws differ, or else it would be judged where it was tuned"
+        )
     fixed = specs.split(policy)[1] if isinstance(policy, str) and not policy.endswith(".toml") else {}
     bare = not made.scale_free and not specs.is_unit(place)
     axes = space(made, fixed, search, specs.means_range(place) if bare else None)

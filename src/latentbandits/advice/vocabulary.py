@@ -21,7 +21,7 @@ from latentbandits.advice.parameter import (
     parse_number,
 )
 from latentbandits.rewards import DISTRIBUTIONS
-from latentbandits.settings import Above, AtLeast, Refusal, Within, nearest
+from latentbandits.settings import Above, AtLeast, InvalidValueError, Within, nearest
 from latentbandits.worlds.registry import HIDDEN_MARKOV, REGISTRY
 
 DEFAULT_HORIZON, DEFAULT_RUNS = 10_000, 200
@@ -127,7 +127,7 @@ _TABLE = (
     Parameter(
         "noise",
         NUMBER,
-        f"standard deviation of a reward, of all units together; not for {', '.join(_NOISELESS)}",
+        f"standard deviation of a reward, of all groups together; not for {', '.join(_NOISELESS)}",
         "SD",
         AtLeast(0),
         0.01,
@@ -168,7 +168,7 @@ _TABLE = (
         example='"rewards.csv"',
     ),
     Parameter(
-        "units", INTEGER, "groups that can be treated differently at the same time", "N", AtLeast(1), 1, world=False
+        "groups", INTEGER, "groups that can be treated differently at the same time", "N", AtLeast(1), 1, world=False
     ),
     Parameter(
         "horizon",
@@ -198,7 +198,7 @@ _TABLE = (
         "POLICY",
         form="a list of strings",
         world=False,
-        note="six common ones; `advise`: all that the units permit",
+        note="six common ones; `advise`: all that the groups permit",
         example='["state-library", "adasp-ucb", "adasp-ucb:staleness=12,min_gap=4", "glr-ucb", "sw-ucb", "ucb1"]',
     ),
     *OPTIONS,
@@ -250,9 +250,9 @@ def split_shapes(words: Mapping[str, object]) -> dict[str, object]:
     return expanded
 
 
-def refuse_unknown(owner: str, word: str) -> Refusal:
+def refuse_unknown(owner: str, word: str) -> InvalidValueError:
     """Return the refusal of a word that no problem has."""
-    return Refusal(owner, "word", word, f"one of {', '.join(PARAMETERS)}{nearest(word, PARAMETERS)}")
+    return InvalidValueError(owner, "word", word, f"one of {', '.join(PARAMETERS)}{nearest(word, PARAMETERS)}")
 
 
 def markdown_table() -> str:

@@ -22,7 +22,7 @@ from latentbandits.agent.state import NOTHING, State
 from latentbandits.agent.steps import Steps, bind
 from latentbandits.memories import copied
 from latentbandits.protocols import LARGEST_REWARD, Policy
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 Journal = Callable[[Event], object]
 
@@ -52,10 +52,10 @@ class Agent:
         Share of decisions that play any available arm, each with the same probability. Like those of the control arm they are learned from,
         but they are no probes: one that a policy has planned for such a round waits, or is skipped.
     holdback : float
-        Share of units that always get the arm `control`. A unit that `ask` names is held back or not by a hash, so that it stays where it
-        is; probabilities are taken over units.
+        Share of subjects that always get the arm `control`. A hash decides whether a subject that `ask` names is held back: it stays where it
+        is; probabilities are taken over groups.
     control : str or int, optional
-        The arm of units that are held back. While it is not available, none is.
+        The arm of subjects that are held back. While it is not available, none is.
     journal : callable, optional
         Called with every event, a tuple of plain values that JSON can hold, before it takes effect: if it raises, nothing has changed. It
         must not use the agent, which would refuse. `apply` repeats an event.
@@ -76,7 +76,7 @@ class Agent:
     ('accepted', 'accepted')
     >>> agent.tell(first.id, 0.9)
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Agent: decision is '...' but must be an open one (this one is completed or forgotten)
+    latentbandits.settings.InvalidValueError: Agent: decision is '...' but must be an open one (this one is completed or forgotten)
 
     Arms come and go:
 
@@ -109,13 +109,13 @@ class Agent:
     def _begin(self, state: State, journal: Journal | None) -> None:
         """Begin with a state."""
         if journal is not None and not callable(journal):
-            raise Refusal("Agent", "journal", journal, "a function that takes an event")
+            raise InvalidValueError("Agent", "journal", journal, "a function that takes an event")
         self._state, self._player, self._journal = state, state.player, journal
         self._session = os.urandom(SESSION_DIGITS // 2).hex()
         self._revisions: dict[Path, str | None] = {}
         self._lock, self._saving = OneCall(), OneCall()
         self._compiled = self._warned = False
-        self._units, self._covariates = state.player.policy.units, state.covariates
+        self._units, self._covariates = state.player.policy.groups, state.covariates
         self._rewards = np.zeros(self._units)
         advice = "a forked process must make or load an agent of its own, and save it to a path of its own"
         refuse_in_children(self, advice)
@@ -177,7 +177,7 @@ class Agent:
         self,
         context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
-        unit: Name | None = None,
+        subject: Name | None = None,
     ) -> Decision:
         """Return a decision.
 
@@ -187,7 +187,7 @@ class Agent:
             Observed covariates, as many as the policy's setting `covariates` says.
         available : names of arms, optional
             Arms that can be played now; all if not given. Retired ones are left out.
-        unit : str or int, optional
+        subject : str or int, optional
             For whom it is, such as a visitor: one that is held back stays so.
         """
         seen = NOTHING if context is None and self._covariates == 0 else observed(context, self._covariates)
@@ -201,14 +201,14 @@ class Agent:
                 refuse_call()
             try:
                 lock.busy = True
-                return self._ask(seen, available, unit)
+                return self._ask(seen, available, subject)
             finally:
                 lock.busy = False
 
-    def _ask(self, seen: np.ndarray, available: Iterable[Name] | None, unit: Name | None) -> Decision:
+    def _ask(self, seen: np.ndarray, available: Iterable[Name] | None, subject: Name | None) -> Decision:
         state, player = self._state, self._player
         offered = None if available is None else player.offered(available)
-        unit = None if unit is None else str(as_name(unit, "unit"))
+        subject = None if subject is None else str(as_name(subject, "subject"))
         while len(player.open) >= state.spec.max_open:
             self._happen("censor", {"cause": "room"}, next(iter(player.open)))
         now, after = time_ns() // 1000, state.last_us + 1
@@ -218,11 +218,11 @@ class Agent:
             payload: Payload = {"context": seen.tolist()} if len(seen) else {}
             if offered is not None:
                 payload["available"] = [player.names[arm] for arm in offered]
-            self._journal(Event(state.head + 1, "decide", at_us, key, unit, body=text(payload)))
-        return state.decide(key, at_us, seen, offered, unit)[0]
+            self._journal(Event(state.head + 1, "decide", at_us, key, subject, body=text(payload)))
+        return state.decide(key, at_us, seen, offered, subject)[0]
 
     def tell(self, decision: Decision | str, rewards: float | Sequence[float] | np.ndarray) -> Outcome:
-        """Learn from the rewards of a decision, given by itself or its id: one per unit (a plain number for one unit).
+        """Learn from the rewards of a decision, given by itself or its id: one per group (a plain number for one group).
 
         Returns ``"accepted"``, as the agent of a store does, which knows more outcomes. Bad input changes nothing. A decision that is not
         open is refused: its rewards are never taken for another's.
@@ -265,7 +265,7 @@ class Agent:
         with self._lock:
             self._happen("retire", self._state.retiring(name))
 
-    def name(self, regime: int, name: str) -> None:
+    def name_state(self, regime: int, name: str) -> None:
         """Give a remembered state a name, by its number in the `belief`; it has it for as long as it is remembered.
 
         Examples
@@ -274,7 +274,7 @@ class Agent:
         >>> agent = lb.Agent("state-library")
         >>> for reward in (0.2, 0.9, 0.9):
         ...     _ = agent.tell(agent.ask(), reward)
-        >>> agent.name(agent.belief.states[0].number, "rain")
+        >>> agent.name_state(agent.belief.states[0].number, "rain")
         >>> agent.belief.states[0].name
         'rain'
         """
@@ -326,11 +326,11 @@ class Agent:
         with self._lock:
             try:
                 return self._state.apply(event if isinstance(event, Event) else Event(*event))  # type: ignore[arg-type]
-            except Refusal as refusal:
+            except InvalidValueError as refusal:
                 raise refusal.at(owner="Agent") from None
             except (AssertionError, AttributeError, KeyError, TypeError, ValueError) as problem:
                 rule = f"one that a journal received ({type(problem).__name__}: {problem})"
-                raise Refusal("Agent", "event", event, rule) from problem
+                raise InvalidValueError("Agent", "event", event, rule) from problem
 
     def explain(self, decision: Decision | str) -> Explanation:
         """Return why an open decision was made: every arm's value, doubt, bonus, index and probability. ``print`` shows a table.
@@ -343,7 +343,7 @@ class Agent:
         ...     _ = agent.tell(agent.ask(), reward)
         >>> print(agent.explain(agent.ask()))
         decision ...: red, the arm with the highest index
-        arm   value  doubt  bonus  index  probability
+        arm   value  std_error  bonus  index  probability
         red   0.500      -  1.665  2.165        1.000  played
         blue  0.250      -  1.665  1.915        0.000
         """

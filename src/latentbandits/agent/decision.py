@@ -36,13 +36,13 @@ class Decision(NamedTuple):
         Names the decision when its rewards arrive: 25 hexadecimal digits that no other decision has, whichever process or machine made
         it; they sort by time.
     arms : tuple of names
-        The arm of every unit.
-    why : tuple of str
+        The arm of every group.
+    probe_reasons : tuple of str
         Empty when the policy exploits; else the reasons to probe: residual, margin, staleness, schedule, continued, untried, rival.
     probabilities : tuple of float or None
-        With which each unit's arm was chosen, given everything before; None where it is not known (Thompson sampling).
+        With which each group's arm was chosen, given everything before; None where it is not known (Thompson sampling).
     by : str
-        Who decided: ``"policy"``, ``"floor"`` (uniform play) or ``"control"`` (the unit is held back).
+        Who decided: ``"policy"``, ``"floor"`` (uniform play) or ``"control"`` (the subject is held back).
 
     Examples
     --------
@@ -54,18 +54,18 @@ class Decision(NamedTuple):
 
     id: str
     arms: tuple[Any, ...]  # names, which indexing by plain numbers must not make an error of types
-    why: tuple[str, ...] = ()
+    probe_reasons: tuple[str, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     by: str = "policy"
 
     @property
     def arm(self) -> Any:
-        """The arm of the first (or only) unit."""
+        """The arm of the first (or only) group."""
         return self.arms[0]
 
     @property
     def probability(self) -> float | None:
-        """The probability of the first (or only) unit's arm."""
+        """The probability of the first (or only) group's arm."""
         return self.probabilities[0]
 
     @property

@@ -10,10 +10,10 @@ configure     ``body``: the settings that change
 status        ``body``: status
 add, retire   ``body``: arm (a name)
 name          ``body``: number (of a regime), name
-decide        key, unit; ``body``: context, available (names), deferred; in a store also what came of it: arm, decided_by, probability,
-              scores; ``body``: why; status (if not live), policy (its arm, in shadow); arms and probabilities if there are several units
+decide        key, subject; ``body``: context, available (names), deferred; in a store also what came of it: arm, decided_by, probability,
+              scores; ``body``: why; status (if not live), policy (its arm, in shadow); arms and probabilities if there are several groups
 activate      key: the decision was shown
-reward        key, value (``body``: rewards, if there are several units). One of these three ends a decision, once.
+reward        key, value (``body``: rewards, if there are several groups). One of these three ends a decision, once.
 expire        key, value: the reward window is over, and the default value was taken
 censor        key; ``body``: cause (asked: by the caller; time: the window is over; unseen: never activated; room: too many were open)
 late          key, value: a reward for a decision that had expired or was censored; not learned
@@ -61,7 +61,7 @@ class Payload(TypedDict, total=False):
 
     context: list[float]
     available: list[Name]
-    why: list[str]
+    probe_reasons: list[str]
     policy: Name
     deferred: bool
     arms: list[int]
@@ -81,7 +81,7 @@ class Event(NamedTuple):
     kind: str
     at_us: int
     key: str | None = None
-    unit: str | None = None
+    subject: str | None = None
     arm: int | None = None
     decided_by: str | None = None
     probability: float | None = None
@@ -97,12 +97,12 @@ class Event(NamedTuple):
 
     @property
     def rewards(self) -> list[float]:
-        """The rewards of all units."""
+        """The rewards of all groups."""
         return [self.value] if self.value is not None else self.payload.get("rewards", [])
 
     @property
     def arms(self) -> tuple[int, ...]:
-        """The arms of a decision by number, one per unit."""
+        """The arms of a decision by number, one per group."""
         assert self.arm is not None
         return tuple(self.payload.get("arms", ())) or (self.arm,)
 
@@ -123,13 +123,13 @@ def text(payload: Mapping[str, object]) -> str | None:
 
 
 @cache
-def reasons(why: tuple[str, ...]) -> str | None:
+def reasons(probe_reasons: tuple[str, ...]) -> str | None:
     """Return the body of a decision of which there is nothing else to say than the reasons to probe."""
-    return text({"why": list(why)} if why else {})
+    return text({"probe_reasons": list(probe_reasons)} if probe_reasons else {})
 
 
 def rewarded(seq: int, kind: str, at_us: int, key: str, rewards: Sequence[float], actor: str | None = None) -> Event:
-    """Return the event of a reward of some kind; those of several units are in the body."""
+    """Return the event of a reward of some kind; those of several groups are in the body."""
     value, body = (rewards[0], None) if len(rewards) == 1 else (None, text({"rewards": list(rewards)}))
     return Event(seq, kind, at_us, key, value=value, actor=actor, body=body)
 

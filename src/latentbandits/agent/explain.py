@@ -11,7 +11,7 @@ from latentbandits.agent.mixing import CONTROL, FLOOR, Mixing
 from latentbandits.agent.player import Player
 from latentbandits.policies.arms import FIRST
 from latentbandits.presentation.numbers import aligned, percent
-from latentbandits.protocols import WHY
+from latentbandits.protocols import PROBE_REASON
 
 # What the reasons to probe mean
 _REASONS = {
@@ -32,10 +32,10 @@ class Option:
     Attributes
     ----------
     name : str or int
-    played : bool, whether a unit plays it
+    played : bool, whether a subject plays it
     available : bool, whether it could be played
     value : float, the reward that the policy expected of it; None if it had no expectation
-    doubt : float, the standard deviation of the value; None if unknown
+    std_error : float, the standard deviation of the value; None if unknown
     bonus : float, what the policy added for the sake of exploration; None if unknown
     index : float, the sum of both, which the policy compares; infinite for an arm that goes before or after all others
     probability : float, with which it was played; None if unknown
@@ -45,7 +45,7 @@ class Option:
     played: bool
     available: bool
     value: float | None
-    doubt: float | None
+    std_error: float | None
     bonus: float | None
     index: float | None
     probability: float | None
@@ -58,9 +58,9 @@ class Explanation(NamedTuple):
     ----------
     id : str, the decision's
     time : float, when it was made, in seconds since the epoch
-    arms : tuple of names, the arm of every unit
+    arms : tuple of names, the arm of every group
     by : str, who decided: ``"policy"``, ``"floor"`` or ``"control"``
-    why : tuple of str, the policy's reasons to probe
+    probe_reasons : tuple of str, the policy's reasons to probe
     reason : str, the same in a sentence
     options : tuple of Option, one per arm
     """
@@ -69,16 +69,16 @@ class Explanation(NamedTuple):
     time: float
     arms: tuple[Name, ...]
     by: str
-    why: tuple[str, ...]
+    probe_reasons: tuple[str, ...]
     reason: str
     options: tuple[Option, ...]
 
     def __str__(self) -> str:
-        head = ["arm", "value", "doubt", "bonus", "index", "probability", ""]
+        head = ["arm", "value", "std_error", "bonus", "index", "probability", ""]
         rows = [
             [
                 str(option.name),
-                *map(_shown, (option.value, option.doubt, option.bonus, option.index, option.probability)),
+                *map(_shown, (option.value, option.std_error, option.bonus, option.index, option.probability)),
                 "played" if option.played else "" if option.available else "not available",
             ]
             for option in self.options
@@ -97,17 +97,22 @@ def _shown(value: float | None) -> str:
 def explanation(key: str, player: Player) -> Explanation:
     """Return why an open decision was made."""
     choice = player.choice_of(key)
-    certain = player.sure or choice.offers["available"].sum() == 1
-    rows = [(offer.available, offer.value, offer.index, offer.doubt, offer.probability) for offer in choice.offers]
-    why = WORDS[choice.note.item(WHY)]
-    return explained(key, choice.arms.tolist(), player.open[key].by, why, rows, player.names, player.mixing, certain)
+    certain = player.sure or choice.arm_scores["available"].sum() == 1
+    rows = [
+        (arm_score.available, arm_score.value, arm_score.index, arm_score.std_error, arm_score.probability)
+        for arm_score in choice.arm_scores
+    ]
+    probe_reasons = WORDS[choice.tags.item(PROBE_REASON)]
+    return explained(
+        key, choice.arms.tolist(), player.open[key].by, probe_reasons, rows, player.names, player.mixing, certain
+    )
 
 
 def explained(
     key: str,
     arms: Sequence[int],
     by: str,
-    why: tuple[str, ...],
+    probe_reasons: tuple[str, ...],
     rows: Sequence[Sequence[float]],
     names: Sequence[Name],
     mixing: Mixing,
@@ -117,31 +122,33 @@ def explained(
     played = set(arms)
     options = []
     for arm, (available, *numbers) in enumerate(rows):
-        value, index, doubt, chance = map(_or_none, numbers)
+        value, index, std_error, chance = map(_or_none, numbers)
         if index is not None and abs(index) >= FIRST:
             index = math.copysign(math.inf, index)
         bonus = None if value is None or index is None else index - value
         chance = float(arm in played) if certain else chance if available else 0.0
-        options.append(Option(names[arm], arm in played, bool(available), value, doubt, bonus, index, chance))
+        options.append(Option(names[arm], arm in played, bool(available), value, std_error, bonus, index, chance))
     called = tuple(names[arm] for arm in arms)
-    reason = _reason(called, by, why, options, mixing)
-    return Explanation(key, time_of(key), called, by, why, reason, tuple(options))
+    reason = _reason(called, by, probe_reasons, options, mixing)
+    return Explanation(key, time_of(key), called, by, probe_reasons, reason, tuple(options))
 
 
 def _or_none(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _reason(arms: tuple[Name, ...], by: str, why: tuple[str, ...], options: Sequence[Option], mixing: Mixing) -> str:
+def _reason(
+    arms: tuple[Name, ...], by: str, probe_reasons: tuple[str, ...], options: Sequence[Option], mixing: Mixing
+) -> str:
     """Return the sentence."""
     if by == CONTROL:
-        return f"the control arm, since this unit is held back ({percent(mixing.holdback)} of all units)"
+        return f"the control arm, since this subject is held back ({percent(mixing.holdback)} of all groups)"
     if by == FLOOR:
         return f"any arm, by the floor ({percent(mixing.floor)} of all decisions)"
     if sum(option.available for option in options) == 1:
         return "the only available arm"
-    if why:
-        return "a probe, since " + " and ".join(_REASONS[word] for word in why)
+    if probe_reasons:
+        return "a probe, since " + " and ".join(_REASONS[word] for word in probe_reasons)
     indices = [option.index for option in options if option.available]
     if len(arms) == 1 and None not in indices:
         (own,) = (option.index for option in options if option.played)

@@ -12,7 +12,7 @@ import numpy as np
 from latentbandits.agent.inputs import as_name
 from latentbandits.compiled import fast, plain
 from latentbandits.protocols import Choice
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.loop import Run, play
 from latentbandits.simulation.runs import refuse_wrong
 
@@ -29,18 +29,20 @@ def feed(player: Any, log: Any) -> None:
     """Have an agent learn from a log; arms that it does not have are added, learned from and retired. Bad input changes nothing."""
     for field in ("arms", "played", "rewards"):
         if not hasattr(log, field):
-            raise Refusal("Agent", "log", log, "a log, as `latentbandits.Log.read` returns it")
+            raise InvalidValueError("Agent", "log", log, "a log, as `latentbandits.Log.read` returns it")
     policy, called = player.policy, [as_name(name) for name in log.arms]
-    if policy.units != 1:
-        raise Refusal("Agent", "units", policy.units, "1 to be fed a log, which has one arm per row")
+    if policy.groups != 1:
+        raise InvalidValueError("Agent", "groups", policy.groups, "1 to be fed a log, which has one arm per row")
     needed, context = policy.covariates, list(log.context.values())
     if needed not in (0, len(context)):
-        raise Refusal("Agent", "covariates", needed, f"0, or the {len(context)} columns of context that the log has")
+        raise InvalidValueError(
+            "Agent", "covariates", needed, f"0, or the {len(context)} columns of context that the log has"
+        )
     if player.open:
-        raise Refusal("Agent", "open decisions", len(player.open), "0 before a log is fed")
+        raise InvalidValueError("Agent", "open decisions", len(player.open), "0 before a log is fed")
     additions = [name for name in called if name not in player.numbers]
     if additions and policy.fixed_arms:
-        raise Refusal(
+        raise InvalidValueError(
             "Agent",
             "log's arms",
             additions,

@@ -23,7 +23,7 @@ from latentbandits.agent.state import COUNTS, State
 from latentbandits.files import locked, write_whole
 from latentbandits.memories import copied, replaced, saved
 from latentbandits.protocols import Choice, Policy
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 
 FORMAT, VERSION = "latentbandits agent", 1
 Arrays = dict[str, np.ndarray]
@@ -149,7 +149,7 @@ def read(content: bytes, path: str | os.PathLike[str], expected: Expected) -> tu
         raise _damaged(path) from problem
     if version != VERSION:
         field = f"format version of {path} (written by {document.get('written_by')})"
-        raise Refusal("Agent", field, version, f"{VERSION}, as this latentbandits has it")
+        raise InvalidValueError("Agent", field, version, f"{VERSION}, as this latentbandits has it")
     try:
         arrays, record = _unpacked(content), document["state"]
         given = record["policy"]["class"], record["policy"]["settings"], record["spec"]["policy"]["class"]
@@ -232,10 +232,10 @@ def _is_consistent(state: State, record: StateRecord) -> bool:
         len(player.numbers) == len(player.names) == len(arms)
         and len(record["retired"]) == len(player.retired) < len(arms)
         and all(
-            set(waiting.arms) <= set(arms) and len(waiting.arms) == player.policy.units
+            set(waiting.arms) <= set(arms) and len(waiting.arms) == player.policy.groups
             for waiting in state.open.values()
         )
-        and len(state.open) == len(record["open"]) <= whole("Agent", "max_open", state.spec.max_open, least=1)
+        and len(state.open) == len(record["open"]) <= check_int("Agent", "max_open", state.spec.max_open, least=1)
         and {waiting.by for waiting in state.open.values()} <= {POLICY, FLOOR, CONTROL}
         and (is_id(state.newest) or not state.newest)
         and all(is_id(key) and key <= state.newest for key in state.open)
@@ -252,9 +252,9 @@ def write(path: Path, given: Contents, revisions: Mapping[Path, str | None], ove
         if not overwrite and path.exists():
             if path not in revisions:
                 rule = "new, or one that this agent has read or written (load it, or save with overwrite=True)"
-                raise Refusal("Agent", "file", str(path), rule)
+                raise InvalidValueError("Agent", "file", str(path), rule)
             if _revision_of(path) != revisions[path]:
-                raise Refusal(
+                raise InvalidValueError(
                     "Agent",
                     "file",
                     str(path),
@@ -273,8 +273,10 @@ def _revision_of(path: Path) -> str | None:
         return None
 
 
-def _damaged(path: str | os.PathLike[str]) -> Refusal:
-    return Refusal("Agent", "file", os.fspath(path), "a file written by save (it is damaged, or something else)")
+def _damaged(path: str | os.PathLike[str]) -> InvalidValueError:
+    return InvalidValueError(
+        "Agent", "file", os.fspath(path), "a file written by save (it is damaged, or something else)"
+    )
 
 
 def _fitting(arrays: Arrays, name: str, like: np.ndarray) -> np.ndarray:

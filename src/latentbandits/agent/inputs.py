@@ -10,7 +10,7 @@ import numpy as np
 from latentbandits import specs
 from latentbandits.agent.decision import Name
 from latentbandits.protocols import LARGEST_REWARD, Oracle, Policy
-from latentbandits.settings import Refusal, nearest, whole
+from latentbandits.settings import InvalidValueError, check_int, nearest
 
 _SIZE = f"of size at most {LARGEST_REWARD:g}"
 
@@ -19,20 +19,24 @@ def online(policy: Policy | str, arms: Sequence[Name] | int | None) -> tuple[Pol
     """Return the policy of an agent and the names of its arms, or refuse."""
     names: list[Name] | None
     names = (
-        None if arms is None else list(range(whole("Agent", "arms", arms, least=2))) if _integer(arms) else _names(arms)
+        None
+        if arms is None
+        else list(range(check_int("Agent", "arms", arms, least=2)))
+        if _integer(arms)
+        else _names(arms)
     )
     if isinstance(policy, str):
         policy = specs.policy(policy, arms=None if names is None else len(names))
     if isinstance(policy, Oracle):
-        raise Refusal(
+        raise InvalidValueError(
             "Agent", "policy", policy, "one that needs no knowledge of the world (BayesFilter takes it as settings)"
         )
     if not isinstance(policy, Policy):
-        raise Refusal("Agent", "policy", policy, "a policy or the name of one")
+        raise InvalidValueError("Agent", "policy", policy, "a policy or the name of one")
     if names is None:
         names = list(range(policy.arms))
     if len(names) != policy.arms:
-        raise Refusal("Agent", "arms", arms, f"{policy.arms}, the policy's, or that many names")
+        raise InvalidValueError("Agent", "arms", arms, f"{policy.arms}, the policy's, or that many names")
     return policy, names
 
 
@@ -46,26 +50,26 @@ def refuse_settings(
             count = arms if _integer(arms) else len(arms) if isinstance(arms, Sized) else 2
             example = f"lb.policy({called}, arms={count}, {name}={reprlib.repr(value)})"
             rule = f"one of {', '.join(known)}{nearest(name, known)}, or belong to the policy, as in {example}"
-            raise Refusal(owner, "setting", name, rule)
+            raise InvalidValueError(owner, "setting", name, rule)
 
 
 def _names(arms: object) -> list[Name]:
     """Return the names in a list, or refuse it."""
     if isinstance(arms, str | bytes | Mapping | Set) or not isinstance(arms, Iterable):
-        raise Refusal("Agent", "arms", arms, "a number, or a list of names")
+        raise InvalidValueError("Agent", "arms", arms, "a number, or a list of names")
     names = [as_name(name) for name in arms]
     if len(set(names)) < len(names):
-        raise Refusal("Agent", "arms", arms, "names that all differ")
+        raise InvalidValueError("Agent", "arms", arms, "names that all differ")
     return names
 
 
 def as_name(name: object, field: str = "arm") -> Name:
-    """Return a name (of an arm or of a unit) as plain text or a plain integer, or refuse it."""
+    """Return a name (of an arm or of a subject) as plain text or a plain integer, or refuse it."""
     if isinstance(name, str):
         return str.__str__(name)  # the text itself, of an enumeration too
     if _integer(name):
         return int(name)
-    raise Refusal("Agent", field, name, "a text or an integer")
+    raise InvalidValueError("Agent", field, name, "a text or an integer")
 
 
 def _integer(value: object) -> TypeGuard[numbers.Integral]:
@@ -77,7 +81,7 @@ def number_of(name: object, known: Mapping[Name, int], field: str = "arm") -> in
     plain = as_name(name, field)
     if plain not in known:
         hint = nearest(plain, [other for other in known if isinstance(other, str)]) if isinstance(plain, str) else ""
-        raise Refusal("Agent", field, name, f"one of {', '.join(map(str, known))}{hint}")
+        raise InvalidValueError("Agent", field, name, f"one of {', '.join(map(str, known))}{hint}")
     return known[plain]
 
 
@@ -92,17 +96,17 @@ def observed(context: object, covariates: int) -> np.ndarray:
     )
     values = _numbers("context", () if context is None else context, rule)
     if values.shape != (covariates,) or not (np.abs(values) <= LARGEST_REWARD).all():
-        raise Refusal("Agent", "context", context, rule)
+        raise InvalidValueError("Agent", "context", context, rule)
     return values
 
 
-def received(rewards: object, units: int) -> np.ndarray:
-    """Return one finite reward per unit, or refuse."""
-    rule = f"a finite number {_SIZE}" if units == 1 else f"{units} finite numbers {_SIZE}, one per unit"
+def received(rewards: object, groups: int) -> np.ndarray:
+    """Return one finite reward per group, or refuse."""
+    rule = f"a finite number {_SIZE}" if groups == 1 else f"{groups} finite numbers {_SIZE}, one per group"
     values = _numbers("rewards", rewards, rule)
     values = values.reshape(1) if values.ndim == 0 else values
-    if values.shape != (units,) or not (np.abs(values) <= LARGEST_REWARD).all():
-        raise Refusal("Agent", "rewards", rewards, rule)
+    if values.shape != (groups,) or not (np.abs(values) <= LARGEST_REWARD).all():
+        raise InvalidValueError("Agent", "rewards", rewards, rule)
     return values
 
 
@@ -114,4 +118,4 @@ def _numbers(field: str, given: object, rule: str) -> np.ndarray:
             raise TypeError
         return values.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise Refusal("Agent", field, given, rule) from None
+        raise InvalidValueError("Agent", field, given, rule) from None

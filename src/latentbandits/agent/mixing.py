@@ -1,4 +1,4 @@
-"""Play that the policy does not decide: a floor of uniform play, and units that are held back on a control arm."""
+"""Play that the policy does not decide: a floor of uniform play, and groups that are held back on a control arm."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -11,7 +11,7 @@ from latentbandits.agent.inputs import number_of
 from latentbandits.compiled import plain
 from latentbandits.protocols import Policy
 from latentbandits.random import Purpose, Stream, below, stream, uniform
-from latentbandits.settings import Refusal, Within, between
+from latentbandits.settings import InvalidValueError, Within, check_range
 
 POLICY, FLOOR, CONTROL = "policy", "floor", "control"
 _uniform, _below = plain(uniform), plain(below)
@@ -23,9 +23,9 @@ class Mixing(NamedTuple):
     Attributes
     ----------
     floor : float, share of uniform play over the available arms
-    holdback : float, share of units that always get the control arm
+    holdback : float, share of subjects that always get the control arm
     control : int, that arm; -1 for none
-    salt : bytes, which units are held back follows from it
+    salt : bytes, which groups are held back follows from it
     random : its random stream
     """
 
@@ -40,23 +40,23 @@ class Mixing(NamedTuple):
         """Whether it ever decides."""
         return self.floor > 0 or self.holdback > 0
 
-    def decide(self, arms: Sequence[int], unit: Name | None) -> tuple[str, int]:
+    def decide(self, arms: Sequence[int], subject: Name | None) -> tuple[str, int]:
         """Return who decides, and the arm if it is not the policy."""
-        if self.held(arms) and self._share(unit) < self.holdback:
+        if self.held(arms) and self._share(subject) < self.holdback:
             return CONTROL, self.control
         if self.floor > 0 and _uniform(self.random) < self.floor:
             return FLOOR, arms[_below(self.random, len(arms))]
         return POLICY, -1
 
     def held(self, arms: Sequence[int]) -> float:
-        """Return the share of units that is held back now: none while the control arm is not available."""
+        """Return the share of subjects that is held back now: none while the control arm is not available."""
         return self.holdback if self.control in arms else 0.0
 
-    def _share(self, unit: Name | None) -> float:
-        """Return where a unit stands between 0 and 1, always the same; any place if there is none."""
-        if unit is None:
+    def _share(self, subject: Name | None) -> float:
+        """Return where a subject stands between 0 and 1, always the same; any place if there is none."""
+        if subject is None:
             return float(_uniform(self.random))
-        digest = blake2b(str(unit).encode("utf-8", "surrogatepass"), key=self.salt, digest_size=8).digest()
+        digest = blake2b(str(subject).encode("utf-8", "surrogatepass"), key=self.salt, digest_size=8).digest()
         return int.from_bytes(digest, "big") / 2.0**64
 
     def probabilities(self, own: np.ndarray, arms: Sequence[int]) -> np.ndarray:
@@ -78,17 +78,21 @@ def mixing(
     """Return the mixing that an agent was given, or refuse it."""
     known = {name: arm for arm, name in enumerate(names)}
     made = Mixing(
-        between("Agent", "floor", floor, Within(0, 1)),
-        between("Agent", "holdback", holdback, Within(0, 1)),
+        check_range("Agent", "floor", floor, Within(0, 1)),
+        check_range("Agent", "holdback", holdback, Within(0, 1)),
         -1 if control is None else number_of(control, known, "control"),
         stream(seed, Purpose.AGENT, 0).tobytes(),
         stream(seed, Purpose.AGENT, 1),
     )
     if made.holdback > 0 and control is None:
-        raise Refusal("Agent", "control", control, f"one of {', '.join(map(str, known))} when there is a holdback")
+        raise InvalidValueError(
+            "Agent", "control", control, f"one of {', '.join(map(str, known))} when there is a holdback"
+        )
     for field, share in (("floor", made.floor), ("holdback", made.holdback)):
-        if share > 0 and policy.units > 1:
-            raise Refusal("Agent", field, share, f"0 for a policy with several units (this one has {policy.units})")
+        if share > 0 and policy.groups > 1:
+            raise InvalidValueError(
+                "Agent", field, share, f"0 for a policy with several groups (this one has {policy.groups})"
+            )
         if share > 0 and policy.fixed_arms:
-            raise Refusal("Agent", field, share, f"0 for {type(policy).__name__}, which needs all its arms")
+            raise InvalidValueError("Agent", field, share, f"0 for {type(policy).__name__}, which needs all its arms")
     return made

@@ -15,9 +15,9 @@ from latentbandits.agent.spec import Spec
 from latentbandits.agent.steps import Steps, choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
-from latentbandits.protocols import WHY, Choice, Policy, grown, grown_choice
+from latentbandits.protocols import PROBE_REASON, Choice, Policy, grown, grown_choice
 from latentbandits.random import Stream, stream
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 
 _LONGEST = 100  # characters of the name of a state
 
@@ -57,7 +57,7 @@ class Player:
         self.choose, self.learn = plain(choose), plain(learn)
         self._deterministic = policy.deterministic
         self.mix(mixing)
-        self._certain: tuple[float | None, ...] = (1.0,) * policy.units
+        self._certain: tuple[float | None, ...] = (1.0,) * policy.groups
         self.open: OrderedDict[str, Open] = OrderedDict()
         self._arrange(list(names), retired)
 
@@ -75,7 +75,7 @@ class Player:
         """Take over the arms."""
         self.names, self.retired = names, set(retired)
         self.numbers = {name: arm for arm, name in enumerate(names)}
-        self._single = [(name,) for name in names] if self.policy.units == 1 else []
+        self._single = [(name,) for name in names] if self.policy.groups == 1 else []
         self._slots = Slots(self.policy, self.retired)
         self._blank, self.block, self.choice = self._slots.blank, self._slots.block, self._slots.choice
 
@@ -99,12 +99,12 @@ class Player:
         numbers = [state.number for state in self._numbered()]
         if isinstance(number, bool) or number not in numbers:
             which = f"one of {', '.join(map(str, numbers))}" if numbers else "of which there are none yet"
-            raise Refusal("Agent", "regime", number, f"the number of a remembered state, {which}")
+            raise InvalidValueError("Agent", "regime", number, f"the number of a remembered state, {which}")
         return int(number), _as_title(name)  # type: ignore[call-overload]
 
     def name(self, number: object, name: object) -> None:
         """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out."""
-        number, name = whole("Agent", "number", number), _as_title(name)
+        number, name = check_int("Agent", "number", number), _as_title(name)
         if any(state.number == number for state in self._numbered()):
             self.regimes[number] = name
 
@@ -112,18 +112,18 @@ class Player:
         """Return the remembered states that have a number, or refuse a policy that has no belief."""
         if not self.policy.has_belief:
             owner = type(self.policy).__name__
-            raise Refusal("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
+            raise InvalidValueError("Agent", "policy", owner, "one that has a belief, such as StateLibrary")
         return list(self.belief().states)
 
     def offered(self, available: object) -> list[int]:
         """Return the numbers of the arms that are available by name and not retired, or refuse."""
         refuse_fixed(self.policy, "available", available)
         if isinstance(available, str | bytes | Mapping) or not isinstance(available, Iterable):
-            raise Refusal("Agent", "available", available, "a list of names of arms")
+            raise InvalidValueError("Agent", "available", available, "a list of names of arms")
         named = list(available)
         arms = {number_of(name, self.numbers, "available") for name in named} - self.retired
         if not arms:
-            raise Refusal("Agent", "available", named, "at least one arm that is not retired")
+            raise InvalidValueError("Agent", "available", named, "at least one arm that is not retired")
         return sorted(arms)
 
     def decide(
@@ -132,7 +132,7 @@ class Player:
         at_us: int,
         seen: np.ndarray,
         offered: list[int] | None,
-        unit: Name | None,
+        subject: Name | None,
         counted_under: str | None = None,
         active: bool = True,
     ) -> Decision:
@@ -140,10 +140,10 @@ class Player:
         self.block[:] = self._blank
         choice, by = self.choice, POLICY
         if offered is not None:
-            choice.offers["available"] = 0
-            choice.offers["available"][offered] = 1
+            choice.arm_scores["available"] = 0
+            choice.arm_scores["available"][offered] = 1
         if self._mixes:
-            by = self._mix(seen, choice, unit)
+            by = self._mix(seen, choice, subject)
         else:
             self.choose(self.policy, self.memory, seen, self.random, choice)
         arm = choice.arms.item(0)
@@ -156,7 +156,7 @@ class Player:
             names = self.called(numbers)
         chances = self._certain if self.sure else self._chances(offered)
         self.open[key] = _tuple(Open, (bytes(self.block), numbers, by, at_us, counted_under or by, active))
-        return _tuple(Decision, (key, names, WORDS[choice.note.item(WHY)], chances, by))
+        return _tuple(Decision, (key, names, WORDS[choice.tags.item(PROBE_REASON)], chances, by))
 
     def overwrite(self, key: str, arms: tuple[int, ...], chances: Iterable[float | None], by: str) -> None:
         """Let an open decision be one for other arms, as somebody else decided, each with its probability."""
@@ -167,30 +167,30 @@ class Player:
         probability[list(arms)] = [math.nan if chance is None else chance for chance in chances]
         self.open[key] = waiting._replace(content=bytes(self.block), arms=arms, by=by)
 
-    def _mix(self, seen: np.ndarray, choice: Choice, unit: Name | None) -> str:
+    def _mix(self, seen: np.ndarray, choice: Choice, subject: Name | None) -> str:
         """Let the policy, the floor or the control arm decide, write the probability of every arm, and return who decided."""
-        offers = choice.offers
-        arms = np.flatnonzero(offers["available"]).tolist()
-        by, arm = self.mixing.decide(arms, unit)
+        arm_scores = choice.arm_scores
+        arms = np.flatnonzero(arm_scores["available"]).tolist()
+        by, arm = self.mixing.decide(arms, subject)
         alone = choice
         if by != POLICY:  # what would the policy have done?
             alone = Choice(*(part.copy() for part in choice))
             self.choose(self.policy, copied(self.memory), seen, self.random.copy(), alone)
-            offers["available"] = 0
-            offers["available"][arm] = 1
+            arm_scores["available"] = 0
+            arm_scores["available"][arm] = 1
         self.choose(self.policy, self.memory, seen, self.random, choice)
         if by != POLICY:
             refuse_unavailable(choice)
-            offers[:] = alone.offers  # an arm that was played among all these, with the probability below
-        own = offers["probability"][arms]
+            arm_scores[:] = alone.arm_scores  # an arm that was played among all these, with the probability below
+        own = arm_scores["probability"][arms]
         if self._deterministic:
             own = (np.array(arms) == alone.arms[0]).astype(np.float64)
-        offers["probability"] = 0.0
-        offers["probability"][arms] = self.mixing.probabilities(own, arms)
+        arm_scores["probability"] = 0.0
+        arm_scores["probability"][arms] = self.mixing.probabilities(own, arms)
         return by
 
     def _chances(self, offered: list[int] | None) -> tuple[float | None, ...]:
-        """Return the probability of every unit's arm in the choice at work, None where it is unknown."""
+        """Return the probability of every group's arm in the choice at work, None where it is unknown."""
         if len(self.names) - len(self.retired) == 1 or (offered is not None and len(offered) == 1):
             return self._certain
         if self._single:
@@ -200,7 +200,7 @@ class Player:
         return tuple([None if math.isnan(chance) else chance for chance in chances])
 
     def called(self, arms: Sequence[int]) -> tuple[Name, ...]:
-        """Return the names of the arms of all units."""
+        """Return the names of the arms of all groups."""
         return self._single[arms[0]] if self._single else tuple([self.names[arm] for arm in arms])
 
     def choice_of(self, key: str) -> Choice:
@@ -215,11 +215,11 @@ class Player:
             names = self._single[waiting.arms[0]] if self._single else self.called(waiting.arms)
             if key is decision or names == decision[1]:  # type: ignore[index]
                 return key  # type: ignore[return-value]
-            raise Refusal("Agent", "decision", decision, "one that this agent made")
+            raise InvalidValueError("Agent", "decision", decision, "one that this agent made")
         elsewhere = ", was made after the last save, or belongs to another agent"
         here = is_id(key) and key.endswith(session)
         hint = f" (this one is completed or forgotten{'' if here else elsewhere})" if is_id(key) else ""
-        raise Refusal("Agent", "decision", key, f"an open one{hint}")
+        raise InvalidValueError("Agent", "decision", key, f"an open one{hint}")
 
     def stacked(self) -> Choice:
         """Return the choices of all open decisions that the policy was asked for, one row each."""
@@ -231,13 +231,13 @@ class Player:
         if name in self.numbers:
             if self.numbers[name] in self.retired:
                 return None
-            raise Refusal("Agent", "arm", name, "a new one or a retired one")
+            raise InvalidValueError("Agent", "arm", name, "a new one or a retired one")
         policy, memory = grown(self.policy, copied(self.memory))
         arrays, fresh = parts(memory), parts(policy.init())
         kinds = [{name: (part.dtype, part.shape) for name, part in one.items()} for one in (arrays, fresh)]
         if type(memory) is not type(self.memory) or kinds[0] != kinds[1]:  # machine code would not notice
             rule = "a method that returns arrays of the types and shapes of a fresh memory with one more arm"
-            raise Refusal(type(policy).__name__, "grow", type(memory), rule)
+            raise InvalidValueError(type(policy).__name__, "grow", type(memory), rule)
         memory = replaced(memory, {name: np.asarray(part, order="C") for name, part in arrays.items()})
         contents = {key: waiting.content for key, waiting in self.open.items() if waiting.content}
         choices = {
@@ -260,9 +260,9 @@ class Player:
         refuse_fixed(self.policy, "arm", name)
         arm = number_of(name, self.numbers)
         if arm in self.retired:
-            raise Refusal("Agent", "arm", name, "one that is not retired")
+            raise InvalidValueError("Agent", "arm", name, "one that is not retired")
         if len(self.retired) + 1 == len(self.names):
-            raise Refusal("Agent", "arm", name, "another than the last one that can be played")
+            raise InvalidValueError("Agent", "arm", name, "another than the last one that can be played")
         return arm
 
     def retire(self, arm: int) -> None:
@@ -274,19 +274,21 @@ def _as_title(name: object) -> str:
     """Return the name of a state, or refuse it."""
     if isinstance(name, str) and name.strip() and name[:_LONGEST].splitlines() == [name]:
         return name
-    raise Refusal("Agent", "name", name, f"a text of 1 to {_LONGEST} characters in one line")
+    raise InvalidValueError("Agent", "name", name, f"a text of 1 to {_LONGEST} characters in one line")
 
 
 def refuse_unavailable(choice: Choice) -> None:
     """Refuse a choice with an arm that is not available."""
     arms = choice.arms.tolist()
-    known = range(len(choice.offers))
-    if not all(arm in known and choice.offers[arm].available for arm in arms):
-        allowed = [arm for arm in known if choice.offers[arm].available]
-        raise Refusal("Agent", "choice", arms, f"among the arms {allowed} (this is an error of the policy)")
+    known = range(len(choice.arm_scores))
+    if not all(arm in known and choice.arm_scores[arm].available for arm in arms):
+        allowed = [arm for arm in known if choice.arm_scores[arm].available]
+        raise InvalidValueError("Agent", "choice", arms, f"among the arms {allowed} (this is an error of the policy)")
 
 
 def refuse_fixed(policy: Policy, field: str, value: object) -> None:
     """Refuse a change of the arms of a policy that needs all of them in every round."""
     if policy.fixed_arms:
-        raise Refusal("Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change")
+        raise InvalidValueError(
+            "Agent", field, value, f"left out, since the arms of {type(policy).__name__} cannot change"
+        )

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Never, Protocol
 
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 
 class Locked(Protocol):
@@ -53,7 +53,7 @@ class OneCall:
 
 def refuse_call() -> Never:
     """Refuse a call that interrupts another one of the same thread."""
-    raise Refusal(
+    raise InvalidValueError(
         "Agent",
         "call",
         "made within another one of the same thread",
@@ -69,7 +69,7 @@ class ForkedLock(OneCall):
         self.raw, self._advice = self, advice
 
     def __enter__(self) -> None:
-        raise Refusal("Agent", "process", os.getpid(), f"the one that made the agent ({self._advice})")
+        raise InvalidValueError("Agent", "process", os.getpid(), f"the one that made the agent ({self._advice})")
 
 
 def refuse_in_children(agent: Locked, advice: str) -> None:

@@ -18,7 +18,7 @@ class Open(NamedTuple):
     Attributes
     ----------
     content : the bytes of its choice; empty if the policy was not asked
-    arms : numbers of its arms, one per unit
+    arms : numbers of its arms, one per group
     by : who decided: policy, floor or control
     at_us : when, in microseconds since 1970
     counted_under : who decided, or the status of then if it was not live
@@ -47,11 +47,11 @@ class Slots:
     def __init__(self, policy: Policy, retired: Iterable[int] = ()) -> None:
         self._parts = Choice.blank(policy)
         for arm in retired:
-            self._parts.offers[arm].available = 0
+            self._parts.arm_scores[arm].available = 0
         self.blank = packed(self._parts)
         words = np.frombuffer(self.blank, np.uint64).copy()  # words, so that every part is aligned
         self.choice, self.block = self._views(words), words.view(np.uint8).data
-        self.probability = self.choice.offers["probability"]
+        self.probability = self.choice.arm_scores["probability"]
 
     def _views(self, words: np.ndarray) -> Choice:
         views, start = [], 0

@@ -10,7 +10,7 @@ from latentbandits.agent.mixing import Mixing, mixing
 from latentbandits.parameters import all_settings, describe
 from latentbandits.policies import registry
 from latentbandits.protocols import LARGEST_REWARD, Policy
-from latentbandits.settings import Above, Refusal, Within, between, nearest, whole
+from latentbandits.settings import Above, InvalidValueError, Within, check_int, check_range, nearest
 from latentbandits.specs import split, wrapper
 
 STATUSES = ("draft", "shadow", "live", "frozen", "killed", "archived")
@@ -58,7 +58,7 @@ class Spec(NamedTuple):
     seed : names the randomness
     max_open : decisions that may wait for rewards; beyond it the oldest is censored
     floor, holdback : as for `Agent`
-    control : the arm of units that are held back, of a shadow and of a killed experiment
+    control : the arm of subjects that are held back, of a shadow and of a killed experiment
     window : seconds that a decision waits for its reward, None for no limit
     default : the reward that is taken when the window is over, None to censor the decision
     """
@@ -97,22 +97,24 @@ class Spec(NamedTuple):
         'red'
         >>> Spec.of("ucb1", arms=["red", "blue"], window=-1)
         Traceback (most recent call last):
-        latentbandits.settings.Refusal: experiment: window is -1 but must be a finite number above 0
+        latentbandits.settings.InvalidValueError: experiment: window is -1 but must be a finite number above 0
         """
         try:
             policy, names = online(policy, arms)
             refuse_unclear(names)
             control = names[0] if control is None else control
             made = cls.checked(policy, names, seed, max_open, floor, holdback, control, added)
-        except Refusal as refusal:
+        except InvalidValueError as refusal:
             raise refusal.at(owner="experiment") from None
         if window is not None:
-            window = between("experiment", "window", window, Above(0))
-            window = between("experiment", "window", window, Within(1e-3, _LONGEST))
+            window = check_range("experiment", "window", window, Above(0))
+            window = check_range("experiment", "window", window, Within(1e-3, _LONGEST))
         if default is not None:
             if window is None:
-                raise Refusal("experiment", "default", default, "given with a window (without one it is never taken)")
-            default = between("experiment", "default", default, Within(-LARGEST_REWARD, LARGEST_REWARD))
+                raise InvalidValueError(
+                    "experiment", "default", default, "given with a window (without one it is never taken)"
+                )
+            default = check_range("experiment", "default", default, Within(-LARGEST_REWARD, LARGEST_REWARD))
         return made._replace(window=window, default=default)
 
     @classmethod
@@ -128,9 +130,9 @@ class Spec(NamedTuple):
         added: Sequence[Name] = (),
     ) -> Self:
         """Return settings without rules about rewards, or refuse them as `Agent` does."""
-        seed = whole("Agent", "seed", seed, least=0)
+        seed = check_int("Agent", "seed", seed, least=0)
         mix = mixing(policy, list(dict.fromkeys([*names, *added])), seed, floor, holdback, control)
-        most = whole("Agent", "max_open", max_open, least=1)
+        most = check_int("Agent", "max_open", max_open, least=1)
         control = names[0] if control is None else as_name(control, "control")
         return cls(policy, tuple(names), seed, most, mix.floor, mix.holdback, control, None, None)
 
@@ -138,12 +140,12 @@ class Spec(NamedTuple):
         """Return the settings with some of them changed, or refuse; the policy is given as text or as itself."""
         for name in changes:
             if name not in self._fields:
-                raise Refusal(
+                raise InvalidValueError(
                     "experiment", "setting", name, f"one of {', '.join(self._fields)}{nearest(name, self._fields)}"
                 )
         given = {**self._asdict(), **changes}
         if "arms" in changes and "policy" not in changes:
-            raise Refusal("experiment", "arms", changes["arms"], "changed together with the policy")
+            raise InvalidValueError("experiment", "arms", changes["arms"], "changed together with the policy")
         if (
             "arms" in changes
             and "control" not in changes
@@ -200,15 +202,17 @@ def refuse_unclear(names: Collection[Name]) -> None:
     >>> from latentbandits.agent.spec import refuse_unclear
     >>> refuse_unclear(["1", 1])
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: experiment: arms is ['1', 1] but must be names that differ when they are written (1 and '1' do not)
+    latentbandits.settings.InvalidValueError: experiment: arms is ['1', 1] but must be names that differ when ...
     """
     for name in names:
         if isinstance(name, str) and (not name.strip() or any(category(one) in _UNSEEN for one in name)):
-            raise Refusal(
+            raise InvalidValueError(
                 "experiment", "arm", name, "a text that can be seen, without line breaks and control characters"
             )
     if len(set(map(str, names))) < len(names):
-        raise Refusal("experiment", "arms", list(names), "names that differ when they are written (1 and '1' do not)")
+        raise InvalidValueError(
+            "experiment", "arms", list(names), "names that differ when they are written (1 and '1' do not)"
+        )
 
 
 def as_experiment(name: object) -> str:
@@ -221,11 +225,13 @@ def as_experiment(name: object) -> str:
     'spring-offers.2'
     >>> as_experiment("../etc")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: experiment is '../etc' but must be 1 to 64 letters, digits, '-', '_' and '.', ...
+    latentbandits.settings.InvalidValueError: store: experiment is '../etc' but must be 1 to 64 letters, digits, '-', '_' and '.', ...
     """
     if is_experiment(name):
         return name
-    raise Refusal("store", "experiment", name, "1 to 64 letters, digits, '-', '_' and '.', the first a letter or digit")
+    raise InvalidValueError(
+        "store", "experiment", name, "1 to 64 letters, digits, '-', '_' and '.', the first a letter or digit"
+    )
 
 
 def is_experiment(name: object) -> TypeGuard[str]:
@@ -239,7 +245,7 @@ def _names(policy: Any, arms: Any) -> list[Name]:
     """Return the names of the arms of other settings, or refuse them."""
     try:
         return online(policy, arms)[1]
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         raise refusal.at(owner="experiment") from None
 
 
@@ -269,12 +275,12 @@ def policy_of(record: PolicyRecord, expected: Expected) -> Policy:
         kind = expected if isinstance(expected, type) else type(expected)
         wanted = class_name(kind)
         if wanted != name:
-            raise Refusal("Agent", "policy of the file", name, f"the expected {wanted}")
+            raise InvalidValueError("Agent", "policy of the file", name, f"the expected {wanted}")
         classes = {wanted: kind}
     if "inner" in settings:
         settings["inner"] = policy_of(cast("PolicyRecord", settings["inner"]), within)
     if name not in classes or not issubclass(classes[name], Policy):
-        raise Refusal(
+        raise InvalidValueError(
             "Agent",
             "policy of the file",
             name,
@@ -287,5 +293,5 @@ def policy_of(record: PolicyRecord, expected: Expected) -> Policy:
             key: value for key, value in all_settings(policy).items() if value != wanted_settings[key] and key != "arms"
         }
         if differ:  # arms may have been added
-            raise Refusal("Agent", "policy of the file", differ, f"the expected {expected}")
+            raise InvalidValueError("Agent", "policy of the file", differ, f"the expected {expected}")
     return policy

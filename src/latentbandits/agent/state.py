@@ -16,8 +16,8 @@ from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import LEARNING, Spec, SpecRecord
 from latentbandits.memories import copied
-from latentbandits.protocols import Choice, Offer
-from latentbandits.settings import Refusal
+from latentbandits.protocols import ArmScore, Choice
+from latentbandits.settings import InvalidValueError
 
 NOTHING = np.zeros(0)  # what is observed without covariates
 # Of decisions: how they ended, rewards that came later still; and of those that ended: the policy did not learn from the reward,
@@ -104,22 +104,24 @@ class State:
         at_us: int,
         seen: np.ndarray,
         offered: list[int] | None,
-        unit: Name | None,
+        subject: Name | None,
         active: bool = True,
     ) -> tuple[Decision, Open | None]:
         """Decide, as the status says; return also what the policy decided, if something else is played."""
         player, status = self.player, self.status
         wanted: Open | None = None
         if status == "live":
-            decision = player.decide(key, at_us, seen, offered, unit, None, active)
+            decision = player.decide(key, at_us, seen, offered, subject, None, active)
         elif status == "frozen":
-            decision = player.decide(key, at_us, seen, offered, unit, status, active)
+            decision = player.decide(key, at_us, seen, offered, subject, status, active)
         else:
             fallback = self.control if offered is None or self.control in offered else offered[0]
-            arms, chances = (fallback,) * player.policy.units, (1.0,) * player.policy.units
+            arms, chances = (fallback,) * player.policy.groups, (1.0,) * player.policy.groups
             decision = Decision(key, player.called(arms), (), chances, CONTROL)
             if status == "shadow":
-                decision = decision._replace(why=player.decide(key, at_us, seen, offered, unit, status, active).why)
+                decision = decision._replace(
+                    probe_reasons=player.decide(key, at_us, seen, offered, subject, status, active).probe_reasons
+                )
                 wanted = player.open[key]
                 player.overwrite(key, arms, chances, CONTROL)
             else:  # killed: the policy is not asked, since it may be what is wrong
@@ -163,9 +165,9 @@ class State:
         """Let an event happen, and return the decision if it is one. The log says what was played, whatever comes out here."""
         if event.seq != self.head + 1 or event.at_us < self.last_us:
             rule = f"{self.head + 1}, at {self.last_us} or later (it was applied before, or the log is damaged)"
-            raise Refusal("log", "event", event.seq, rule)
+            raise InvalidValueError("log", "event", event.seq, rule)
         if event.kind not in RULES:
-            raise Refusal("log", "event's kind", event.kind, f"one of {', '.join(RULES)}")
+            raise InvalidValueError("log", "event's kind", event.kind, f"one of {', '.join(RULES)}")
         decision = RULES[event.kind](self, event)
         self.head, self.last_us = event.seq, event.at_us
         return decision
@@ -173,11 +175,11 @@ class State:
     def _decide_again(self, event: Event) -> Decision:
         payload, player, key = event.payload, self.player, event.key
         if not is_id(key) or key <= self.newest:
-            raise Refusal("log", "decision", key, f"an id above {self.newest!r}, the newest so far")
+            raise InvalidValueError("log", "decision", key, f"an id above {self.newest!r}, the newest so far")
         plain = not self.covariates and "context" not in payload
         seen = NOTHING if plain else observed(payload.get("context"), self.covariates)
         offered = player.offered(payload["available"]) if "available" in payload else None
-        decision, _ = self.decide(key, event.at_us, seen, offered, event.unit, not payload.get("deferred"))
+        decision, _ = self.decide(key, event.at_us, seen, offered, event.subject, not payload.get("deferred"))
         if event.arm is not None:  # what came of it is noted
             arms, chances, here = event.arms, event.probabilities, self.open[key].arms
             near = decision.by == event.decided_by and _near(decision.probabilities, chances)
@@ -190,9 +192,9 @@ class State:
     def _end_again(self, event: Event) -> None:
         key = str(event.key)
         if key not in self.open:
-            raise Refusal("log", "decision", event.key, "an open one")
+            raise InvalidValueError("log", "decision", event.key, "an open one")
         payload = event.payload if event.kind == "censor" else Payload()
-        rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.units)
+        rewards = None if event.kind == "censor" else received(event.rewards, self.player.policy.groups)
         self.end(event.kind, key, event.at_us, rewards)
         self.counts["dropped"] += payload.get("cause") == "room"
 
@@ -240,14 +242,14 @@ class State:
         player.mix(spec.mixing(player.names))
         return player
 
-    def offers(self) -> np.ndarray | None:
+    def arm_scores(self) -> np.ndarray | None:
         """Return every arm as the policy would see it if it were asked now; None if it would need a context."""
         if self.covariates:
             return None
         player, choice = self.player, Choice.blank(self.player.policy)
-        choice.offers["available"][list(player.retired)] = 0
+        choice.arm_scores["available"][list(player.retired)] = 0
         player.choose(player.policy, copied(player.memory), NOTHING, player.random.copy(), choice)
-        return choice.offers
+        return choice.arm_scores
 
     def shown(self) -> str:
         """Return the settings as they are now, as JSON: what a store shows of an experiment."""
@@ -255,8 +257,10 @@ class State:
 
     def decision(self, event: Event) -> Decision:
         """Return a decision as it was answered."""
-        why = tuple(event.payload.get("why", ()))
-        return Decision(str(event.key), self.player.called(event.arms), why, event.probabilities, str(event.decided_by))
+        probe_reasons = tuple(event.payload.get("probe_reasons", ()))
+        return Decision(
+            str(event.key), self.player.called(event.arms), probe_reasons, event.probabilities, str(event.decided_by)
+        )
 
 
 # How each kind of event happens
@@ -279,7 +283,7 @@ RULES: Mapping[str, Callable[[State, Event], Decision | None]] = {
 def _field(payload: Payload, name: str) -> object:
     """Return what a body must say, or refuse it."""
     if name not in payload:
-        raise Refusal("log", "event's body", payload, f"one that has {name}")
+        raise InvalidValueError("log", "event's body", payload, f"one that has {name}")
     return payload[name]  # type: ignore[literal-required]
 
 
@@ -298,11 +302,11 @@ def scored(choices: Sequence[bytes], arms: int) -> list[bytes]:
     """
     words = np.frombuffer(b"".join(choices), np.float64).reshape(len(choices), -1)
     # a choice ends with its offers
-    offers = words[:, words.shape[1] - arms * _OFFER :].reshape(len(choices), arms, _OFFER)
+    arm_scores = words[:, words.shape[1] - arms * _OFFER :].reshape(len(choices), arms, _OFFER)
     table = np.empty((len(choices), arms, 5), "<f4")
-    table[:, :, 0] = offers.view(np.int64)[:, :, 0]
+    table[:, :, 0] = arm_scores.view(np.int64)[:, :, 0]
     with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
-        table[:, :, 1:] = offers[:, :, _SCORES]
+        table[:, :, 1:] = arm_scores[:, :, _SCORES]
     content, size = table.tobytes(), arms * 5 * 4
     return [content[start : start + size] for start in range(0, len(content), size)]
 
@@ -312,5 +316,5 @@ def scores(content: bytes | None) -> list[list[float]]:
     return np.frombuffer(content or b"", "<f4").reshape(-1, 5).tolist()
 
 
-_OFFER = Offer.itemsize // 8
+_OFFER = ArmScore.itemsize // 8
 _SCORES = [1, 2, 4, 3]  # places of value, index, doubt and probability in an offer

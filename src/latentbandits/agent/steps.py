@@ -31,7 +31,7 @@ def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, .
     memory, choice = policy.init(), Slots(policy).choice
     return [
         (choose, (policy, memory, np.zeros(0), stream(0), choice)),
-        (learn, (policy, memory, choice, np.zeros(policy.units))),
+        (learn, (policy, memory, choice, np.zeros(policy.groups))),
     ]
 
 

@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     fit = ", or the diagnosis.npz that `latentbandits diagnose` writes: then the advice is by what the log shows"
     problem.configure(parser, "What is left out is taken as unknown and ranges widely.", fit)
     problem.workers(parser)
-    problem.policies(parser, "candidates (default: all that the units permit; `paper`: those of the paper)")
+    problem.policies(parser, "candidates (default: all that the groups permit; `paper`: those of the paper)")
     parser.add_argument(
         "--no-flips",
         action="store_true",
@@ -66,11 +66,12 @@ def advise_on_log(options: argparse.Namespace) -> int:
     """Advise on what `latentbandits diagnose` wrote."""
     from latentbandits.logs.diagnosis import Diagnosis
     from latentbandits.presentation.progress import Progress
-    from latentbandits.settings import whole
+    from latentbandits.settings import check_int
 
     sizes = {"horizon": options.horizon, "runs": options.runs, "seed": options.seed}
     given = {
-        word: None if text is None else whole("advise", word, problem.parse(word, text)) for word, text in sizes.items()
+        word: None if text is None else check_int("advise", word, problem.parse(word, text))
+        for word, text in sizes.items()
     }
     with problem.playing(options) as executor:
         advice = Diagnosis.load(options.problem).advise(

@@ -8,7 +8,7 @@ from latentbandits.cli import problem
 SUMMARY = "play any policies on any world and rank them"
 EXAMPLES = (
     "latentbandits compare --states 5 --noise 0.1 --policies state-library adasp-ucb:staleness=12",
-    "latentbandits compare --policies all --units 2 --horizon 20000 --runs 32",
+    "latentbandits compare --policies all --groups 2 --horizon 20000 --runs 32",
     "latentbandits compare --write-example problem.toml",
 )
 
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     problem.workers(parser)
     problem.policies(
         parser,
-        "what to compare (default: six usual ones; `all`: all that the units permit; `paper`: those of the paper)",
+        "what to compare (default: six usual ones; `all`: all that the groups permit; `paper`: those of the paper)",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the table")
     parser.add_argument(

@@ -14,7 +14,7 @@ ROLES = {
     "arm": "the column of the arm",
     "reward": "the column of the reward",
     "time": "the column of the time: dates, seconds since 1970, or rounds",
-    "unit": "the column of the unit, if a round has several rows",
+    "subject": "the column of the subject, if a round has several rows",
     "propensity": "the column of the probability with which the arm was played",
 }
 

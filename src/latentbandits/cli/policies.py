@@ -99,15 +99,17 @@ def online_policies(specs: list[str]) -> "dict[str, Policy]":
     from latentbandits.compiled.cache import Code
     from latentbandits.policies.registry import REGISTRY
     from latentbandits.protocols import Oracle
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
     from latentbandits.specs import policy
 
     policies = {spec: policy(spec) for spec in specs or REGISTRY}
     for spec, made in policies.items() if specs else ():
         if isinstance(made, Oracle):
-            raise Refusal("policies", "policy", spec, "one that an agent can run")
+            raise InvalidValueError("policies", "policy", spec, "one that an agent can run")
         if Code(policy, (made,)).outside:
-            raise Refusal("policies", "policy", spec, "one of this package (machine code of user code is not kept)")
+            raise InvalidValueError(
+                "policies", "policy", spec, "one of this package (machine code of user code is not kept)"
+            )
     return {spec: made for spec, made in policies.items() if not isinstance(made, Oracle)}
 
 

@@ -94,10 +94,10 @@ def parse(word: str, text: str) -> object:
 def write_example(path: Path) -> int:
     """Write the example, unless something is there already."""
     from latentbandits.advice.file import example
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
 
     if path.exists():
-        raise Refusal("problem", "--write-example", str(path), "a file that does not exist yet")
+        raise InvalidValueError("problem", "--write-example", str(path), "a file that does not exist yet")
     write(path, example().encode(), "problem", "--write-example")
     print(f"{path}: a problem in TOML, every line explained. Next: edit it, then `latentbandits compare {path}`.")
     return 0
@@ -114,17 +114,17 @@ def check_ending(path: Path, owner: str, *endings: str, option: str = "--out") -
     """Return the ending of a file's name, or refuse it; a folder that cannot be written to is refused before anything is computed."""
     import tempfile
 
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
 
     if path.suffix.lower() not in endings:
-        raise Refusal(owner, option, str(path), "a file name that ends in " + " or ".join(endings))
+        raise InvalidValueError(owner, option, str(path), "a file name that ends in " + " or ".join(endings))
     if not path.parent.is_dir() or path.is_dir():
-        raise Refusal(owner, option, str(path), "a file in a folder that exists")
+        raise InvalidValueError(owner, option, str(path), "a file in a folder that exists")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as problem:
-        raise Refusal(owner, option, str(path), "a file in a folder that can be written to") from problem
+        raise InvalidValueError(owner, option, str(path), "a file in a folder that can be written to") from problem
     return path.suffix.lower()[1:]
 
 

@@ -23,7 +23,7 @@ import latentbandits as lb
 
 ARMS = {arms!r}
 
-with lb.open("decisions.db", "first", policy={policy!r}, arms=ARMS) as agent:
+with lb.open_agent("decisions.db", "first", policy={policy!r}, arms=ARMS) as agent:
     while True:
         decision = agent.ask()
         reward = input(f"Play {{decision.arm}}. What did it earn (a number, or nothing to end)? ")
@@ -123,10 +123,10 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.text import verdict
     from latentbandits.presentation.progress import Progress
     from latentbandits.presentation.terminal import show
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
 
     if options.out.exists():
-        raise Refusal("quickstart", "--out", str(options.out), "a folder that does not exist yet")
+        raise InvalidValueError("quickstart", "--out", str(options.out), "a folder that does not exist yet")
     answers: dict[str, Any] = {
         question.word: question.answer(question.default) if options.defaults else ask(question)
         for question in QUESTIONS

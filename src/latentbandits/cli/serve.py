@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.serve.run import new_key
     from latentbandits.serve.run import run as serve
     from latentbandits.serve.settings import read
-    from latentbandits.store import Unavailable
+    from latentbandits.store import StoreUnavailableError
 
     names = (*WORDS, "demo", "log_requests", "compiled")
     given = {name: value for name, value in vars(options).items() if name in names and value is not None}
@@ -73,6 +73,6 @@ def run(options: argparse.Namespace) -> int:
             print(new_key(settings, options.new_key, options.roles))
             return 0
         return serve(settings, lambda line: print(line, flush=True))
-    except Unavailable as problem:
+    except StoreUnavailableError as problem:
         print(problem, file=sys.stderr)
         return 1

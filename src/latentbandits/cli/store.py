@@ -51,12 +51,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do what is wanted; exit code 1 if the store is not what its log says, or cannot be used now."""
-    from latentbandits.store import Unavailable
+    from latentbandits.store import StoreUnavailableError
 
     try:
         action = {"verify": verify, "export": export, "compact": compact}[options.action]
         return action(options)
-    except Unavailable as problem:
+    except StoreUnavailableError as problem:
         print(problem, file=sys.stderr)
         return 1
 
@@ -80,7 +80,7 @@ def verify(options: argparse.Namespace) -> int:
         names = options.experiments or [row.name for row in reads.experiments()]
         found = [verified(reads, name, options.policy) for name in names]
     if not found:
-        print(f"{options.store} has no experiments. Next: `lb.open` makes one.")
+        print(f"{options.store} has no experiments. Next: `lb.open_agent` makes one.")
         return 0
     head = ("experiment", "events", "decisions", "snapshots", "repeated", "digest")
     rows = [
@@ -126,7 +126,7 @@ def export(options: argparse.Namespace) -> int:
 
     from latentbandits.cli import problem
     from latentbandits.presentation.numbers import counted
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
     from latentbandits.store import export as exported
     from latentbandits.store import reader_of
     from latentbandits.store.export import ENDING
@@ -134,7 +134,9 @@ def export(options: argparse.Namespace) -> int:
     with closing(reader_of(options.store)) as reads:
         names = [row.name for row in reads.experiments()]
         if options.experiment is None and len(names) != 1:
-            raise Refusal("store", "experiment", None, f"one that it has ({', '.join(names) or 'none: it is empty'})")
+            raise InvalidValueError(
+                "store", "experiment", None, f"one that it has ({', '.join(names) or 'none: it is empty'})"
+            )
         name = options.experiment or names[0]
         out = options.out or Path(f"{name}.csv")
         problem.check_ending(out, "store", *ENDING)
@@ -148,12 +150,12 @@ def compact(options: argparse.Namespace) -> int:
     import time
     from contextlib import closing
 
-    from latentbandits.settings import Above, between
+    from latentbandits.settings import Above, check_range
     from latentbandits.store import storage_of
 
     forgotten = 0
     if options.forget is not None:
-        between("store", "--forget", options.forget, Above(0))
+        check_range("store", "--forget", options.forget, Above(0))
     with closing(storage_of(options.store, new=False)) as storage:
         before = storage.size()
         if options.forget is not None:

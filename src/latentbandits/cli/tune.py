@@ -84,7 +84,7 @@ def output_paths(options: argparse.Namespace, described: "BaseProblem") -> tuple
     import hashlib
 
     from latentbandits.advice.result import FIGURES
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
     from latentbandits.specs import file_stem
 
     stem = file_stem(options.policy)
@@ -96,7 +96,7 @@ def output_paths(options: argparse.Namespace, described: "BaseProblem") -> tuple
     problem.check_ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):
         if other is not None and Path(other).resolve() == out.resolve():
-            raise Refusal("tune", "--out", str(out), "a file that has no other part in this")
+            raise InvalidValueError("tune", "--out", str(out), "a file that has no other part in this")
     return out, figure, study
 
 
@@ -109,7 +109,7 @@ def parse_search(given: list[str] | None) -> dict[str, object] | None:
     >>> parse_search(["staleness=5 to 200", "min_gap=2,4,8"])
     {'staleness': '5 to 200', 'min_gap': [2, 4, 8]}
     """
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
     from latentbandits.specs import setting
 
     if given is None:
@@ -117,7 +117,7 @@ def parse_search(given: list[str] | None) -> dict[str, object] | None:
     search: dict[str, object] = {}
     for key, where in (setting("tune: --search", text) for text in given):
         if key in search:
-            raise Refusal("tune", "--search", key, "given only once")
+            raise InvalidValueError("tune", "--search", key, "given only once")
         search[key] = where
     return search
 

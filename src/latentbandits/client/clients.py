@@ -14,7 +14,7 @@ import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
 from latentbandits.client.exchange import NEVER_SENT, REST, Exchange, Reply, Rewards, Round, parse_address
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Client(_Client):
     experiment : str
         The experiment.
     control : str or int, optional
-        The arm to play when the service does not answer; if not given, `ask` raises `Unanswered` then.
+        The arm to play when the service does not answer; if not given, `ask` raises `ServiceTimeout` then.
     budget : float
         Seconds that a call may take, tries included.
     queue : int
@@ -98,7 +98,7 @@ class Client(_Client):
     --------
     >>> import latentbandits as lb
     >>> client = lb.Client("http://127.0.0.1:9", "a key", "offers", control="red", budget=0.02)  # nobody listens there
-    >>> decision = client.ask(unit="visitor-7")
+    >>> decision = client.ask(subject="visitor-7")
     >>> decision.arm, decision.by
     ('red', 'fallback')
     >>> client.tell(decision, 1.0)
@@ -135,13 +135,13 @@ class Client(_Client):
         self,
         context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
-        unit: Name | None = None,
+        subject: Name | None = None,
         *,
         key: str | None = None,
         deferred: bool = False,
     ) -> Decision:
         """Return a decision: see `Agent.ask`, and `DurableAgent.ask` for `key` and `deferred`. A key is made if none is given."""
-        given = {"context": context, "available": available, "unit": unit, "deferred": deferred}
+        given = {"context": context, "available": available, "subject": subject, "deferred": deferred}
         return self._call(self._exchange.ask([given], key, single=True))[0]
 
     def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision]:
@@ -206,7 +206,7 @@ class Client(_Client):
 
     def _keep_sending(self) -> None:
         while self._exchange.pending and not self._closed.wait(REST):
-            with contextlib.suppress(Refusal):  # closed meanwhile
+            with contextlib.suppress(InvalidValueError):  # closed meanwhile
                 self.flush(self._exchange.budget)
 
 
@@ -242,7 +242,7 @@ class AsyncClient(_Client):
     >>> import latentbandits as lb
     >>> async def main():
     ...     async with lb.AsyncClient("http://127.0.0.1:9", "a key", "offers", control="red", budget=0.02) as client:
-    ...         decision = await client.ask(unit="visitor-7")
+    ...         decision = await client.ask(subject="visitor-7")
     ...         return decision.arm, decision.by, await client.tell(decision, 1.0)
     >>> asyncio.run(main())
     ('red', 'fallback', 'fallback')
@@ -268,13 +268,13 @@ class AsyncClient(_Client):
         self,
         context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
-        unit: Name | None = None,
+        subject: Name | None = None,
         *,
         key: str | None = None,
         deferred: bool = False,
     ) -> Decision:
         """Return a decision: see `Client.ask`."""
-        given = {"context": context, "available": available, "unit": unit, "deferred": deferred}
+        given = {"context": context, "available": available, "subject": subject, "deferred": deferred}
         return (await self._call(self._exchange.ask([given], key, single=True)))[0]
 
     async def ask_many(self, rounds: Iterable[Round], *, key: str | None = None) -> list[Decision]:
@@ -338,5 +338,5 @@ class AsyncClient(_Client):
             await self.flush(self._exchange.budget)
 
 
-def _closed() -> Refusal:
-    return Refusal("Client", "client", "closed", "open (make another one)")
+def _closed() -> InvalidValueError:
+    return InvalidValueError("Client", "client", "closed", "open (make another one)")

@@ -20,7 +20,7 @@ import httpx
 import numpy as np
 
 from latentbandits.agent.decision import Decision, Name
-from latentbandits.settings import Above, Refusal, between, whole
+from latentbandits.settings import Above, InvalidValueError, check_int, check_range
 
 FALLBACK, QUEUED = "fallback", "queued"
 NEVER_SENT = 0  # in place of a status: nobody listens there
@@ -34,7 +34,7 @@ Round = Mapping[str, Any]  # what `ask` takes, by name
 _log = logging.getLogger("latentbandits.client")
 
 
-class Refused(ValueError):  # noqa: N818
+class ServiceError(ValueError):
     """The service has refused a request, in one sentence; nothing has changed. `status` is that of HTTP."""
 
     def __init__(self, sentence: str, status: int) -> None:
@@ -42,7 +42,7 @@ class Refused(ValueError):  # noqa: N818
         self.status = status
 
 
-class Unanswered(ConnectionError):  # noqa: N818
+class ServiceTimeout(ConnectionError):  # noqa: N818
     """The service has not answered within the budget, and there is no fallback."""
 
 
@@ -74,9 +74,9 @@ class Reply(NamedTuple):
         payload = self.payload
         return str(payload["error"]) if isinstance(payload, dict) and "error" in payload else f"status {self.status}"
 
-    def refused(self) -> Refused:
+    def refused(self) -> ServiceError:
         """Return the exception that says why."""
-        return Refused(self.reason, self.status)
+        return ServiceError(self.reason, self.status)
 
 
 class Line(Protocol):
@@ -119,8 +119,8 @@ class Exchange:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._line, self.control, self._clock = line, control, clock
-        self.budget = between("Client", "budget", budget, Above(0))
-        self._most = whole("Client", "queue", queue, least=0)
+        self.budget = check_range("Client", "budget", budget, Above(0))
+        self._most = check_int("Client", "queue", queue, least=0)
         self.pending: deque[_Reward | _Withdrawal] = deque()
         self.dropped = self.refused = self.fallbacks = 0
         self._path = f"/v1/experiments/{quote(experiment, safe='')}"
@@ -180,9 +180,9 @@ class Exchange:
             raise reply.refused()
         return str(reply.payload["outcome"])
 
-    def _unanswered(self, reply: Reply | None, done: str) -> Unanswered:
+    def _unanswered(self, reply: Reply | None, done: str) -> ServiceTimeout:
         reason = "no answer" if reply is None else reply.reason
-        return Unanswered(f"Client: the service has not {done} within {self.budget:g} s ({reason})")
+        return ServiceTimeout(f"Client: the service has not {done} within {self.budget:g} s ({reason})")
 
     # What waits
 
@@ -260,7 +260,7 @@ class Exchange:
         try:
             content = json.dumps(body, allow_nan=False, default=_plain).encode()
         except ValueError:
-            raise Refusal("Client", "request", body, "finite numbers, texts and lists of them") from None
+            raise InvalidValueError("Client", "request", body, "finite numbers, texts and lists of them") from None
         pause, last = FIRST_PAUSE, Reply(NEVER_SENT)  # type: float, Reply | None
         while True:
             reply = await self._line.post(self._path + path, content, headers, max(end - self._clock(), 0.001))
@@ -300,14 +300,14 @@ def _together(rewards: list[_Reward]) -> dict[str, object]:
 def _round(
     context: Iterable[float] | None = None,
     available: Iterable[Name] | None = None,
-    unit: Name | None = None,
+    subject: Name | None = None,
     deferred: bool = False,
 ) -> dict[str, Any]:
     """Return a round as a request has it: what is not given is left out."""
     given = {
         "context": None if context is None else [float(value) for value in context],
         "available": None if available is None else list(available),
-        "unit": unit,
+        "subject": subject,
         "deferred": deferred or None,
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -315,7 +315,7 @@ def _round(
 
 def _decision(payload: Mapping[str, Any]) -> Decision:
     arms, chances = payload.get("arms", [payload["arm"]]), payload.get("probabilities", [payload["probability"]])
-    return Decision(payload["id"], tuple(arms), tuple(payload["why"]), tuple(chances), payload["by"])
+    return Decision(payload["id"], tuple(arms), tuple(payload["probe_reasons"]), tuple(chances), payload["by"])
 
 
 def _id(decision: Decision | str) -> str:
@@ -345,7 +345,7 @@ def parse_address(url: str) -> tuple[str, str | None]:
     (('http://localhost', '/run/lb.sock'), ('http://127.0.0.1:8000', None))
     >>> parse_address("127.0.0.1:8000")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: Client: url is '127.0.0.1:8000' but must be http://HOST, https://HOST or unix:PATH
+    latentbandits.settings.InvalidValueError: Client: url is '127.0.0.1:8000' but must be http://HOST, https://HOST or unix:PATH
     """
     if isinstance(url, str) and url.startswith(UNIX) and (path := url.removeprefix(UNIX).removeprefix("//")):
         return "http://localhost", path
@@ -354,5 +354,5 @@ def parse_address(url: str) -> tuple[str, str | None]:
     except (httpx.InvalidURL, TypeError):
         parsed = httpx.URL("")
     if parsed.scheme not in ("http", "https") or not parsed.host or "%" in parsed.host or (parsed.port or 0) > 65535:
-        raise Refusal("Client", "url", url, "http://HOST, https://HOST or unix:PATH")
+        raise InvalidValueError("Client", "url", url, "http://HOST, https://HOST or unix:PATH")
     return str(url).rstrip("/"), None

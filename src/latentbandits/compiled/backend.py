@@ -137,7 +137,7 @@ def _arms_within(policy: Any) -> Callable[..., int]:
 
 def _units_within(policy: Any) -> Callable[..., int]:
     """Return what `units_of` does, compiled."""
-    return (lambda policy: policy.units) if "units" in policy.fields else (lambda policy: units_of(policy.inner))
+    return (lambda policy: policy.groups) if "groups" in policy.fields else (lambda policy: units_of(policy.inner))
 
 
 def _register() -> None:

@@ -97,8 +97,8 @@ def arms_of(policy: Any) -> int:
 
 
 def units_of(policy: Any) -> int:
-    """Return the number of units of a policy, be it around another."""
-    return int(policy.units)
+    """Return the number of groups of a policy, be it around another."""
+    return int(policy.groups)
 
 
 def loaded(function: Compilable, *args: object) -> Compilable | None:

@@ -13,7 +13,7 @@ from latentbandits.logs.text import describe
 from latentbandits.presentation import html
 from latentbandits.presentation.html import tag
 from latentbandits.protocols import Contestant
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from latentbandits.logs.diagnosis import Diagnosis
@@ -90,7 +90,7 @@ def log_advice(
     """Return the advice on a log: with flips for the best hypothesis, without them for the others."""
     kinds = [h.kind for h in d.contenders if h.kind in d.worlds]
     if not kinds:
-        raise Refusal("advise", "hypothesis", d.conclusion.kind, f"one of {', '.join(d.worlds)}")
+        raise InvalidValueError("advise", "hypothesis", d.conclusion.kind, f"one of {', '.join(d.worlds)}")
     first, *rest = kinds
     # several hypotheses may stand for one world: that in which nothing changes
     distinct = {id(d.worlds[kind]): kind for kind in reversed(kinds)}

@@ -37,7 +37,7 @@ from latentbandits.logs.posterior import arm_table, sample_models, state_table
 from latentbandits.logs.regression import fit_covariates
 from latentbandits.logs.series import OWNER, Series, check_log, list_flags
 from latentbandits.logs.worlds import BINARY, NORMAL, FittedChanges, FittedDrift, FittedRegimes, FittedWorld
-from latentbandits.settings import whole
+from latentbandits.settings import check_int
 
 LONG, STRETCH = 60_000, 20_000  # rows beyond which hypotheses compete on three stretches
 RECOUNT = 60_000  # rows on which the number of states is then counted again
@@ -90,7 +90,7 @@ def diagnose(
     [[0.2, 0.8], [0.9, 0.3]]
     """
     read = log if isinstance(log, Log) else Log.read(log, **columns)
-    seed = whole(OWNER, "seed", seed, least=0)
+    seed = check_int(OWNER, "seed", seed, least=0)
     check_log(read)
     work = Work(progress)
     tick = work.tick

@@ -25,7 +25,7 @@ from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
 from latentbandits.logs.worlds import FittedRegimes, FittedWorld, SamePeriod
 from latentbandits.protocols import Contestant, Policy
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -236,7 +236,7 @@ class Diagnosis(Result):
 
         kind = kind if kind is not None else next((h.kind for h in self.contenders if h.kind in self.worlds), "nothing")
         if kind not in self.worlds:
-            raise Refusal(OWNER, "kind", kind, f"one of {', '.join(self.worlds)}")
+            raise InvalidValueError(OWNER, "kind", kind, f"one of {', '.join(self.worlds)}")
         horizon = int(min(max(self.series.gaps.sum(), 100), LONGEST))
         given = {word: value for word, value in sizes.items() if value is not None}
         return FittedProblem(self.worlds[kind], kind=kind, horizon=horizon).replace(**given)
@@ -306,9 +306,9 @@ class Diagnosis(Result):
         """Return the world of this very period."""
         world = self.worlds.get(REGIMES)
         if self.fit is None or self.samples is None or not isinstance(world, FittedRegimes):
-            raise Refusal(OWNER, "period", True, "left out where no states could be fitted")
-        if self.log.units is not None:
-            raise Refusal(OWNER, "period", True, "left out where a round has several rows")
+            raise InvalidValueError(OWNER, "period", True, "left out where no states could be fitted")
+        if self.log.groups is not None:
+            raise InvalidValueError(OWNER, "period", True, "left out where a round has several rows")
         count = max(1, min(PERIODS, CELLS // self.state_probs.size))
         filtered = []
         for sample in range(count):

@@ -84,11 +84,11 @@ def _kalman_filter_arms(
         last[arm] = now
         spread = variance[arm] + 1.0
         gain = variance[arm] / spread
-        unit, value = 1.0 - levels[arm, 0], values[t] - levels[arm, 1]
-        levels[arm, 0] += gain * unit
+        subject, value = 1.0 - levels[arm, 0], values[t] - levels[arm, 1]
+        levels[arm, 0] += gain * subject
         levels[arm, 1] += gain * value
-        products[arm, 0] += unit * unit / spread
-        products[arm, 1] += unit * value / spread
+        products[arm, 0] += subject * subject / spread
+        products[arm, 1] += subject * value / spread
         products[arm, 2] += value * value / spread
         variance[arm] /= spread
         log_det += np.log(spread)
@@ -157,7 +157,7 @@ def _kalman_innovations(
     levels: np.ndarray,
     innovations: np.ndarray,
 ) -> None:
-    """Write what is new in every value, given those before it, in units of its deviation; `levels`, all zeros, is work space."""
+    """Write what is new in every value, given those before it, in groups of its deviation; `levels`, all zeros, is work space."""
     variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
     now = 0.0
     for t in range(len(values)):

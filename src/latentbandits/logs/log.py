@@ -23,7 +23,7 @@ from latentbandits.logs.reading import (
     read_table,
 )
 from latentbandits.presentation.numbers import counted
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 # A pause this many times as long as usual is a gap: as many rounds have gone by as fit into it
 PAUSE = 50.0
@@ -36,7 +36,7 @@ class Columns(TypedDict, total=False):
     arm: str | None
     reward: str | None
     time: str | None
-    unit: str | None
+    subject: str | None
     propensity: str | None
     context: Sequence[str]
 
@@ -53,7 +53,7 @@ class Log:
     played : int array (rows,), the arm of every row, a position in `arms`
     rewards : array (rows,)
     times : array (rows,) of datetime64, or of numbers such as rounds; None if there are none
-    units : array (rows,), to whom; rows with one time are then one round. None if every row is a round of its own
+    groups : array (rows,), to whom; rows with one time are then one round. None if every row is a round of its own
     propensities : array (rows,), the probability with which the arm was played; None if unknown
     context : name -> array (rows,), numbers that were known before the decision
     gaps : array (rows,), rounds since the row before, 0 within a round
@@ -68,7 +68,7 @@ class Log:
     played: np.ndarray
     rewards: np.ndarray
     times: np.ndarray | None = None
-    units: np.ndarray | None = None
+    groups: np.ndarray | None = None
     propensities: np.ndarray | None = None
     context: Mapping[str, np.ndarray] = field(default_factory=dict)
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -86,7 +86,7 @@ class Log:
         arm: str | None = None,
         reward: str | None = None,
         time: str | None = None,
-        unit: str | None = None,
+        subject: str | None = None,
         propensity: str | None = None,
         context: Sequence[str] = (),
     ) -> Self:
@@ -97,9 +97,9 @@ class Log:
         source : path, data frame or mapping
             A CSV file with a line of names, a Parquet file, JSON lines (plain rows, or Vowpal Wabbit's dsjson), a frame of pandas, polars
             or Arrow, or the feedback of Open Bandit Pipeline.
-        arm, reward, time, unit, propensity : str, optional
+        arm, reward, time, subject, propensity : str, optional
             The columns; guessed by their names if not given (`guessed` says which). `time` is a date, a number of seconds since 1970, or
-            the number of the round. With `unit`, rows that have one time are one round.
+            the number of the round. With `subject`, rows that have one time are one round.
         context : sequence of str
             Columns of numbers that were known before the decision.
 
@@ -117,17 +117,19 @@ class Log:
         """
         table = read_table(source)
         if not len(table.lines) and not table.refused:
-            raise Refusal(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
+            raise InvalidValueError(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
         if isinstance(context, str):
-            raise Refusal(OWNER, "context", context, "a list of columns")
-        given = {"arm": arm, "reward": reward, "time": time, "unit": unit, "propensity": propensity}
+            raise InvalidValueError(OWNER, "context", context, "a list of columns")
+        given = {"arm": arm, "reward": reward, "time": time, "subject": subject, "propensity": propensity}
         columns, guessed = choose_columns(table, given)
         for name in context:
             if name not in table.columns or name in columns.values():
                 rule = f"one of the columns {', '.join(table.columns)} that nothing else uses"
-                raise Refusal(OWNER, "context", name, rule)
-        if "unit" in columns and "time" not in columns:
-            raise Refusal(OWNER, "unit", columns["unit"], "given with a time: rows of one time are one round")
+                raise InvalidValueError(OWNER, "context", name, rule)
+        if "subject" in columns and "time" not in columns:
+            raise InvalidValueError(
+                OWNER, "subject", columns["subject"], "given with a time: rows of one time are one round"
+            )
         faults = Faults(table)
         cells = {role: table.columns[column] for role, column in columns.items()}
         played, arms = parse_arms(cells["arm"], faults)
@@ -139,27 +141,27 @@ class Log:
                 possible = (propensities > 0) & (propensities <= 1)
             faults.add(~possible, "a propensity that is not above 0 and at most 1")
         features = {name: parse_numbers(table.columns[name], name, faults) for name in context}
-        units = pd.factorize(pd.Series(cells["unit"]))[0] if "unit" in cells else None
+        groups = pd.factorize(pd.Series(cells["subject"]))[0] if "subject" in cells else None
         rows = np.flatnonzero(~faults.bad)
         bad = faults.summary()
         if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + len(table.refused)):
             reasons = "; ".join(map(str, bad)) or "it has no rows"
-            raise Refusal(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
+            raise InvalidValueError(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
         in_order = times is None or bool((times[rows][1:] >= times[rows][:-1]).all())
         if times is not None and not in_order:
             rows = rows[np.argsort(times[rows], kind="stable")]
         used, place = np.unique(played[rows], return_inverse=True)
         times = None if times is None else times[rows]
-        units = None if units is None else units[rows]
+        groups = None if groups is None else groups[rows]
         return cls(
             tuple(arms[arm] for arm in used),
             place.astype(np.int64),
             rewards[rows],
             times,
-            units,
+            groups,
             None if propensities is None else propensities[rows],
             {name: values[rows] for name, values in features.items()},
-            gaps=count_gaps(times, units, len(rows)),
+            gaps=count_gaps(times, groups, len(rows)),
             columns=columns,
             guessed=guessed,
             bad=bad,
@@ -214,21 +216,28 @@ class Log:
         """
         path = Path(path)
         if path.suffix.lower() != dsjson.ENDING:
-            raise Refusal(OWNER, "file", str(path), f"one whose name ends in {dsjson.ENDING}")
+            raise InvalidValueError(OWNER, "file", str(path), f"one whose name ends in {dsjson.ENDING}")
         if self.propensities is None:
-            raise Refusal(OWNER, "propensities", None, "known: Vowpal Wabbit weighs rewards by them")
+            raise InvalidValueError(OWNER, "propensities", None, "known: Vowpal Wabbit weighs rewards by them")
         times: Sequence[str | float | None] = [None] * len(self)
         if self.times is not None:
             times = [f"{when}Z" for when in np.datetime_as_string(self.times)] if self.dated else self.times.tolist()
-        units = [None] * len(self) if self.units is None else self.units.tolist()
+        groups = [None] * len(self) if self.groups is None else self.groups.tolist()
         context = {name: column.tolist() for name, column in self.context.items()}
-        rows = zip(self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, units, strict=True)
+        rows = zip(self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, groups, strict=True)
         with whole(path) as file:
-            for row, (played, reward, propensity, time, unit) in enumerate(rows):
+            for row, (played, reward, propensity, time, subject) in enumerate(rows):
                 features = {name: column[row] for name, column in context.items()}
                 file.write(
                     dsjson.line(
-                        self.arms, played, reward, propensity, event=str(row), time=time, unit=unit, context=features
+                        self.arms,
+                        played,
+                        reward,
+                        propensity,
+                        event=str(row),
+                        time=time,
+                        subject=subject,
+                        context=features,
                     )
                 )
 
@@ -246,10 +255,10 @@ class Log:
         return "\n".join(lines)
 
 
-def count_gaps(times: np.ndarray | None, units: np.ndarray | None, rows: int) -> np.ndarray:
+def count_gaps(times: np.ndarray | None, groups: np.ndarray | None, rows: int) -> np.ndarray:
     """Return the rounds since the row before: 0 for rows of one round, several after a pause.
 
-    Rows are rounds, unless times are whole numbers (of rounds) or there are units. After a pause of more than 50 usual steps the rounds
+    Rows are rounds, unless times are whole numbers (of rounds) or there are groups. After a pause of more than 50 usual steps the rounds
     that fit into it have gone by.
 
     Examples
@@ -267,7 +276,7 @@ def count_gaps(times: np.ndarray | None, units: np.ndarray | None, rows: int) ->
     if not dated and (times % 1 == 0).all():
         gaps[1:] = steps
         return gaps
-    if units is not None:
+    if groups is not None:
         gaps[1:] = steps > 0
     usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
     if usual > 0:

@@ -23,11 +23,11 @@ class FittedProblem(WorldProblem):
     Attributes
     ----------
     kind : the explanation that the world stands for
-    world, units, horizon, runs, seed, policies : as in `WorldProblem`
+    world, groups, horizon, runs, seed, policies : as in `WorldProblem`
     """
 
     world: FittedWorld
-    units: int | None = 1
+    groups: int | None = 1
     kind: str = "fitted"
     advisable: ClassVar[bool] = True
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from latentbandits import dsjson
 from latentbandits.protocols import LARGEST_REWARD
-from latentbandits.settings import Refusal, nearest
+from latentbandits.settings import InvalidValueError, nearest
 
 OWNER = "log"
 RULE = (
@@ -37,7 +37,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "time": (
         "at", "time", "timestamp", "ts", "datetime", "date", "created_at", "when", "decided_at", "round", "step", "t",
     ),
-    "unit": ("unit",),
+    "subject": ("subject",),
     "propensity": ("propensity", "probability", "pscore", "prob", "action_prob", "_label_probability", "p"),
 }  # fmt: skip
 NEEDED = ("arm", "reward")
@@ -77,16 +77,16 @@ def _read_file(path: Path) -> Table:
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_lines, dsjson.ENDING: _read_lines}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise Refusal(OWNER, "file", str(path), RULE)
+        raise InvalidValueError(OWNER, "file", str(path), RULE)
     try:
         return reader(path)
-    except Refusal:
+    except InvalidValueError:
         raise
     except OSError as error:
         reason = error.strerror or str(error)
     except ValueError as error:
         reason = " ".join(str(error).split())[:80]
-    raise Refusal(OWNER, "file", str(path), f"a log that can be read ({reason[:1].lower()}{reason[1:]})")
+    raise InvalidValueError(OWNER, "file", str(path), f"a log that can be read ({reason[:1].lower()}{reason[1:]})")
 
 
 def _read_parquet(path: Path) -> Table:
@@ -104,9 +104,9 @@ def _read_csv(path: Path) -> Table:
             decimal = ","
     names = first.split(separator)
     if not any(names) or any(_is_number(name) for name in names):
-        raise Refusal(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")
+        raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")
     if len(set(names)) < len(names):
-        raise Refusal(OWNER, "first line", ",".join(names)[:80], "names that all differ", f" of {path}")
+        raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "names that all differ", f" of {path}")
     try:
         frame = pd.read_csv(
             path,
@@ -163,7 +163,9 @@ def _read_lines(path: Path) -> Table:
 def _read_feedback(source: Mapping[str, object]) -> Table:
     """Read what Open Bandit Pipeline calls feedback: a dict of arrays with one number per round."""
     if not {"action", "reward"} <= set(source):
-        raise Refusal(OWNER, "source", sorted(map(str, source))[:8], f"{RULE} (a dict with action, reward and pscore)")
+        raise InvalidValueError(
+            OWNER, "source", sorted(map(str, source))[:8], f"{RULE} (a dict with action, reward and pscore)"
+        )
     columns = {"arm": np.asarray(source["action"]), "reward": np.asarray(source["reward"])}
     rows = len(columns["arm"])
     if source.get("pscore") is not None:
@@ -173,7 +175,7 @@ def _read_feedback(source: Mapping[str, object]) -> Table:
         columns[f"context_{number}"] = context[:, number]
     for name, column in columns.items():
         if column.shape != (rows,):
-            raise Refusal(OWNER, name, column.shape, f"({rows},), a number per round", ".shape")
+            raise InvalidValueError(OWNER, name, column.shape, f"({rows},), a number per round", ".shape")
     return Table(columns, np.arange(1, rows + 1), {}, "Open Bandit Pipeline feedback")
 
 
@@ -186,9 +188,9 @@ def _read_frame(
     try:
         frame = nw.from_native(source, eager_only=True)  # type: ignore[call-overload]
     except TypeError:
-        raise Refusal(OWNER, "source", type(source), RULE) from None
+        raise InvalidValueError(OWNER, "source", type(source), RULE) from None
     except ValueError:
-        raise Refusal(OWNER, "columns", "names that are the same", "names that all differ") from None
+        raise InvalidValueError(OWNER, "columns", "names that are the same", "names that all differ") from None
     columns = {}
     for column in frame.iter_columns():
         zoned = isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone is not None
@@ -207,7 +209,7 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
         if column is not None:
             if column not in columns:
                 rule = f"one of the columns {', '.join(columns)}{nearest(str(column), columns)}"
-                raise Refusal(OWNER, role, column, rule)
+                raise InvalidValueError(OWNER, role, column, rule)
             chosen[role] = column
     for role, names in USUAL.items():
         if role in chosen:
@@ -219,7 +221,9 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
             chosen[role] = match
             guessed.append(role)
         elif role in NEEDED:
-            raise Refusal(OWNER, f"column of the {role}", None, f"named, one of {', '.join(columns) or 'none at all'}")
+            raise InvalidValueError(
+                OWNER, f"column of the {role}", None, f"named, one of {', '.join(columns) or 'none at all'}"
+            )
     return {role: chosen[role] for role in USUAL if role in chosen}, tuple(guessed)
 
 
@@ -293,7 +297,9 @@ def parse_arms(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[int
     names = [_arm_name(cell) for cell in distinct]
     arms = sorted({name for name in names if name is not None}, key=lambda name: (isinstance(name, str), name))
     if len(arms) > MOST_ARMS:
-        raise Refusal(OWNER, "number of arms", len(arms), f"at most {MOST_ARMS} (is this the column of the arm?)")
+        raise InvalidValueError(
+            OWNER, "number of arms", len(arms), f"at most {MOST_ARMS} (is this the column of the arm?)"
+        )
     places: dict[int | str | None, int] = {name: place for place, name in enumerate(arms)}
     place = np.array([*(places.get(name, -1) for name in names), -1], dtype=np.int64)  # the last is for empty cells
     played = place[codes]

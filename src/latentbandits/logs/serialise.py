@@ -20,7 +20,7 @@ from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
 from latentbandits.logs.text import list_next_steps
 from latentbandits.logs.worlds import FittedChanges, FittedDrift, FittedRegimes, FittedWorld
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 MOST_CHANGES = 1000  # that are listed
 FORMAT, VERSION = "latentbandits diagnosis", 1
@@ -75,7 +75,7 @@ def to_npz(d: Diagnosis) -> bytes:
             "played": log.played,
             "rewards": log.rewards,
             "times": log.times,
-            "units": log.units,
+            "groups": log.groups,
             "propensities": log.propensities,
             "gaps": log.gaps,
         },
@@ -121,11 +121,13 @@ def from_npz(path: Path) -> Diagnosis:
             arrays = dict(file)
         about = json.loads(arrays.pop("about").tobytes())
     except OSError as error:
-        raise Refusal("diagnosis", "file", str(path), f"{RULE} ({(error.strerror or str(error)).lower()})") from None
+        raise InvalidValueError(
+            "diagnosis", "file", str(path), f"{RULE} ({(error.strerror or str(error)).lower()})"
+        ) from None
     except (ValueError, KeyError):
-        raise Refusal("diagnosis", "file", str(path), f"{RULE} (it is no such file)") from None
+        raise InvalidValueError("diagnosis", "file", str(path), f"{RULE} (it is no such file)") from None
     if about.get("format") != FORMAT or about.get("version") != VERSION:
-        raise Refusal("diagnosis", "file", str(path), f"{RULE}, version {VERSION}")
+        raise InvalidValueError("diagnosis", "file", str(path), f"{RULE}, version {VERSION}")
 
     def group(name: str) -> dict[str, Any]:
         start = f"{name}/"

@@ -10,12 +10,12 @@ from scipy.stats import rankdata
 
 from latentbandits.logs.log import Log
 from latentbandits.presentation.numbers import percent
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 OWNER = "diagnose"
 FEWEST, RARE = 500, 20  # rows in all, and of an arm
 TIED = 0.3
-FLATTEST = 1e-6  # deviation of the rewards in units of the largest: below, sums of squares lose it
+FLATTEST = 1e-6  # deviation of the rewards in groups of the largest: below, sums of squares lose it
 UNEVEN = 2.0
 WEEKS = 14
 # The median of |x - y| of two standard normal numbers
@@ -115,9 +115,9 @@ class Series(NamedTuple):
         return np.asarray(np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12))
 
     def standardise(self) -> Self:
-        """Return the same rows for models of normal rewards: those of 0 and 1 around their mean, in units of the deviation of their arm.
+        """Return the same rows for models of normal rewards: those of 0 and 1 around their mean, in groups of the deviation of their arm.
 
-        Not in units of their own: a click where hardly any is expected would be an outlier, and sums of plain distances show best
+        Not in groups of their own: a click where hardly any is expected would be an outlier, and sums of plain distances show best
         whether log-odds have moved.
         """
         if not self.binary:
@@ -183,25 +183,25 @@ def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: in
 def check_log(log: Log) -> None:
     """Refuse a log that is too short, that pays one number only, or whose arms never overlap in time."""
     if len(log) < FEWEST:
-        raise Refusal(OWNER, "rows", len(log), f"at least {FEWEST}")
+        raise InvalidValueError(OWNER, "rows", len(log), f"at least {FEWEST}")
     if len(log.arms) < 2:
-        raise Refusal(OWNER, "arms", list(log.arms), "at least two")
+        raise InvalidValueError(OWNER, "arms", list(log.arms), "at least two")
     if np.ptp(log.rewards) == 0:
-        raise Refusal(OWNER, "rewards", float(log.rewards[0]), "not the same in all rows")
+        raise InvalidValueError(OWNER, "rewards", float(log.rewards[0]), "not the same in all rows")
     size = float(np.abs(log.rewards).max())
     if np.std(log.rewards) < FLATTEST * size:
         rule = f"a millionth of their size, {size:g}, or more: subtract a constant from them"
-        raise Refusal(OWNER, "spread of the rewards", float(np.std(log.rewards)), rule)
+        raise InvalidValueError(OWNER, "spread of the rewards", float(np.std(log.rewards)), rule)
     tried = np.bincount(log.played, minlength=len(log.arms))
     if tried[tried >= RARE].sum() < 0.5 * len(log):
         rule = f"few enough for most rows to be of arms with at least {RARE} rewards (is this the column of the arm?)"
-        raise Refusal(OWNER, "arms", len(log.arms), rule)
+        raise InvalidValueError(OWNER, "arms", len(log.arms), rule)
     first = np.array([np.flatnonzero(log.played == arm)[0] for arm in range(len(log.arms))])
     last = np.array([np.flatnonzero(log.played == arm)[-1] for arm in range(len(log.arms))])
     order = np.argsort(first)
     if all(last[earlier] < first[later] for earlier, later in pairwise(order)):
         rule = "played in turns: here each arm ends before the next begins, so that time and arm cannot be told apart"
-        raise Refusal(OWNER, "arms", list(log.arms), rule)
+        raise InvalidValueError(OWNER, "arms", list(log.arms), rule)
     values, counts = np.unique(log.rewards, return_counts=True)
     if len(values) > 2 and counts.max() > TIED * len(log):
         place = int(counts.argmax())
@@ -210,11 +210,11 @@ def check_log(log: Log) -> None:
         rule = (
             f"spread out, or 0 and 1: {share} are {value:g} (log.above({above:g}), or --above {above:g}, makes 0 and 1)"
         )
-        raise Refusal(OWNER, "rewards", "mostly one value", rule)
+        raise InvalidValueError(OWNER, "rewards", "mostly one value", rule)
     if len(values) == 2 and values.tolist() != [0.0, 1.0]:
         low = float(values[0])
         rule = f"0 and 1, or more than two numbers (log.above({low:g}), or --above {low:g}, makes 0 and 1)"
-        raise Refusal(OWNER, "rewards", values.tolist(), rule)
+        raise InvalidValueError(OWNER, "rewards", values.tolist(), rule)
 
 
 def list_flags(log: Log, noise: np.ndarray, binary: bool) -> list[str]:

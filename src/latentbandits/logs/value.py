@@ -13,7 +13,7 @@ import numpy as np
 from latentbandits.logs.log import Log
 from latentbandits.presentation.numbers import figure, span
 from latentbandits.protocols import Oracle, Policy
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 OWNER = "value"
 Rule = str | int | Mapping[int | str, float] | Sequence[int] | np.ndarray | Callable[[Log], np.ndarray]
@@ -71,13 +71,17 @@ def value(log: Log, rule: Rule) -> Value:
     (0.75, 0.75, 800.0)
     """
     if log.propensities is None:
-        raise Refusal(OWNER, "propensity", None, "a column of the log: the probability with which each arm was played")
+        raise InvalidValueError(
+            OWNER, "propensity", None, "a column of the log: the probability with which each arm was played"
+        )
     chances = _rule_probs(log, rule)
     rows = np.arange(len(log))
     weights = chances[rows, log.played] / log.propensities
     total_weight = float(weights.sum())
     if total_weight <= 0:
-        raise Refusal(OWNER, "rule", "an arm that the log never plays there", "one that the log plays now and then")
+        raise InvalidValueError(
+            OWNER, "rule", "an arm that the log never plays there", "one that the log plays now and then"
+        )
     rewards = log.rewards
     snips = float((weights * rewards).sum() / total_weight)
     spread = float(np.sqrt((weights**2 * (rewards - snips) ** 2).sum())) / total_weight
@@ -99,17 +103,17 @@ def _rule_probs(log: Log, rule: Rule) -> np.ndarray:
             "a fixed rule: an arm, arm -> probability, an arm for every row, or a function of the log; a policy that learns depends on "
             "rewards of its own that the log does not have, and `compare` simulates it"
         )
-        raise Refusal(OWNER, "rule", rule if isinstance(rule, str) else type(rule).__name__, must)
+        raise InvalidValueError(OWNER, "rule", rule if isinstance(rule, str) else type(rule).__name__, must)
     if isinstance(rule, Mapping):
         unknown = [name for name in rule if name not in log.arms]
         if unknown or abs(sum(rule.values()) - 1) > 1e-6 or min(rule.values()) < 0:
-            raise Refusal(
+            raise InvalidValueError(
                 OWNER, "rule", dict(rule), f"probabilities that sum to one, for arms of {', '.join(map(str, log.arms))}"
             )
         return np.tile([float(rule.get(name, 0.0)) for name in log.arms], (rows, 1))
     if isinstance(rule, str | int | np.integer):
         if rule not in log.arms:
-            raise Refusal(OWNER, "rule", rule, f"one of {', '.join(map(str, log.arms))}")
+            raise InvalidValueError(OWNER, "rule", rule, f"one of {', '.join(map(str, log.arms))}")
         probs = np.tile(np.eye(arms)[log.arms.index(rule)], (rows, 1))
     elif callable(rule):
         probs = np.asarray(rule(log), dtype=float)
@@ -129,7 +133,7 @@ def _rule_probs(log: Log, rule: Rule) -> np.ndarray:
         or (probs < 0).any()
         or np.abs(probs.sum(axis=1) - 1).max() > 1e-6
     ):
-        raise Refusal(
+        raise InvalidValueError(
             OWNER, "rule", np.shape(probs), f"({rows}, {arms}), probabilities that sum to one in every row", ".shape"
         )
     return probs

@@ -57,7 +57,7 @@ class FittedWorld:
         """Return states (rounds,), means (rounds, arms) and what an oracle is given, None if nothing."""
         raise NotImplementedError
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         states, means, chain = self.path(horizon, seed, draw, repeat)
         truth = None
@@ -65,14 +65,14 @@ class FittedWorld:
         if chain is not None and plain and self.noise.max() <= ALIKE * self.noise.min():
             deviation = 1.0 if self.rewards == BINARY else self.scale_noise * float(self.noise.mean())
             transition, matrix, start = chain
-            truth = Truth(transition, matrix, start, np.full(units, deviation), self.rewards)
-        rewards = self.sample_rewards(means, units, seed, draw, repeat)
+            truth = Truth(transition, matrix, start, np.full(groups, deviation), self.rewards)
+        rewards = self.sample_rewards(means, groups, seed, draw, repeat)
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
-    def sample_rewards(self, means: np.ndarray, units: int, seed: int, draw: int, repeat: int) -> np.ndarray:
-        """Return rewards (rounds, units, arms) around means (rounds, arms); the noise of a unit is the same for all arms of a round."""
-        size = (len(means), units)
-        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, units))
+    def sample_rewards(self, means: np.ndarray, groups: int, seed: int, draw: int, repeat: int) -> np.ndarray:
+        """Return rewards (rounds, groups, arms) around means (rounds, arms); the noise of a subject is the same for all arms of a round."""
+        size = (len(means), groups)
+        random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, groups))
         if self.rewards == BINARY:
             chance = random.random(size)[:, :, None]
             return np.asarray(chance < np.clip(means, 0.0, 1.0)[:, None, :], dtype=float)
@@ -81,7 +81,7 @@ class FittedWorld:
             fast(wander)(errors, self.ar_coef)
         if len(self.components):
             weight, centre, width = self.components.T
-            shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, units)).random(size)
+            shares = np.random.default_rng(stream(seed, Purpose.SHAPE, draw, repeat, groups)).random(size)
             component = np.searchsorted(np.cumsum(weight)[:-1], shares)
             mean = (weight * centre).sum()
             errors = (centre[component] + width[component] * errors - mean) / mixture_std(self.components)
@@ -215,7 +215,7 @@ class SamePeriod:
         """Number of rounds of the log."""
         return len(self.played)
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         world = self.world
         sample = world.choose_sample(seed, draw) % len(self.filtered)
@@ -225,7 +225,7 @@ class SamePeriod:
         exit_prob, entry_prob = world.exit_prob[sample], world.entry_prob[sample]
         fast(hmm.sample_path)(self.filtered[sample], self.gaps, exit_prob, entry_prob, chances, path)
         means = world.means[sample][path]
-        rewards = world.sample_rewards(means, units, seed, draw, repeat)
+        rewards = world.sample_rewards(means, groups, seed, draw, repeat)
         rewards[np.arange(self.rounds), :, self.played] = self.kept[:, None]
         part = slice(0, horizon)
         return Realisation(means[part], rewards[part], np.zeros((horizon, 0)), path[part], None)

@@ -4,7 +4,7 @@ Examples
 --------
 >>> import latentbandits as lb
 >>> lb.policies.UCB1(arms=3)
-UCB1(arms=3, units=1, exploration=2.0)
+UCB1(arms=3, groups=1, exploration=2.0)
 """
 
 import importlib
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "ABTest": "ab_test",
     "BayesFilter": "bayes_filter",
-    "BayesLimit": "bayes_filter",
+    "BayesGreedy": "bayes_filter",
     "BayesPlanner": "bayes_planner",
     "BestSingleArm": "oracles",
     "CUSUMUCB": "restarting_ucb",
@@ -47,7 +47,7 @@ __all__ = sorted(_HOMES)
 if TYPE_CHECKING:
     from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
-    from latentbandits.policies.bayes_filter import BayesLimit as BayesLimit
+    from latentbandits.policies.bayes_filter import BayesGreedy as BayesGreedy
     from latentbandits.policies.bayes_planner import BayesPlanner as BayesPlanner
     from latentbandits.policies.bayes_planner import PlanningFilter as PlanningFilter
     from latentbandits.policies.change_point_thompson import ChangePointThompson as ChangePointThompson

@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import LAST, assign_highest, available, nth_available, set_means
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, Policy, record_type
+from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal
+from latentbandits.settings import AtLeast, InvalidValueError
 
 Scalars = record_type(rounds=int)
 
@@ -32,8 +32,8 @@ class ABTest(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; they share the turns of the test, then all play the same arm.
+    groups : int
+        Groups per round; they share the turns of the test, then all play the same arm.
     test : int
         Rounds of the test.
 
@@ -54,7 +54,7 @@ class ABTest(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     test: Annotated[int, AtLeast(1)] = 1000
 
     def init(self) -> Memory:
@@ -67,22 +67,22 @@ class ABTest(Policy):
         set_means(choice, memory.sums, memory.counts, LAST)
         if begun < self.test and number > 1:
             memory.scalars[0].rounds += 1
-            choice.note[WHY] = SCHEDULED if begun == 0 else CONTINUED
-            for unit in range(self.units):
-                choice.arms[unit] = nth_available(choice, (begun * self.units + unit) % number)
+            choice.tags[PROBE_REASON] = SCHEDULED if begun == 0 else CONTINUED
+            for group in range(self.groups):
+                choice.arms[group] = nth_available(choice, (begun * self.groups + group) % number)
         else:
-            choice.note[WHY] = 0
+            choice.tags[PROBE_REASON] = 0
             assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count every unit's reward of the test."""
-        if choice.note[WHY] != 0:
-            for unit in range(self.units):
-                memory.counts[choice.arms[unit]] += 1
-                memory.sums[choice.arms[unit]] += rewards[unit]
+        """Count every group's reward of the test."""
+        if choice.tags[PROBE_REASON] != 0:
+            for group in range(self.groups):
+                memory.counts[choice.arms[group]] += 1
+                memory.sums[choice.arms[group]] += rewards[group]
 
     def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
         """Refuse a new arm."""
-        raise Refusal(
+        raise InvalidValueError(
             "ABTest", "new arm", self.arms, "there from the start, since a test compares the arms that it began with"
         )

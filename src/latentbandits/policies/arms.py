@@ -1,4 +1,4 @@
-"""Which arm the units play: the only place that picks an arm, and only from those that are available."""
+"""Which arm the groups play: the only place that picks an arm, and only from those that are available."""
 
 import math
 
@@ -16,8 +16,8 @@ FIRST, LAST = 1e300, -1e300
 def available(choice: Choice) -> int:
     """Return the number of available arms."""
     number = 0
-    for arm in range(len(choice.offers)):
-        number += choice.offers[arm].available
+    for arm in range(len(choice.arm_scores)):
+        number += choice.arm_scores[arm].available
     return int(number)
 
 
@@ -25,8 +25,8 @@ def available(choice: Choice) -> int:
 def nth_available(choice: Choice, n: int) -> int:
     """Return the n-th of the available arms, counted from 0."""
     left = n
-    for arm in range(len(choice.offers)):
-        if choice.offers[arm].available:
+    for arm in range(len(choice.arm_scores)):
+        if choice.arm_scores[arm].available:
             if left == 0:
                 return arm
             left -= 1
@@ -37,10 +37,10 @@ def nth_available(choice: Choice, n: int) -> int:
 def highest(choice: Choice) -> int:
     """Return the available arm with the highest index, the first of equals."""
     best, top = -1, -np.inf
-    for arm in range(len(choice.offers)):
-        offer = choice.offers[arm]
-        if offer.available and (best < 0 or offer.index > top):
-            best, top = arm, offer.index
+    for arm in range(len(choice.arm_scores)):
+        arm_score = choice.arm_scores[arm]
+        if arm_score.available and (best < 0 or arm_score.index > top):
+            best, top = arm, arm_score.index
     return best
 
 
@@ -48,10 +48,10 @@ def highest(choice: Choice) -> int:
 def highest_value(choice: Choice) -> int:
     """Return the available arm with the highest value, the first of equals."""
     best, top = -1, -np.inf
-    for arm in range(len(choice.offers)):
-        offer = choice.offers[arm]
-        if offer.available and (best < 0 or offer.value > top):
-            best, top = arm, offer.value
+    for arm in range(len(choice.arm_scores)):
+        arm_score = choice.arm_scores[arm]
+        if arm_score.available and (best < 0 or arm_score.value > top):
+            best, top = arm, arm_score.value
     return best
 
 
@@ -59,56 +59,56 @@ def highest_value(choice: Choice) -> int:
 def lead(choice: Choice) -> float:
     """Return how far the highest index of an available arm is above the next one; infinity if there is no next one."""
     top, second = -np.inf, -np.inf
-    for arm in range(len(choice.offers)):
-        offer = choice.offers[arm]
-        if offer.available:
-            if offer.index > top:
-                top, second = offer.index, top
-            elif offer.index > second:
-                second = offer.index
+    for arm in range(len(choice.arm_scores)):
+        arm_score = choice.arm_scores[arm]
+        if arm_score.available:
+            if arm_score.index > top:
+                top, second = arm_score.index, top
+            elif arm_score.index > second:
+                second = arm_score.index
     return float(top - second)
 
 
 @kernel
 def assign(arm: int, choice: Choice) -> None:
-    """Let all units play one arm."""
-    for unit in range(len(choice.arms)):
-        choice.arms[unit] = arm
+    """Let all groups play one arm."""
+    for group in range(len(choice.arms)):
+        choice.arms[group] = arm
 
 
 @kernel
 def assign_highest(choice: Choice) -> None:
-    """Let all units play the available arm with the highest index."""
+    """Let all groups play the available arm with the highest index."""
     assign(highest(choice), choice)
 
 
 @kernel
 def set_index(choice: Choice, arm: int, value: float, bonus: float) -> None:
     """Write what an arm is worth: its expected reward, and that plus a bonus."""
-    offer = choice.offers[arm]
-    offer.value = value
-    offer.index = value + bonus
+    arm_score = choice.arm_scores[arm]
+    arm_score.value = value
+    arm_score.index = value + bonus
 
 
 @kernel
 def sample_index(choice: Choice, arm: int, value: float, deviation: float, random: Stream) -> None:
     """Write an arm's expected reward, and as its index a sample around it; nothing is sampled for an arm that is not available."""
-    set_index(choice, arm, value, deviation * normal(random) if choice.offers[arm].available else np.nan)
+    set_index(choice, arm, value, deviation * normal(random) if choice.arm_scores[arm].available else np.nan)
 
 
 @kernel
 def set_untried(choice: Choice, arm: int, index: float) -> None:
     """Write that nothing is expected of an arm, and whether it goes FIRST or LAST."""
-    offer = choice.offers[arm]
-    offer.value = np.nan
-    offer.index = index
+    arm_score = choice.arm_scores[arm]
+    arm_score.value = np.nan
+    arm_score.index = index
 
 
 @kernel
 def set_bounds(choice: Choice, sums: np.ndarray, counts: np.ndarray, total: int, width: float) -> None:
     """Write the upper confidence bounds ``sum / n + width * sqrt(log(total) / n)``; an arm without rewards goes first."""
     log_n = math.log(max(total, 1))
-    for arm in range(len(choice.offers)):
+    for arm in range(len(choice.arm_scores)):
         n = counts[arm]
         if n > 0:
             set_index(choice, arm, sums[arm] / n, width * math.sqrt(log_n / n))
@@ -119,7 +119,7 @@ def set_bounds(choice: Choice, sums: np.ndarray, counts: np.ndarray, total: int,
 @kernel
 def set_means(choice: Choice, sums: np.ndarray, counts: np.ndarray, untried: float) -> None:
     """Write the means of the arms as their indices; an arm without rewards has the index `untried`."""
-    for arm in range(len(choice.offers)):
+    for arm in range(len(choice.arm_scores)):
         n = counts[arm]
         if n > 0:
             set_index(choice, arm, sums[arm] / n, 0.0)
@@ -131,9 +131,9 @@ def set_means(choice: Choice, sums: np.ndarray, counts: np.ndarray, untried: flo
 def set_mixture(choice: Choice, best: int, share: float) -> None:
     """Write the probabilities of a policy that plays a random available arm a share of the time, and else the best one."""
     number = available(choice)
-    for arm in range(len(choice.offers)):
-        random = share / number if choice.offers[arm].available else 0.0
-        choice.offers[arm].probability = random + (1.0 - share if arm == best else 0.0)
+    for arm in range(len(choice.arm_scores)):
+        random = share / number if choice.arm_scores[arm].available else 0.0
+        choice.arm_scores[arm].probability = random + (1.0 - share if arm == best else 0.0)
 
 
 @kernel

@@ -10,7 +10,7 @@ from latentbandits.policies.arms import assign_highest, set_index
 from latentbandits.protocols import Choice, Oracle, Policy, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.rewards import NAMES, check_means, log_likelihood
-from latentbandits.settings import AtLeast, OneOf, Refusal, Vector
+from latentbandits.settings import AtLeast, InvalidValueError, OneOf, Vector
 
 Clock = record_type(rounds=int)
 
@@ -54,9 +54,9 @@ def weigh(memory: Any, known: Any, arms: np.ndarray, rewards: np.ndarray) -> Non
     highest = -np.inf
     for s in range(states):
         fit = -np.inf if memory.belief[s] <= 0 else math.log(memory.belief[s])
-        for unit in range(len(arms)):
-            scale = known.noise[unit % len(known.noise)]
-            fit += log_likelihood(known.rewards, rewards[unit], known.means[s, arms[unit]], scale)
+        for group in range(len(arms)):
+            scale = known.noise[group % len(known.noise)]
+            fit += log_likelihood(known.rewards, rewards[group], known.means[s, arms[group]], scale)
         memory.next_belief[s] = fit
         highest = max(highest, fit)
     total = 0.0
@@ -73,14 +73,16 @@ def check_world(owner: str, known: Any) -> None:
     transition, means, start = known.transition, known.means, known.start
     states = len(means)
     if means.size == 0 or means.shape[1] < 2:
-        raise Refusal(owner, "means", means.tolist(), "at least one row and two columns")
+        raise InvalidValueError(owner, "means", means.tolist(), "at least one row and two columns")
     if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
-        raise Refusal(owner, "transition", transition.tolist(), f"{states} rows of probabilities that sum to one")
+        raise InvalidValueError(
+            owner, "transition", transition.tolist(), f"{states} rows of probabilities that sum to one"
+        )
     if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
-        raise Refusal(owner, "start", start.tolist(), f"{states} probabilities that sum to one")
+        raise InvalidValueError(owner, "start", start.tolist(), f"{states} probabilities that sum to one")
     noise = np.asarray(known.noise)
-    if noise.size not in (1, known.units) or (noise <= 0).any():
-        raise Refusal(owner, "noise", noise.tolist(), f"one number above 0, or {known.units}, one per unit")
+    if noise.size not in (1, known.groups) or (noise <= 0).any():
+        raise InvalidValueError(owner, "noise", noise.tolist(), f"one number above 0, or {known.groups}, one per group")
     check_means(owner, "means", means, NAMES[known.rewards])
 
 
@@ -99,12 +101,12 @@ class BayesFilter(Policy):
         Expected rewards.
     start : array (states,)
         Distribution of the first state.
-    noise : float or array (units,)
-        Standard deviation of a unit's reward; unused when rewards are 0 or 1.
+    noise : float or array (groups,)
+        Standard deviation of a group's reward; unused when rewards are 0 or 1.
     rewards : str
         Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
-    units : int
-        Units per round; all play the same arm.
+    groups : int
+        Groups per round; all play the same arm.
 
     Examples
     --------
@@ -124,7 +126,7 @@ class BayesFilter(Policy):
     start: Annotated[Any, Vector(1)]
     noise: Annotated[Any, Vector(1)] = 0.1
     rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
 
     @property
     def arms(self) -> int:
@@ -151,40 +153,42 @@ class BayesFilter(Policy):
 
     def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
         """Refuse a new arm."""
-        raise Refusal("BayesFilter", "new arm", self.arms, "one whose means in all states are given from the start")
+        raise InvalidValueError(
+            "BayesFilter", "new arm", self.arms, "one whose means in all states are given from the start"
+        )
 
 
-class BayesLimit(Oracle):
+class BayesGreedy(Oracle):
     """Oracle: the greedy Bayes filter, given the chain, the means and the noise of the very world it plays.
 
     Parameters
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
-    >>> len(lb.policies.BayesLimit(arms=2).informed(realisation).means)
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)
+    >>> len(lb.policies.BayesGreedy(arms=2).informed(realisation).means)
     3
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the filter for this world."""
-        return BayesFilter(*known_world("BayesLimit", realisation), self.units)
+        return BayesFilter(*known_world("BayesGreedy", realisation), self.groups)
 
 
 def known_world(owner: str, realisation: Realisation) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, str]:
     """Return transition, means, start, noise and distribution of a realisation's chain, or refuse a world that has none."""
     if realisation.truth is None:
         rule = "that of a hidden Markov chain with gaussian or bernoulli rewards, plain noise, and rewards that are not late"
-        raise Refusal(owner, "filter of the world", "not known", rule)
+        raise InvalidValueError(owner, "filter of the world", "not known", rule)
     transition, means, start, noise, rewards, carryover, _ = realisation.truth
     if carryover > 0:
         transition, means, start = paired(transition, means, start, carryover)

@@ -49,16 +49,16 @@ def expected_regret(
 ) -> float:
     """Play on, and return the regret that a policy expects under its own belief: less noisy than what happens to it."""
     regret = 0.0
-    received = np.zeros(policy.units)
+    received = np.zeros(policy.groups)
     for t in range(len(rewards)):
         policy.choose(memory, nothing, random, choice)
         arm = choice.arms[0]
         for s in range(len(tops)):
             regret += memory.belief[s] * tops[s]
-        regret -= choice.offers[arm].value
+        regret -= choice.arm_scores[arm].value
         if arrives[t]:
-            for unit in range(policy.units):
-                received[unit] = rewards[t, unit, arm]
+            for group in range(policy.groups):
+                received[group] = rewards[t, group, arm]
             policy.learn(memory, choice, received)
     return regret
 
@@ -68,8 +68,8 @@ def regrets(known: Any, rounds: int, lost: float = 0.0, race: bool = True) -> di
     random = stream(0, Purpose.IMAGINATION)
     paid = np.empty((rounds, known.arms))
     fast(imagine_path)(known.transition, known.start, known.means, random, paid)
-    rewards = np.empty((rounds, known.units, known.arms))
-    fast(DISTRIBUTIONS[NAMES[known.rewards]].sample)(paid, np.resize(known.noise, known.units), random, rewards)
+    rewards = np.empty((rounds, known.groups, known.arms))
+    fast(DISTRIBUTIONS[NAMES[known.rewards]].sample)(paid, np.resize(known.noise, known.groups), random, rewards)
     arrives = np.random.default_rng(stream(0, Purpose.IMAGINATION, 1)).random(rounds) >= lost
     tops = known.means.max(axis=1)
     racing = {h: known._replace(multiplier=h) for h in MULTIPLIERS}
@@ -101,7 +101,7 @@ def best_multiplier(known: Any, lost: float = 0.0) -> float:
     It depends on the world alone, its share of lost rewards included: the imagined run has a random stream of its own. It is looked up if
     it was found before, whichever thread did so.
     """
-    name = hashlib.sha256(repr((IMAGINED, known.units, known.rewards, known.means.shape, lost)).encode())
+    name = hashlib.sha256(repr((IMAGINED, known.groups, known.rewards, known.means.shape, lost)).encode())
     for part in (known.transition, known.means, known.start, known.noise):
         name.update(np.ascontiguousarray(part).tobytes())
     key = name.digest()

@@ -15,20 +15,20 @@ REACH = 5
 
 
 @kernel
-def nodes_per_state(rewards: int, units: int) -> int:
-    """Return how many nodes a state has: for 0 and 1 the counts of ones among the units, else normal nodes around its mean."""
-    return units + 1 if rewards == _BERNOULLI else 2 * REACH + 1
+def nodes_per_state(rewards: int, groups: int) -> int:
+    """Return how many nodes a state has: for 0 and 1 the counts of ones among the groups, else normal nodes around its mean."""
+    return groups + 1 if rewards == _BERNOULLI else 2 * REACH + 1
 
 
 @kernel
 def place_nodes(known: Any, memory: Any) -> None:
     """Write the probability of every node, by arm and state, the number of a state's first node, and the number of nodes of every arm.
 
-    All units play one arm, so their rewards say as much as their weighted mean: one normal number, or a count of ones.
+    All groups play one arm, so their rewards say as much as their weighted mean: one normal number, or a count of ones.
     """
     for arm in range(known.means.shape[1]):
         if known.rewards == _BERNOULLI:
-            memory.nodes[arm] = known.units + 1
+            memory.nodes[arm] = known.groups + 1
             for s in range(len(known.means)):
                 memory.first[arm, s] = 0
                 _binomial(known.means[s, arm], memory.chances[arm, s])
@@ -38,12 +38,12 @@ def place_nodes(known: Any, memory: Any) -> None:
 
 @kernel
 def _binomial(chance: float, chances: np.ndarray) -> None:
-    """Write the probabilities of 0, 1, ... ones, by adding one unit after the other."""
+    """Write the probabilities of 0, 1, ... ones, by adding one group after the other."""
     for count in range(len(chances)):
         chances[count] = 0.0
     chances[0] = 1.0
-    for unit in range(1, len(chances)):
-        for count in range(unit, 0, -1):
+    for group in range(1, len(chances)):
+        for count in range(group, 0, -1):
             chances[count] = chances[count] * (1.0 - chance) + chances[count - 1] * chance
         chances[0] *= 1.0 - chance
 
@@ -53,8 +53,8 @@ def _place_normal(known: Any, memory: Any, arm: int) -> None:
     """Write an arm's normal nodes: points of one grid, without the stretches that are far from the mean of every state."""
     states, width = len(known.means), 2 * REACH + 1
     precision = 0.0
-    for unit in range(known.units):
-        precision += known.noise[unit % len(known.noise)] ** -2.0
+    for group in range(known.groups):
+        precision += known.noise[group % len(known.noise)] ** -2.0
     order, placed = memory.order, memory.first[arm]
     for s in range(states):  # by insertion, since kernels allocate nothing
         at = s

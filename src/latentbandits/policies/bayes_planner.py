@@ -9,10 +9,10 @@ from latentbandits.policies.arms import assign, highest, highest_value, set_inde
 from latentbandits.policies.bayes_filter import Clock, check_world, expect, known_world, move, weigh
 from latentbandits.policies.bayes_imagination import best_multiplier
 from latentbandits.policies.bayes_nodes import nodes_per_state, place_nodes
-from latentbandits.protocols import RIVAL, WHY, Choice, Oracle, Policy, Realisation
+from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, Oracle, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.rewards import DISTRIBUTIONS, NAMES
-from latentbandits.settings import Above, AtLeast, OneOf, Refusal, Vector
+from latentbandits.settings import Above, AtLeast, InvalidValueError, OneOf, Vector
 
 # Doubt below this share of the range of the means is not worth a thought; and what a state that is less likely adds to a thought
 _CERTAIN, _UNLIKELY = 1e-5, 1e-9
@@ -65,7 +65,7 @@ def look_ahead(known: Any, memory: Memory) -> None:
 @kernel
 def informed_value(memory: Memory, choice: Choice, arm: int) -> float:
     """Return what the best arm of the next round is expected to pay, once the reward of an arm has been seen in this round."""
-    sums, nodes, arms = memory.sums, memory.nodes[arm], len(choice.offers)
+    sums, nodes, arms = memory.sums, memory.nodes[arm], len(choice.arm_scores)
     for k in range(arms):
         for node in range(nodes):
             sums[k, node] = 0.0
@@ -80,7 +80,7 @@ def informed_value(memory: Memory, choice: Choice, arm: int) -> float:
     for node in range(nodes):
         best = 0.0
         for k in range(arms):
-            if choice.offers[k].available:
+            if choice.arm_scores[k].available:
                 best = max(best, sums[k, node])
         total += best
     return total
@@ -92,30 +92,30 @@ def plan(memory: Memory, multiplier: float, choice: Choice) -> None:
 
     The gain of any arm is at most the doubt, so arms that are further behind than the multiplier times that cannot win.
     """
-    arms = len(choice.offers)
+    arms = len(choice.arm_scores)
     certain = 0.0
     for s in range(len(memory.belief)):
         certain += memory.belief[s] * memory.peak[s]
     uninformed, best = 0.0, -np.inf
     for arm in range(arms):
-        if choice.offers[arm].available:
+        if choice.arm_scores[arm].available:
             value = 0.0
             for s in range(len(memory.belief)):
                 value += memory.belief[s] * memory.ahead[s, arm]
-            uninformed, best = max(uninformed, value), max(best, choice.offers[arm].value)
-    doubt = certain - uninformed
-    if doubt <= _CERTAIN * memory.range[0]:
+            uninformed, best = max(uninformed, value), max(best, choice.arm_scores[arm].value)
+    std_error = certain - uninformed
+    if std_error <= _CERTAIN * memory.range[0]:
         return
-    least = best - multiplier * doubt
+    least = best - multiplier * std_error
     rivals = 0
     for arm in range(arms):
-        rivals += choice.offers[arm].available and choice.offers[arm].value >= least
+        rivals += choice.arm_scores[arm].available and choice.arm_scores[arm].value >= least
     if rivals > 1:
         for arm in range(arms):
-            offer = choice.offers[arm]
-            if offer.available and offer.value >= least:
+            arm_score = choice.arm_scores[arm]
+            if arm_score.available and arm_score.value >= least:
                 gain = informed_value(memory, choice, arm) - uninformed
-                set_index(choice, arm, offer.value, multiplier * max(gain, 0.0))
+                set_index(choice, arm, arm_score.value, multiplier * max(gain, 0.0))
 
 
 class PlanningFilter(Policy):
@@ -133,12 +133,12 @@ class PlanningFilter(Policy):
         Expected rewards.
     start : array (states,)
         Distribution of the first state.
-    noise : float or array (units,)
-        Standard deviation of a unit's reward; unused when rewards are 0 or 1.
+    noise : float or array (groups,)
+        Standard deviation of a group's reward; unused when rewards are 0 or 1.
     rewards : str
         Distribution of rewards, "gaussian" or "bernoulli".
-    units : int
-        Units per round; all play the same arm.
+    groups : int
+        Groups per round; all play the same arm.
     multiplier : float
         Weight of the gain of information; above 0. `BayesPlanner` finds the best one for a world.
 
@@ -148,12 +148,12 @@ class PlanningFilter(Policy):
 
     >>> import latentbandits as lb
     >>> chain, means = [[0.99, 0.01], [0.01, 0.99]], [[1.0, 0.4, 0.0], [0.0, 0.1, 1.0]]
-    >>> lb.Agent(lb.policies.PlanningFilter(chain, means, [0.5, 0.5], noise=0.05, multiplier=8)).ask().why
+    >>> lb.Agent(lb.policies.PlanningFilter(chain, means, [0.5, 0.5], noise=0.05, multiplier=8)).ask().probe_reasons
     ()
     >>> means = [[0.6, 0.3, 0.0], [0.6, 0.1, 1.0]]
     >>> agent = lb.Agent(lb.policies.PlanningFilter(chain, means, [0.7, 0.3], noise=0.05, multiplier=8))
     >>> decision = agent.ask()
-    >>> decision.arm, decision.why
+    >>> decision.arm, decision.probe_reasons
     (2, ('rival',))
     """
 
@@ -164,7 +164,7 @@ class PlanningFilter(Policy):
     start: Annotated[Any, Vector(1)]
     noise: Annotated[Any, Vector(1)] = 0.1
     rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     multiplier: Annotated[float, Above(0)] = 8.0
 
     @property
@@ -182,12 +182,12 @@ class PlanningFilter(Policy):
         check_world("PlanningFilter", self)
         if not DISTRIBUTIONS[NAMES[self.rewards]].limit:
             planned = ", ".join(name for name in NAMES if DISTRIBUTIONS[name].limit)
-            raise Refusal("PlanningFilter", "rewards", NAMES[self.rewards], f"one of {planned}")
+            raise InvalidValueError("PlanningFilter", "rewards", NAMES[self.rewards], f"one of {planned}")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
         states, arms = self.means.shape
-        width = nodes_per_state(self.rewards, self.units)
+        width = nodes_per_state(self.rewards, self.groups)
         memory = Memory(
             belief=self.start.copy(),
             next_belief=np.zeros(states),
@@ -210,7 +210,7 @@ class PlanningFilter(Policy):
         expect(memory.belief, self.means, choice)
         plan(memory, self.multiplier, choice)
         arm = highest(choice)
-        choice.note[WHY] = 0 if arm == highest_value(choice) else RIVAL
+        choice.tags[PROBE_REASON] = 0 if arm == highest_value(choice) else RIVAL
         assign(arm, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
@@ -219,7 +219,9 @@ class PlanningFilter(Policy):
 
     def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
         """Refuse a new arm."""
-        raise Refusal("PlanningFilter", "new arm", self.arms, "one whose means in all states are given from the start")
+        raise InvalidValueError(
+            "PlanningFilter", "new arm", self.arms, "one whose means in all states are given from the start"
+        )
 
 
 class BayesPlanner(Oracle):
@@ -232,23 +234,23 @@ class BayesPlanner(Oracle):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, so a policy that tests with one of several units can be better.
+    groups : int
+        Groups per round; all play the same arm, so a policy that tests with one of several groups can be better.
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> world = lb.HiddenMarkov(means=[[0.5, 0.2], [0.5, 0.8]], noise=0.1)
-    >>> lb.policies.BayesPlanner(arms=2).informed(world.realise(horizon=10, units=1, seed=0, draw=0, repeat=0)).multiplier
+    >>> lb.policies.BayesPlanner(arms=2).informed(world.realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)).multiplier
     8.0
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the planning filter for this world."""
-        known = PlanningFilter(*known_world("BayesPlanner", realisation), self.units)
+        known = PlanningFilter(*known_world("BayesPlanner", realisation), self.groups)
         lost = realisation.truth.lost if realisation.truth is not None else 0.0
         if realisation.available is None:
             return known._replace(multiplier=best_multiplier(known, lost))

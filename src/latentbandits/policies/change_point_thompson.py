@@ -48,14 +48,14 @@ class ChangePointThompson(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     hazard : float
         Probability of a change in a round; 0 if it is to be learned, by counting the changes that the hypotheses expect.
     hypotheses : int
         Most hypotheses that are kept.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
     prior_mean : float
         Mean of an arm's expected reward after a change.
     prior_sd : float
@@ -69,7 +69,7 @@ class ChangePointThompson(Policy):
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     hazard: Annotated[float, Within(0, 1)] = 0.002
     hypotheses: Annotated[int, AtLeast(2), Untuned()] = 32
     noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
@@ -101,7 +101,7 @@ class ChangePointThompson(Policy):
         while sampled < memory.scalars[0].used - 1 and left >= memory.weights[sampled]:
             left -= memory.weights[sampled]
             sampled += 1
-        noise = memory.noise[0].sd / math.sqrt(self.units)
+        noise = memory.noise[0].sd / math.sqrt(self.groups)
         # the number of rounds that the prior is worth
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
         for arm in range(self.arms):
@@ -113,8 +113,8 @@ class ChangePointThompson(Policy):
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the hypotheses by how well they predicted the mean reward, and add a new one."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0].sd / math.sqrt(self.units)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.groups, arm, rewards)
+        noise = memory.noise[0].sd / math.sqrt(self.groups)
         prior_weight = max(noise * noise / (self.prior_sd * self.prior_sd), _PRIOR_WEIGHT)
 
         used = memory.scalars[0].used

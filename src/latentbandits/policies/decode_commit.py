@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import SCHEDULED, WHY, Choice, Policy, record_type
+from latentbandits.protocols import PROBE_REASON, SCHEDULED, Choice, Policy, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, Vector
+from latentbandits.settings import AtLeast, InvalidValueError, Vector
 
 Scalars = record_type(
     rounds=int,  # begun
@@ -40,8 +40,8 @@ class DecodeCommit(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round, at least as many as arms; the first ones probe.
+    groups : int
+        Groups per round, at least as many as arms; the first ones probe.
     interval : int
         Rounds from one probe to the next (tau).
     fingerprints : array (states, decoding arms)
@@ -53,7 +53,7 @@ class DecodeCommit(Policy):
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.policies.decode_commit import DecodeCommit
-    >>> agent = lb.Agent(DecodeCommit(2, units=2, interval=3, fingerprints=[[0.1], [0.9]], decoding=[0]), seed=1)
+    >>> agent = lb.Agent(DecodeCommit(2, groups=2, interval=3, fingerprints=[[0.1], [0.9]], decoding=[0]), seed=1)
     >>> played = []
     >>> for rewards in ([0.9, 0.4], [0.9, 0.9], [0.9, 0.9], [0.1, 0.4], [0.4, 0.4]):
     ...     decision = agent.ask()
@@ -67,22 +67,24 @@ class DecodeCommit(Policy):
     fixed_arms = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)]
+    groups: Annotated[int, AtLeast(1)]
     interval: Annotated[int, AtLeast(1)]
     fingerprints: Annotated[Sequence[Sequence[float]] | np.ndarray, Vector(2)]
     decoding: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = ()
 
     def check(self) -> None:
         """Refuse settings that contradict each other."""
-        if self.units < self.arms:
-            raise Refusal("DecodeCommit", "units", self.units, f"at least the {self.arms} arms of a probe")
+        if self.groups < self.arms:
+            raise InvalidValueError("DecodeCommit", "groups", self.groups, f"at least the {self.arms} arms of a probe")
         chosen = np.asarray(self.decoding)
         if len(set(chosen.tolist())) != len(chosen) or (chosen < 0).any() or (chosen >= self.arms).any():
-            raise Refusal("DecodeCommit", "decoding", chosen.tolist(), f"different arms from 0 to {self.arms - 1}")
+            raise InvalidValueError(
+                "DecodeCommit", "decoding", chosen.tolist(), f"different arms from 0 to {self.arms - 1}"
+            )
         shape, columns = np.shape(self.fingerprints), len(chosen) or self.arms
         if shape[0] < 1 or shape[1] != columns:
             wanted = f"one row per state and {columns} columns, one per decoding arm"
-            raise Refusal("DecodeCommit", "fingerprints", np.asarray(self.fingerprints).tolist(), wanted)
+            raise InvalidValueError("DecodeCommit", "fingerprints", np.asarray(self.fingerprints).tolist(), wanted)
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -94,27 +96,27 @@ class DecodeCommit(Policy):
         probing = scalars.rounds % self.interval == 0
         scalars.rounds += 1
         if probing:
-            for unit in range(self.units):
-                choice.arms[unit] = unit % self.arms
+            for group in range(self.groups):
+                choice.arms[group] = group % self.arms
         else:
             for arm in range(self.arms):
                 set_index(choice, arm, memory.sums[scalars.decoded, arm], 0.0)
             assign_highest(choice)
-        choice.note[WHY] = SCHEDULED if probing else 0
+        choice.tags[PROBE_REASON] = SCHEDULED if probing else 0
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Name the state of a probe, and add the rewards to its sums."""
-        if choice.note[WHY] == 0:
+        if choice.tags[PROBE_REASON] == 0:
             return
         nearest = np.inf
         for s in range(self.fingerprints.shape[0]):  # type: ignore[union-attr]
             distance = 0.0
             for place in range(self.fingerprints.shape[1]):  # type: ignore[union-attr]
                 arm = self.decoding[place] if len(self.decoding) > 0 else place
-                gap = rewards[arm] - self.fingerprints[s][place]  # units probe in the order of arms
+                gap = rewards[arm] - self.fingerprints[s][place]  # groups probe in the order of arms
                 distance += gap * gap
             if distance < nearest:
                 nearest = distance
                 memory.scalars[0].decoded = s
-        for unit in range(self.arms):
-            memory.sums[memory.scalars[0].decoded, choice.arms[unit]] += rewards[unit]
+        for group in range(self.arms):
+            memory.sums[memory.scalars[0].decoded, choice.arms[group]] += rewards[group]

@@ -10,7 +10,7 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, available, forced_arm, nth_available, set_means
 from latentbandits.policies.likelihood_ratio import changes, forget
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
-from latentbandits.protocols import CONTINUED, SCHEDULED, WHY, Choice, record_type
+from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, InUnit, Untuned, Within
 
@@ -53,7 +53,7 @@ class DetectionAugmented(Wrapper):
     splits : int
         Most splits that are tested, per arm.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
     prior_sd : float
         Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
 
@@ -93,16 +93,16 @@ class DetectionAugmented(Wrapper):
         scalars = memory.scalars[0]
         turn = forced_arm(choice, scalars.asked, min(self.forced * math.sqrt(scalars.restarts + 1.0), 1.0))
         scalars.asked += 1
-        choice.note[WHY] = 0
+        choice.tags[PROBE_REASON] = 0
         if turn < 0 or available(choice) == 1:
             stamp(choice, scalars.restarts)
             self.inner.choose(memory.inner, context, random, within(choice))
             return
         stamp(choice, -1 - scalars.restarts)  # not for the policy within
         set_means(choice, memory.sums, memory.counts, np.nan)
-        for arm in range(len(choice.offers)):
-            choice.offers[arm].probability = 1.0 if arm == turn else 0.0
-        choice.note[WHY] = SCHEDULED if turn == nth_available(choice, 0) else CONTINUED
+        for arm in range(len(choice.arm_scores)):
+            choice.arm_scores[arm].probability = 1.0 if arm == turn else 0.0
+        choice.tags[PROBE_REASON] = SCHEDULED if turn == nth_available(choice, 0) else CONTINUED
         assign(turn, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
@@ -113,8 +113,8 @@ class DetectionAugmented(Wrapper):
             return
         mean_of_round(memory.noise[0], self.noise, self.prior_sd, 1, choice.arms[0], rewards)
         changed = False
-        for unit in range(len(choice.arms)):
-            if changes(memory, choice.arms[unit], rewards[unit], memory.noise[0].sd, self.risk):
+        for group in range(len(choice.arms)):
+            if changes(memory, choice.arms[group], rewards[group], memory.noise[0].sd, self.risk):
                 changed = True
         if changed:
             scalars.asked = 0

@@ -28,8 +28,8 @@ class DiscountedUCB(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm and each reward counts.
+    groups : int
+        Groups per round; all play the same arm and each reward counts.
     discount : float
         Weight that an observation keeps from one round to the next.
     exploration : float
@@ -45,7 +45,7 @@ class DiscountedUCB(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     discount: Annotated[float, Within(0.01, 1)] = 0.99
     exploration: Annotated[float, AtLeast(0)] = 0.5
 
@@ -68,10 +68,10 @@ class DiscountedUCB(Policy):
         assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Forget a little, then count every unit's reward."""
+        """Forget a little, then count every group's reward."""
         for arm in range(self.arms):
             memory.counts[arm] *= self.discount
             memory.sums[arm] *= self.discount
-        for unit in range(self.units):
-            memory.counts[choice.arms[unit]] += 1
-            memory.sums[choice.arms[unit]] += rewards[unit]
+        for group in range(self.groups):
+            memory.counts[choice.arms[group]] += 1
+            memory.sums[choice.arms[group]] += rewards[group]

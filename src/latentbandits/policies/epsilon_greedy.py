@@ -24,8 +24,8 @@ class EpsilonGreedy(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm and each reward counts.
+    groups : int
+        Groups per round; all play the same arm and each reward counts.
     epsilon : float
         Probability of a random arm.
 
@@ -39,7 +39,7 @@ class EpsilonGreedy(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     epsilon: Annotated[float, Within(0, 1)] = 0.1
 
     def init(self) -> Memory:
@@ -57,7 +57,7 @@ class EpsilonGreedy(Policy):
             assign(best, choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count every unit's reward."""
-        for unit in range(self.units):
-            memory.counts[choice.arms[unit]] += 1
-            memory.sums[choice.arms[unit]] += rewards[unit]
+        """Count every group's reward."""
+        for group in range(self.groups):
+            memory.counts[choice.arms[group]] += 1
+            memory.sums[choice.arms[group]] += rewards[group]

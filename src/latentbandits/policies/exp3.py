@@ -27,7 +27,7 @@ class EXP3(Policy):
     """Sample an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
 
     With ``share`` above 0 it is EXP3.S: after each update every weight receives ``e * share / K`` of the total, so that no arm is
-    ever forgotten. Each unit samples its own arm. Rewards are expected in [0, 1]. K counts the available arms: their
+    ever forgotten. Each group samples its own arm. Rewards are expected in [0, 1]. K counts the available arms: their
     probabilities and updates are those of EXP3 among them, and the sum of their weights does not change. Others keep their weights. A new
     arm has the mean weight of the others.
 
@@ -35,8 +35,8 @@ class EXP3(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
     mixing : float
         Share of uniform exploration, and learning rate times K (gamma).
     share : float
@@ -50,7 +50,7 @@ class EXP3(Policy):
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     mixing: Annotated[float, Within(1e-9, 1)] = 0.1
     share: Annotated[float, Within(0, 1)] = 0.0
 
@@ -59,50 +59,50 @@ class EXP3(Policy):
         return Memory(np.full(self.arms, 1.0 / self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Sample each unit's arm by the probabilities, which the estimate of a late reward needs again."""
+        """Sample each group's arm by the probabilities, which the estimate of a late reward needs again."""
         number = available(choice)
         total = held(memory, choice, number)
         for arm in range(self.arms):
-            choice.offers[arm].probability = 0.0
-            if choice.offers[arm].available:
+            choice.arm_scores[arm].probability = 0.0
+            if choice.arm_scores[arm].available:
                 weight = memory.weights[arm]
                 if number < self.arms:
                     weight /= total
-                choice.offers[arm].probability = (1.0 - self.mixing) * weight + self.mixing / number
-        for unit in range(self.units):
+                choice.arm_scores[arm].probability = (1.0 - self.mixing) * weight + self.mixing / number
+        for group in range(self.groups):
             left = uniform(random)
             for arm in range(self.arms):
-                if choice.offers[arm].available:
-                    left -= choice.offers[arm].probability
-                    choice.arms[unit] = arm
+                if choice.arm_scores[arm].available:
+                    left -= choice.arm_scores[arm].probability
+                    choice.arms[group] = arm
                     if left < 0:
                         break
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Raise the weights of the sampled arms, share, and scale back to the sum that the available arms had before."""
         number = available(choice)
-        for unit in range(self.units):
+        for group in range(self.groups):
             before = held(memory, choice, number)
             if before < _ENOUGH:
                 for arm in range(self.arms):
-                    if choice.offers[arm].available:
+                    if choice.arm_scores[arm].available:
                         memory.weights[arm] *= _ENOUGH / before
                 before = _ENOUGH
-            gain = self.mixing * rewards[unit] / (choice.offers[choice.arms[unit]].probability * number)
+            gain = self.mixing * rewards[group] / (choice.arm_scores[choice.arms[group]].probability * number)
             # only ratios matter: instead of raising one weight, which may overflow, lower all else (the shares too)
             fall = math.exp(-abs(gain))
             shared = before * math.e * self.share / number * (fall if gain > 0 else 1.0)
             total = 0.0
             for arm in range(self.arms):
-                if choice.offers[arm].available:
-                    if (arm == choice.arms[unit]) == (gain < 0):
+                if choice.arm_scores[arm].available:
+                    if (arm == choice.arms[group]) == (gain < 0):
                         memory.weights[arm] = max(memory.weights[arm] * fall, _LEAST)
                     memory.weights[arm] += shared
                     total += memory.weights[arm]
             if number < self.arms:  # else it is 1, and a division would take a tenth of the round
                 total /= before
             for arm in range(self.arms):
-                if choice.offers[arm].available:
+                if choice.arm_scores[arm].available:
                     memory.weights[arm] /= total
 
     def grow(self, memory: Memory) -> Memory:
@@ -118,6 +118,6 @@ def held(memory: Memory, choice: Choice, number: int) -> float:
         return 1.0
     total = 0.0
     for arm in range(len(memory.weights)):
-        if choice.offers[arm].available:
+        if choice.arm_scores[arm].available:
             total += memory.weights[arm]
     return total

@@ -65,14 +65,14 @@ class DiscountedThompson(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     discount : float
         Weight that a reward keeps from one round to the next (gamma).
     exploration : float
         Factor of the posterior's standard deviation.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class DiscountedThompson(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     discount: Annotated[float, Within(0.01, 1)] = 0.93
     exploration: Annotated[float, AtLeast(0)] = 0.3
     noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
@@ -103,13 +103,13 @@ class DiscountedThompson(Policy):
 
     def choose(self, memory: DiscountedMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest sampled mean."""
-        play_sampled(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.units)), random, choice)
+        play_sampled(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.groups)), random, choice)
 
     def learn(self, memory: DiscountedMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Discount what is older than this reward, and count it; a late one has the weight that it would have by now."""
         clock = memory.clock[0]
         arm = choice.arms[0]
-        reward = reward_of_round(clock, memory.noise[0], self.noise, self.units, arm, rewards)
+        reward = reward_of_round(clock, memory.noise[0], self.noise, self.groups, arm, rewards)
         count_discounted(memory.counts, memory.sums, self.discount, arrived(clock, choice), arm, reward)
 
 
@@ -124,14 +124,14 @@ class SlidingWindowThompson(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     window : int
         Number of rounds remembered (tau).
     exploration : float
         Factor of the posterior's standard deviation: 1 / sqrt(gamma) of Fiandri et al.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
 
     Examples
     --------
@@ -143,7 +143,7 @@ class SlidingWindowThompson(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     window: Annotated[int, AtLeast(2)] = 30
     exploration: Annotated[float, AtLeast(0)] = 0.5
     noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
@@ -164,13 +164,13 @@ class SlidingWindowThompson(Policy):
 
     def choose(self, memory: WindowMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first arm that is not in the window, else the one with the highest sampled mean."""
-        play_sampled(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.units)), random, choice)
+        play_sampled(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.groups)), random, choice)
 
     def learn(self, memory: WindowMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Move the window to this round if it is the newest, and put the reward in unless the round is no longer part of it."""
         clock = memory.clock[0]
-        arm, number = choice.arms[0], choice.note[ROUND]
-        reward = reward_of_round(clock, memory.noise[0], self.noise, self.units, arm, rewards)
+        arm, number = choice.arms[0], choice.tags[ROUND]
+        reward = reward_of_round(clock, memory.noise[0], self.noise, self.groups, arm, rewards)
         newer = arrived(clock, choice)
         for passed in range(number - min(newer, self.window) + 1, number + 1):
             _drop(memory, passed % self.window)

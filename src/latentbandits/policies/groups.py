@@ -5,7 +5,7 @@ from latentbandits.policies.traces import TraceLearner
 from latentbandits.protocols import Oracle
 
 LIMIT = "bayes-planner"  # what regret is a multiple of
-GREEDY = "bayes-limit"  # given the same, but does not plan
+GREEDY = "bayes-greedy"  # given the same, but does not plan
 LIBRARY, FORGETFUL = "state-library", "state-library-forgetful"
 SCALED = "scaled"  # around others, and none by itself
 CONTROL, CLASSIC, AB_TEST = "random", "ucb1", "ab-test"
@@ -14,14 +14,14 @@ ORACLES = tuple(name for name in REGISTRY if issubclass(REGISTRY[name].make, Ora
 # Kept as a record of the paper's text, never advised
 STATED = tuple(name for name in REGISTRY if name.endswith("-stated"))
 
-# The paper's own policies, by how they probe and by the units that they need
+# The paper's own policies, by how they probe and by the groups that they need
 OWN = tuple(name for name in REGISTRY if REGISTRY[name].make is TraceLearner and name not in STATED)
 ADAPTIVE = tuple(name for name in OWN if policy(name).gated)
-TWO_UNIT = tuple(name for name in OWN if policy(name).units > 1)
+TWO_GROUP = tuple(name for name in OWN if policy(name).groups > 1)
 # The six that the paper compares them with
 BASELINES = ("d-ucb", "exp3", "exp3-s", "sw-ucb", "ts", "ucb1")
-# One unit, in the order of the paper's main table
-SINGLE_UNIT = tuple(sorted({*OWN, *BASELINES} - {*TWO_UNIT}))
+# One group, in the order of the paper's main table
+SINGLE_GROUP = tuple(sorted({*OWN, *BASELINES} - {*TWO_GROUP}))
 # Policies from elsewhere that restart after a change
 PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
 # Policies from elsewhere that forget, recall, regress on lags or expect a period; no part of the paper's comparisons

@@ -37,8 +37,8 @@ class LatentAutoregressive(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     lags : int
         Number of completed decisions in the context (s).
     exploration : float
@@ -56,7 +56,7 @@ class LatentAutoregressive(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     lags: Annotated[int, Within(1, 100)] = 5
     exploration: Annotated[float, AtLeast(0)] = 0.6
     regularization: Annotated[float, AtLeast(1e-12)] = 1.0
@@ -99,9 +99,9 @@ class LatentAutoregressive(Policy):
         """Update the regression of the arm, and put the decision before the others."""
         arm = choice.arms[0]
         reward = 0.0
-        for unit in range(self.units):
-            reward += rewards[unit] / self.units
-        update(memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward)
+        for group in range(self.groups):
+            reward += rewards[group] / self.groups
+        update(memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.groups), reward)
         for lag in range(self.lags - 1, 0, -1):
             memory.lag_arms[lag] = memory.lag_arms[lag - 1]
             memory.lag_rewards[lag] = memory.lag_rewards[lag - 1]

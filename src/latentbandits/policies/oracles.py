@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.policies.arms import assign
 from latentbandits.protocols import Choice, Oracle, Policy, Realisation, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, Vector
+from latentbandits.settings import AtLeast, InvalidValueError, Vector
 
 Scalars = record_type(rounds=int)
 
@@ -26,8 +26,8 @@ class Scripted(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm.
+    groups : int
+        Groups per round; all play the same arm.
     script : sequence of int
         The arms, in order.
 
@@ -44,14 +44,16 @@ class Scripted(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     script: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = (0,)
 
     def check(self) -> None:
         """Refuse arms that do not exist."""
         script = np.asarray(self.script)
         if len(script) == 0 or (script < 0).any() or (script >= self.arms).any():
-            raise Refusal("Scripted", "script", script.tolist(), f"at least one arm, each from 0 to {self.arms - 1}")
+            raise InvalidValueError(
+                "Scripted", "script", script.tolist(), f"at least one arm, each from 0 to {self.arms - 1}"
+            )
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -74,19 +76,19 @@ class BestSingleArm(Oracle):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> realisation = lb.HiddenMarkov(means=[[0.1, 0.3], [0.9, 0.2]]).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.HiddenMarkov(means=[[0.1, 0.3], [0.9, 0.2]]).realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)
     >>> lb.policies.BestSingleArm(arms=2).informed(realisation)
-    Scripted(arms=2, units=1, script=[0])
+    Scripted(arms=2, groups=1, script=[0])
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the policy that plays the best arm of this world."""
@@ -96,8 +98,8 @@ class BestSingleArm(Oracle):
             else realisation.truth.start @ realisation.truth.means
         )
         if realisation.available is None:
-            return Scripted(self.arms, self.units, (int(np.argmax(value)),))
-        return Scripted(self.arms, self.units, np.where(realisation.available, value, -np.inf).argmax(axis=1))
+            return Scripted(self.arms, self.groups, (int(np.argmax(value)),))
+        return Scripted(self.arms, self.groups, np.where(realisation.available, value, -np.inf).argmax(axis=1))
 
 
 class StateOracle(Oracle):
@@ -107,21 +109,21 @@ class StateOracle(Oracle):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)
     >>> script = lb.policies.StateOracle(arms=2).informed(realisation).script
     >>> bool((script == realisation.means.argmax(axis=1)).all())
     True
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the policy that plays the best arm of every round of this realisation."""
-        return Scripted(self.arms, self.units, realisation.offered.argmax(axis=1))
+        return Scripted(self.arms, self.groups, realisation.offered.argmax(axis=1))

@@ -73,8 +73,8 @@ class PeriodicThompson(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     longest : int
         Longest period that is looked for, in rounds.
     dip : float
@@ -84,7 +84,7 @@ class PeriodicThompson(Policy):
     exploration : float
         Factor of the posterior's standard deviation.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class PeriodicThompson(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     longest: Annotated[int, AtLeast(2), Untuned()] = 512
     dip: Annotated[float, Within(0, 1)] = 0.4
     discount: Annotated[float, Within(0.01, 1)] = 0.93
@@ -127,7 +127,7 @@ class PeriodicThompson(Policy):
         """Play the first untried arm, else the one with the highest sampled mean of this phase."""
         clock, scalars = memory.clock[0], memory.scalars[0]
         begin_round(clock, choice)
-        noise = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
+        noise = self.exploration * (memory.noise[0].sd / math.sqrt(self.groups))
         periodic = scalars.period > 0 and scalars.phase_error <= scalars.plain_error
         for arm in range(self.arms):
             n, total = nearby(memory, arm, clock.now) if periodic else (0.0, 0.0)
@@ -139,8 +139,8 @@ class PeriodicThompson(Policy):
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Compare the two predictions, learn the reward for both, and look for a period now and then."""
         clock, scalars = memory.clock[0], memory.scalars[0]
-        arm, number = choice.arms[0], choice.note[ROUND]
-        reward = reward_of_round(clock, memory.noise[0], self.noise, self.units, arm, rewards)
+        arm, number = choice.arms[0], choice.tags[ROUND]
+        reward = reward_of_round(clock, memory.noise[0], self.noise, self.groups, arm, rewards)
         if scalars.period > 0:
             n, total = nearby(memory, arm, number)
             if n > 0.0 and memory.counts[arm] > 0.0:

@@ -9,15 +9,15 @@ from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
     PHASE,
+    PROBE_REASON,
     RESIDUAL,
     SCHEDULED,
-    WHY,
     Choice,
     Policy,
     record_type,
 )
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal
+from latentbandits.settings import AtLeast, InvalidValueError
 
 Scalars = record_type(
     rounds=int,  # begun since the start, or since the last early probe began
@@ -36,10 +36,10 @@ class Memory(NamedTuple):
 class ProbeCommit(Policy):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.
 
-    It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Units
-    share a probe, so it takes as many rounds as arms with one unit, and one round with as many units as arms.
+    It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Groups
+    share a probe, so it takes as many rounds as arms with one group, and one round with as many groups as arms.
 
-    Round n after the beginning of a probe is for the available arms from number ``n * units`` on, and not part of it where there are no
+    Round n after the beginning of a probe is for the available arms from number ``n * groups`` on, and not part of it where there are no
     such arms. Rounds with one available arm do not count: a probe, and the time until the next one, waits. An arm that was never probed is
     not played between probes, unless no available arm was.
 
@@ -47,12 +47,12 @@ class ProbeCommit(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
     interval : int
         Rounds from one probe to the next (tau), at most where there are early ones.
     surprise : float
-        Probe early when the reward of the committed arm (the mean of the units) is farther than this from what the probe saw of it; 0 for
+        Probe early when the reward of the committed arm (the mean of the groups) is farther than this from what the probe saw of it; 0 for
         never. The interval is then a cap on the age of a probe, and the schedule one of those of the hazard corollary.
 
     Examples
@@ -82,15 +82,17 @@ class ProbeCommit(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     interval: Annotated[int, AtLeast(1)] = 20
     surprise: Annotated[float, AtLeast(0)] = 0.0
 
     def check(self) -> None:
         """Refuse an interval that a probe does not fit into."""
-        phases = -(-self.arms // self.units)
+        phases = -(-self.arms // self.groups)
         if self.interval < phases:
-            raise Refusal("ProbeCommit", "interval", self.interval, f"at least the {phases} rounds of a probe")
+            raise InvalidValueError(
+                "ProbeCommit", "interval", self.interval, f"at least the {phases} rounds of a probe"
+            )
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
@@ -99,8 +101,8 @@ class ProbeCommit(Policy):
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Go on with a probe, begin one, or play the arm that paid most in the last one."""
         scalars = memory.scalars[0]
-        choice.note[WHY] = choice.note[PHASE] = 0
-        choice.note[EPISODE] = scalars.probes
+        choice.tags[PROBE_REASON] = choice.tags[PHASE] = 0
+        choice.tags[EPISODE] = scalars.probes
         for arm in range(self.arms):
             if memory.probed[arm] == LAST:
                 set_untried(choice, arm, LAST)
@@ -111,35 +113,35 @@ class ProbeCommit(Policy):
         if number == 1:  # nothing to compare: a probe waits
             return
         phase = scalars.rounds % self.interval
-        early = scalars.surprised == 1 and phase * self.units >= number
+        early = scalars.surprised == 1 and phase * self.groups >= number
         if early:
             phase = 0
             scalars.rounds = 0
         scalars.rounds += 1
-        probing = phase * self.units < number
-        why = CONTINUED if probing else 0
+        probing = phase * self.groups < number
+        probe_reason = CONTINUED if probing else 0
         if phase == 0:
-            why = 0 if early else SCHEDULED
+            probe_reason = 0 if early else SCHEDULED
             if scalars.surprised == 1:
-                why += RESIDUAL
+                probe_reason += RESIDUAL
             scalars.probes += 1
             scalars.surprised = 0
         if probing:
-            for unit in range(self.units):
-                choice.arms[unit] = nth_available(choice, (phase * self.units + unit) % number)
-        choice.note[WHY] = why
-        choice.note[PHASE] = phase
-        choice.note[EPISODE] = scalars.probes
+            for group in range(self.groups):
+                choice.arms[group] = nth_available(choice, (phase * self.groups + group) % number)
+        choice.tags[PROBE_REASON] = probe_reason
+        choice.tags[PHASE] = phase
+        choice.tags[EPISODE] = scalars.probes
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Remember what the arms of a probe paid, or notice that the committed arm pays something else."""
-        if choice.note[WHY] != 0:
-            for unit in range(self.units):
-                memory.probed[choice.arms[unit]] = rewards[unit]
-        elif self.surprise > 0 and choice.note[EPISODE] == memory.scalars[0].probes:  # not late for a newer probe
+        if choice.tags[PROBE_REASON] != 0:
+            for group in range(self.groups):
+                memory.probed[choice.arms[group]] = rewards[group]
+        elif self.surprise > 0 and choice.tags[EPISODE] == memory.scalars[0].probes:  # not late for a newer probe
             mean = 0.0
-            for unit in range(self.units):
-                mean += rewards[unit] / self.units
+            for group in range(self.groups):
+                mean += rewards[group] / self.groups
             probed = memory.probed[choice.arms[0]]
             if probed != LAST and abs(mean - probed) > self.surprise:
                 memory.scalars[0].surprised = 1

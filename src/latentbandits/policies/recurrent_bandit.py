@@ -62,8 +62,8 @@ class RecurrentBandit(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     warm_up : int
         Rewards of an arm before changes are looked for (M), and of a concept before it is stored.
     drift : float
@@ -83,7 +83,7 @@ class RecurrentBandit(Policy):
     concepts : int
         Most concepts that are kept; the one with the fewest rewards is replaced.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class RecurrentBandit(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     warm_up: Annotated[int, AtLeast(1)] = 5
     drift: Annotated[float, AtLeast(0)] = 0.5
     threshold: Annotated[float, AtLeast(0)] = 7.0
@@ -131,7 +131,7 @@ class RecurrentBandit(Policy):
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
         clock = memory.clock[0]
         begin_round(clock, choice)
-        width = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
+        width = self.exploration * (memory.noise[0].sd / math.sqrt(self.groups))
         total = 0.0
         for arm in range(self.arms):
             total += _known(self, memory, arm)[0]
@@ -152,9 +152,9 @@ class RecurrentBandit(Policy):
         """Move the walks, store the concept if one of them says that it has ended, and look whether another has returned."""
         clock = memory.clock[0]
         arm = choice.arms[0]
-        reward = reward_of_round(clock, memory.noise[0], self.noise, self.units, arm, rewards)
+        reward = reward_of_round(clock, memory.noise[0], self.noise, self.groups, arm, rewards)
         arrived(clock, choice)
-        noise = memory.noise[0].sd / math.sqrt(self.units)
+        noise = memory.noise[0].sd / math.sqrt(self.groups)
         known, total = _known(self, memory, arm)
         memory.counts[arm] += 1.0
         memory.sums[arm] += reward

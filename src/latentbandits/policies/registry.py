@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from latentbandits.parameters import Settings, divided
 from latentbandits.policies.ab_test import ABTest
-from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
+from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
 from latentbandits.policies.change_point_thompson import ChangePointThompson
 from latentbandits.policies.detection_augmented import DetectionAugmented
@@ -26,7 +26,7 @@ from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.policies.ucb1 import UCB1
 from latentbandits.policies.uniform import UniformRandom
-from latentbandits.settings import Refusal, nearest, whole
+from latentbandits.settings import InvalidValueError, check_int, nearest
 
 
 class Registration(NamedTuple):
@@ -66,10 +66,10 @@ def _gated(residual_floor: float, together: bool) -> Preset:
     """
 
     def preset(arms: int, given: Settings) -> Settings:
-        units = given.get("units") or (arms if together else 1)
-        rounds = -(-arms // units)
+        groups = given.get("groups") or (arms if together else 1)
+        rounds = -(-arms // groups)
         return {
-            "units": units,
+            "groups": groups,
             "fingerprint": True,
             "gated": True,
             "exploration": 0.5,
@@ -88,7 +88,7 @@ def _stated(together: bool) -> Preset:
 
     def preset(arms: int, given: Settings) -> Settings:
         return {
-            "units": arms if together else 1,
+            "groups": arms if together else 1,
             "fingerprint": True,
             "lag": "pair",
             "gated": True,
@@ -108,9 +108,9 @@ def _scheduled(lag: str, interval: int, together: bool) -> Preset:
     """Probe on a schedule, `interval` rounds for each round of a probe."""
 
     def preset(arms: int, given: Settings) -> Settings:
-        units = given.get("units") or (arms if together else 1)
-        rounds = -(-arms // units)
-        return {"units": units, "fingerprint": True, "lag": lag, "exploration": 0.5, "interval": interval * rounds}
+        groups = given.get("groups") or (arms if together else 1)
+        rounds = -(-arms // groups)
+        return {"groups": groups, "fingerprint": True, "lag": lag, "exploration": 0.5, "interval": interval * rounds}
 
     return preset
 
@@ -137,7 +137,7 @@ REGISTRY: Mapping[str, Registration] = {
         "AdaRP-UCB",
         TraceLearner,
         _gated(0.05, True),
-        "as many units as arms; fingerprints in one round, refreshed when a gate opens",
+        "as many groups as arms; fingerprints in one round, refreshed when a gate opens",
         hue="red",
     ),
     "adarp-ucb-stated": Registration(
@@ -152,7 +152,7 @@ REGISTRY: Mapping[str, Registration] = {
         "RP-UCB",
         TraceLearner,
         _scheduled("pair", 10, True),
-        "as many units as arms; a fingerprint every 10 rounds",
+        "as many groups as arms; a fingerprint every 10 rounds",
         hue="red",
         line="--",
     ),
@@ -275,7 +275,7 @@ REGISTRY: Mapping[str, Registration] = {
     "probe-commit": Registration(
         "Probe-commit",
         ProbeCommit,
-        lambda arms, given: {"interval": 20 * -(-arms // (given.get("units") or 1))},
+        lambda arms, given: {"interval": 20 * -(-arms // (given.get("groups") or 1))},
         "probes a twentieth of the time, then plays the arm that paid most",
         hue="yellow",
     ),
@@ -314,9 +314,9 @@ REGISTRY: Mapping[str, Registration] = {
         hue="black",
         line="dotted",
     ),
-    "bayes-limit": Registration(
+    "bayes-greedy": Registration(
         "Greedy filter",
-        BayesLimit,
+        BayesGreedy,
         _fixed(),
         "oracle: given the same, never plays an arm to learn something",
         hue="grey",
@@ -339,7 +339,7 @@ def registration(name: str) -> Registration:
     known = str(name).lower()
     if known in REGISTRY:
         return REGISTRY[known]
-    raise Refusal("policy", "name", name, f"one of {', '.join(REGISTRY)}{nearest(known, REGISTRY)}")
+    raise InvalidValueError("policy", "name", name, f"one of {', '.join(REGISTRY)}{nearest(known, REGISTRY)}")
 
 
 def policy(name: str, arms: int = 2, **settings: Any) -> Any:
@@ -358,17 +358,17 @@ def policy(name: str, arms: int = 2, **settings: Any) -> Any:
     --------
     >>> import latentbandits as lb
     >>> lb.policy("sw-ucb", arms=4, window=300)
-    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
+    SlidingWindowUCB(arms=4, groups=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
+    latentbandits.settings.InvalidValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     row = registration(name)
     if row.inner:
         own, rest = divided(row.make, settings)
         return row.make(inner=policy(row.inner, arms, **rest), **{**row.preset(arms, own), **own})
-    whole("policy", "arms", arms, least=2)
-    units = settings.get("units")
-    if units is not None:
-        whole("policy", "units", units, least=1)
+    check_int("policy", "arms", arms, least=2)
+    groups = settings.get("groups")
+    if groups is not None:
+        check_int("policy", "groups", groups, least=1)
     return row.make(arms=arms, **{**row.preset(arms, settings), **settings})

@@ -20,7 +20,7 @@ from latentbandits.policies.arms import (
 from latentbandits.policies.likelihood_ratio import changes, forget
 from latentbandits.protocols import Choice, Policy, record_type
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import Above, AtLeast, InUnit, Refusal, Step, Untuned, Within
+from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Step, Untuned, Within
 
 Scalars = record_type(rounds=int)  # since the restart
 
@@ -86,8 +86,8 @@ class GLRUCB(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     risk : float
         Probability of a false alarm that the threshold stands for (delta).
     forced : float
@@ -97,7 +97,7 @@ class GLRUCB(Policy):
     splits : int
         Most splits that are tested, per arm.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
     prior_sd : float
         Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
 
@@ -111,7 +111,7 @@ class GLRUCB(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     risk: Annotated[float, Within(0, 1)] = 0.1
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.0
@@ -135,14 +135,14 @@ class GLRUCB(Policy):
 
     def choose(self, memory: SplitMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
-        play_in_turns(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.units)), self.forced, choice)
+        play_in_turns(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.groups)), self.forced, choice)
 
     def learn(self, memory: SplitMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards, and restart if the arm seems to have changed."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.groups, arm, rewards)
         memory.scalars[0].rounds += 1
-        if changes(memory, arm, reward, memory.noise[0].sd / math.sqrt(self.units), self.risk):
+        if changes(memory, arm, reward, memory.noise[0].sd / math.sqrt(self.groups), self.risk):
             memory.scalars[0].rounds = 0
             forget(memory)
 
@@ -159,8 +159,8 @@ class MonitoredUCB(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     window : int
         Number of an arm's newest rewards that are compared, an even number (w).
     threshold : float
@@ -170,7 +170,7 @@ class MonitoredUCB(Policy):
     exploration : float
         Factor of the bonus.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
     prior_sd : float
         Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
 
@@ -184,7 +184,7 @@ class MonitoredUCB(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     window: Annotated[int, AtLeast(2), Step(2)] = 8
     threshold: Annotated[float, AtLeast(0)] = 3.0
     forced: Annotated[float, Within(0, 1)] = 0.01
@@ -195,7 +195,7 @@ class MonitoredUCB(Policy):
     def check(self) -> None:
         """Refuse a window without halves."""
         if self.window % 2:
-            raise Refusal("MonitoredUCB", "window", self.window, "an even number")
+            raise InvalidValueError("MonitoredUCB", "window", self.window, "an even number")
 
     def init(self) -> RecentMemory:
         """Return the memory before the first round."""
@@ -211,13 +211,13 @@ class MonitoredUCB(Policy):
 
     def choose(self, memory: RecentMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
-        play_in_turns(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.units)), self.forced, choice)
+        play_in_turns(memory, self.exploration * (memory.noise[0].sd / math.sqrt(self.groups)), self.forced, choice)
 
     def learn(self, memory: RecentMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards, and restart if the halves of the arm's window differ."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0].sd / math.sqrt(self.units)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.groups, arm, rewards)
+        noise = memory.noise[0].sd / math.sqrt(self.groups)
         newest = memory.counts[arm] % self.window
         memory.recent[arm, newest] = reward
         memory.counts[arm] += 1
@@ -250,8 +250,8 @@ class CUSUMUCB(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm, and a round's reward is their mean.
+    groups : int
+        Groups per round; all play the same arm, and a round's reward is their mean.
     warm_up : int
         Number of rewards that give an arm's usual reward (M).
     drift : float
@@ -265,7 +265,7 @@ class CUSUMUCB(Policy):
     together : bool
         Whether a change of one arm is a change of all; False in the paper.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
     prior_sd : float
         Standard deviation of the arms' expected rewards; until there are rewards, a tenth of it is taken for the noise.
 
@@ -277,7 +277,7 @@ class CUSUMUCB(Policy):
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     warm_up: Annotated[int, AtLeast(1)] = 5
     drift: Annotated[float, AtLeast(0)] = 1.0
     threshold: Annotated[float, AtLeast(0)] = 5.0
@@ -305,7 +305,7 @@ class CUSUMUCB(Policy):
         total = 0
         for arm in range(self.arms):
             total += memory.counts[arm]
-        width = self.exploration * (memory.noise[0].sd / math.sqrt(self.units))
+        width = self.exploration * (memory.noise[0].sd / math.sqrt(self.groups))
         set_bounds(choice, memory.sums, memory.counts, total, width)
         best = highest(choice)
         set_mixture(choice, best, self.forced)
@@ -317,8 +317,8 @@ class CUSUMUCB(Policy):
     def learn(self, memory: SumsMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards and move the sums; restart if one of them is too large."""
         arm = choice.arms[0]
-        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.units, arm, rewards)
-        noise = memory.noise[0].sd / math.sqrt(self.units)
+        reward = mean_of_round(memory.noise[0], self.noise, self.prior_sd, self.groups, arm, rewards)
+        noise = memory.noise[0].sd / math.sqrt(self.groups)
         memory.counts[arm] += 1
         memory.sums[arm] += reward
         if memory.counts[arm] <= self.warm_up:

@@ -26,7 +26,7 @@ Clock = record_type(
 def begin_round(clock: Record, choice: Choice) -> None:
     """Count a round, and write its number into the choice."""
     clock.now += 1
-    choice.note[ROUND] = clock.now
+    choice.tags[ROUND] = clock.now
 
 
 @kernel
@@ -36,9 +36,9 @@ def set_unseen(choice: Choice, arm: int, clock: Record, asked: np.ndarray) -> No
     Of several such arms the one that was asked for longest ago goes first. `asked` has the last round of every arm, 0 for none.
     """
     share = 0.5 * asked[arm] / clock.now
-    offer = choice.offers[arm]
-    offer.value = np.nan
-    offer.index = LAST * (0.5 + share) if 0 < clock.now - asked[arm] <= clock.longest else FIRST * (1.0 - share)
+    arm_score = choice.arm_scores[arm]
+    arm_score.value = np.nan
+    arm_score.index = LAST * (0.5 + share) if 0 < clock.now - asked[arm] <= clock.longest else FIRST * (1.0 - share)
 
 
 @kernel
@@ -54,23 +54,23 @@ def sample_mean(
 
 @kernel
 def play(arm: int, choice: Choice, clock: Record, asked: np.ndarray) -> None:
-    """Let all units play an arm, and remember when."""
+    """Let all groups play an arm, and remember when."""
     assign(arm, choice)
     asked[arm] = clock.now
 
 
 @kernel
 def play_highest(choice: Choice, clock: Record, asked: np.ndarray) -> None:
-    """Let all units play the available arm with the highest index, and remember when."""
+    """Let all groups play the available arm with the highest index, and remember when."""
     play(highest(choice), choice, clock, asked)
 
 
 @kernel
 def arrived(clock: Record, choice: Choice) -> int:
     """Return by how many rounds a choice is newer than the newest one whose rewards have arrived; below 0 if it is older."""
-    newer = choice.note[ROUND] - clock.newest
-    clock.longest = max(clock.longest, clock.now - choice.note[ROUND])
-    clock.newest = max(clock.newest, choice.note[ROUND])
+    newer = choice.tags[ROUND] - clock.newest
+    clock.longest = max(clock.longest, clock.now - choice.tags[ROUND])
+    clock.newest = max(clock.newest, choice.tags[ROUND])
     return int(newer)
 
 
@@ -92,14 +92,14 @@ def count_discounted(
 
 
 @kernel
-def reward_of_round(clock: Record, noise: Record, given: float, units: int, arm: int, rewards: np.ndarray) -> float:
+def reward_of_round(clock: Record, noise: Record, given: float, groups: int, arm: int, rewards: np.ndarray) -> float:
     """Return the mean reward of a round, after learning the range and (unless it is given) the noise of rewards.
 
     Until there are pairs of rewards, a tenth of the range so far is taken for the noise: nothing depends on the unit of rewards.
     """
-    for unit in range(units):
-        if clock.newest == 0 and unit == 0:  # the first reward of all
-            clock.low = clock.high = rewards[unit]
-        clock.low = min(clock.low, rewards[unit])
-        clock.high = max(clock.high, rewards[unit])
-    return mean_of_round(noise, given, clock.high - clock.low, units, arm, rewards)
+    for group in range(groups):
+        if clock.newest == 0 and group == 0:  # the first reward of all
+            clock.low = clock.high = rewards[group]
+        clock.low = min(clock.low, rewards[group])
+        clock.high = max(clock.high, rewards[group])
+    return mean_of_round(noise, given, clock.high - clock.low, groups, arm, rewards)

@@ -8,7 +8,7 @@ from latentbandits.compiled import arms_of, kernel, units_of
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
-from latentbandits.protocols import UNTRIED, WHY, Choice, Record, record_type
+from latentbandits.protocols import PROBE_REASON, UNTRIED, Choice, Record, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Untuned
 
@@ -108,21 +108,21 @@ class Scaled(Wrapper):
         if scalars.restarts == 0:
             take_turns(memory.asked, choice)
         else:
-            choice.note[WHY] = 0
+            choice.tags[PROBE_REASON] = 0
             self.inner.choose(memory.inner, context, random, within(choice))
             width = scalars.high - scalars.low
-            for arm in range(len(choice.offers)):
-                offer = choice.offers[arm]
-                offer.value = scalars.low + width * offer.value
-                if abs(offer.index) < FIRST:
-                    offer.index = scalars.low + width * offer.index
+            for arm in range(len(choice.arm_scores)):
+                arm_score = choice.arm_scores[arm]
+                arm_score.value = scalars.low + width * arm_score.value
+                if abs(arm_score.index) < FIRST:
+                    arm_score.index = scalars.low + width * arm_score.index
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Learn the range; while it stays as it is, the policy within learns the scaled rewards."""
         scalars = memory.scalars[0]
         mean_of_round(memory.noise[0], False, 0.0, 1, choice.arms[0], rewards)
-        for unit in range(len(choice.arms)):
-            observe(memory, choice.arms[unit], rewards[unit])
+        for group in range(len(choice.arms)):
+            observe(memory, choice.arms[group], rewards[group])
         if scalars.restarts == 0:
             if opened(memory, choice, self.opening):
                 begin(scalars)
@@ -131,25 +131,25 @@ class Scaled(Wrapper):
             restart(memory)
         elif is_current(choice, scalars.restarts):
             width = scalars.high - scalars.low
-            for unit in range(len(choice.arms)):
-                place = (rewards[unit] - scalars.low) / width
-                memory.scaled[unit] = min(max(place, -self.reach), 1.0 + self.reach)
+            for group in range(len(choice.arms)):
+                place = (rewards[group] - scalars.low) / width
+                memory.scaled[group] = min(max(place, -self.reach), 1.0 + self.reach)
             self.inner.learn(memory.inner, within(choice), memory.scaled)
 
 
 @kernel
 def take_turns(asked: np.ndarray, choice: Choice) -> None:
-    """Let all units play the available arm that was played least, the first of equals."""
+    """Let all groups play the available arm that was played least, the first of equals."""
     turn = nth_available(choice, 0)
-    for arm in range(len(choice.offers)):
-        offer = choice.offers[arm]
-        offer.value = offer.index = np.nan
-        offer.probability = 0.0
-        if offer.available and asked[arm] < asked[turn]:
+    for arm in range(len(choice.arm_scores)):
+        arm_score = choice.arm_scores[arm]
+        arm_score.value = arm_score.index = np.nan
+        arm_score.probability = 0.0
+        if arm_score.available and asked[arm] < asked[turn]:
             turn = arm
     asked[turn] += 1
-    choice.offers[turn].probability = 1.0
-    choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
+    choice.arm_scores[turn].probability = 1.0
+    choice.tags[PROBE_REASON] = UNTRIED if available(choice) > 1 else 0
     assign(turn, choice)
 
 
@@ -171,8 +171,8 @@ def observe(memory: Memory, arm: int, reward: float) -> None:
 @kernel
 def opened(memory: Memory, choice: Choice, opening: int) -> bool:
     """Return whether the available arms have enough rewards, and two of all rewards differ."""
-    for arm in range(len(choice.offers)):
-        if choice.offers[arm].available and memory.counts[arm] < opening:
+    for arm in range(len(choice.arm_scores)):
+        if choice.arm_scores[arm].available and memory.counts[arm] < opening:
             return False
     return bool(memory.scalars[0].highest - memory.scalars[0].lowest > NARROW)
 

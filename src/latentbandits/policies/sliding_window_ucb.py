@@ -32,8 +32,8 @@ class SlidingWindowUCB(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm and each reward counts.
+    groups : int
+        Groups per round; all play the same arm and each reward counts.
     window : int
         Number of rewards remembered.
     exploration : float
@@ -49,7 +49,7 @@ class SlidingWindowUCB(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     window: Annotated[int, AtLeast(2)] = 50
     exploration: Annotated[float, AtLeast(0)] = 0.5
 
@@ -71,16 +71,16 @@ class SlidingWindowUCB(Policy):
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Replace the oldest reward of the window; after each turn of the ring, sum again so that errors cannot pile up."""
-        for unit in range(self.units):
+        for group in range(self.groups):
             at = memory.scalars[0].seen % self.window
             if memory.scalars[0].seen >= self.window:
                 memory.counts[memory.arms[at]] -= 1
                 memory.sums[memory.arms[at]] -= memory.rewards[at]
-            arm = choice.arms[unit]
+            arm = choice.arms[group]
             memory.arms[at] = arm
-            memory.rewards[at] = rewards[unit]
+            memory.rewards[at] = rewards[group]
             memory.counts[arm] += 1
-            memory.sums[arm] += rewards[unit]
+            memory.sums[arm] += rewards[group]
             memory.scalars[0].seen += 1
             if at == self.window - 1:
                 for other in range(self.arms):

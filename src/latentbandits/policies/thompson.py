@@ -28,8 +28,8 @@ class ThompsonSampling(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm and each reward counts.
+    groups : int
+        Groups per round; all play the same arm and each reward counts.
     noise : float
         Standard deviation of a reward, as the policy believes.
     prior_weight : float
@@ -43,7 +43,7 @@ class ThompsonSampling(Policy):
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     noise: Annotated[float, Above(0), InUnit()] = 0.1
     prior_weight: Annotated[float, Above(0)] = 0.1
 
@@ -59,7 +59,7 @@ class ThompsonSampling(Policy):
         assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count every unit's reward."""
-        for unit in range(self.units):
-            memory.counts[choice.arms[unit]] += 1
-            memory.sums[choice.arms[unit]] += rewards[unit]
+        """Count every group's reward."""
+        for group in range(self.groups):
+            memory.counts[choice.arms[group]] += 1
+            memory.sums[choice.arms[group]] += rewards[group]

@@ -83,7 +83,7 @@ def visited(policy: "TraceLearner", choice: Choice) -> int:
         return available(choice)
     number = 0
     for place in range(len(policy.probe_set)):
-        number += choice.offers[policy.probe_set[place]].available
+        number += choice.arm_scores[policy.probe_set[place]].available
     return int(number)
 
 
@@ -94,7 +94,7 @@ def nth_visited(policy: "TraceLearner", choice: Choice, n: int) -> int:
         return nth_available(choice, n)
     left = n
     for place in range(len(policy.probe_set)):
-        if choice.offers[policy.probe_set[place]].available:
+        if choice.arm_scores[policy.probe_set[place]].available:
             if left == 0:
                 return int(policy.probe_set[place])
             left -= 1

@@ -28,17 +28,17 @@ from latentbandits.protocols import (
     EPISODE,
     MARGIN,
     PHASE,
+    PROBE_REASON,
     RESIDUAL,
     SCHEDULED,
     STALENESS,
-    WHY,
     Choice,
     Policy,
     corner,
     record_type,
 )
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal, Vector, When
+from latentbandits.settings import AtLeast, InvalidValueError, Vector, When
 
 Scalars = record_type(
     now=int,  # rounds begun
@@ -82,14 +82,14 @@ class TraceLearner(Policy):
 
     Every round it builds a context: the fingerprint (the rewards that the arms of the probe set gave in the last probe), the lag (arm and
     reward of the last *completed* decision) and observed covariates, each of which can be left out. One ridge regression per arm
-    predicts the reward from it. All units play the arm with the highest index, unless a probe is due: then the arms of the probe set
-    are visited, `units` at a time, in consecutive rounds. Ties go to the lower arm.
+    predicts the reward from it. All groups play the arm with the highest index, unless a probe is due: then the arms of the probe set
+    are visited, `groups` at a time, in consecutive rounds. Ties go to the lower arm.
 
     A probe is due every `interval` rounds, or when a gate opens (`gated`) at least `min_gap` rounds after the last probe began: the
     residual of the last decision was large, the two highest indices are close, or the fingerprint is old.
 
     Only available arms count: those of the probe set are visited, and others keep what they gave before as their part of the fingerprint.
-    Phase n of a probe visits the available arms of the set from number ``n * units`` on; the probe ends when there are no more, and is
+    Phase n of a probe visits the available arms of the set from number ``n * groups`` on; the probe ends when there are no more, and is
     ended by the next one of a fixed schedule. While one arm is available, or none of the probe set, a probe waits, and none begins: one of
     a fixed schedule that is due then is left out.
 
@@ -97,8 +97,8 @@ class TraceLearner(Policy):
     ----------
     arms : int
         Number of arms, K.
-    units : int
-        Units per round. One unit probes sequentially; as many units as probed arms probe within one round.
+    groups : int
+        Groups per round. One group probes sequentially; as many groups as probed arms probe within one round.
     lag : {"none", "pair", "one-hot", "slopes", "curves"}
         Encoding of the last arm a and reward r: nothing; the numbers (a, r); one-hot of a, and r; one-hot of a, and r times it;
         the same and r squared times it.
@@ -138,7 +138,7 @@ class TraceLearner(Policy):
     -----
     The paper probes only two arms; the rule that at t = 1 the fixed sequential schedule is already in its second phase, with the initial 0
     as the first coordinate, is the paper's and is kept for any number of arms. After a probe round the lag is the best arm of that
-    round and its reward; after an exploiting round it is the played arm and the mean reward of the units.
+    round and its reward; after an exploiting round it is the played arm and the mean reward of the groups.
 
     Examples
     --------
@@ -150,7 +150,7 @@ class TraceLearner(Policy):
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     lag: Annotated[int | str, LAGS] = "slopes"
     fingerprint: bool = False
     covariates: Annotated[int, AtLeast(0)] = 0
@@ -172,20 +172,24 @@ class TraceLearner(Policy):
         """Refuse settings that contradict each other."""
         probed = np.asarray(self.probe_set)
         if len(set(probed.tolist())) != len(probed) or (probed < 0).any() or (probed >= self.arms).any():
-            raise Refusal("TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}")
+            raise InvalidValueError(
+                "TraceLearner", "probe_set", probed.tolist(), f"different arms from 0 to {self.arms - 1}"
+            )
         if self.residual_floor == 0 and not self.learn_noise:
-            raise Refusal("TraceLearner", "residual_floor", 0.0, "above 0 unless learn_noise is True")
+            raise InvalidValueError("TraceLearner", "residual_floor", 0.0, "above 0 unless learn_noise is True")
         hazard = np.asarray(self.hazard)
         if len(hazard) and not (len(hazard) == 2 and hazard[0] > 0 and 0 <= hazard[1] < 1):
-            raise Refusal("TraceLearner", "hazard", hazard.tolist(), "a rate above 0 and a threshold from 0 to below 1")
+            raise InvalidValueError(
+                "TraceLearner", "hazard", hazard.tolist(), "a rate above 0 and a threshold from 0 to below 1"
+            )
         if self.width == 0:
-            raise Refusal(
+            raise InvalidValueError(
                 "TraceLearner", "lag", "none", "another encoding where there is neither a fingerprint nor a covariate"
             )
         if self.gated and self.interval:
-            raise Refusal("TraceLearner", "interval", self.interval, "0 where gated is True")
+            raise InvalidValueError("TraceLearner", "interval", self.interval, "0 where gated is True")
         if self.interval and self.interval < self.phases:
-            raise Refusal(
+            raise InvalidValueError(
                 "TraceLearner", "interval", self.interval, f"0, or at least the {self.phases} rounds of a probe"
             )
 
@@ -202,7 +206,7 @@ class TraceLearner(Policy):
     @property
     def phases(self) -> int:
         """Number of rounds that a probe takes."""
-        return -(-self.probed // self.units)
+        return -(-self.probed // self.groups)
 
     @property
     def width(self) -> int:
@@ -233,7 +237,7 @@ class TraceLearner(Policy):
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
-        """Build the context, compute every arm's index, open or close the gates, and assign the units."""
+        """Build the context, compute every arm's index, open or close the gates, and assign the groups."""
         scalars = memory.scalars[0]
         scalars.now += 1
         write_features(self, memory, context, choice.features)
@@ -246,8 +250,8 @@ class TraceLearner(Policy):
                 set_index(choice, arm, mean, width)
 
         number = visited(self, choice)
-        phases = (number + self.units - 1) // self.units
-        why, phase = 0, 0
+        phases = (number + self.groups - 1) // self.groups
+        probe_reason, phase = 0, 0
         # with one arm there is nothing to compare: a probe waits
         if (self.interval > 0 or self.gated) and phases > 0 and available(choice) > 1:
             due = self.interval > 0 and scalars.now % self.interval == 0
@@ -256,12 +260,12 @@ class TraceLearner(Policy):
                 end_probe(memory, phase)
                 phase = 0
             if phase > 0:
-                why = CONTINUED
+                probe_reason = CONTINUED
             elif due:
-                why = SCHEDULED
+                probe_reason = SCHEDULED
             elif self.gated:
-                why = open_gates(self, memory, choice)
-        if why == 0:
+                probe_reason = open_gates(self, memory, choice)
+        if probe_reason == 0:
             assign_highest(choice)
         else:
             if phase == 0:
@@ -269,37 +273,37 @@ class TraceLearner(Policy):
             scalars.next_phase = phase + 1
             if phase + 1 >= phases:
                 end_probe(memory, phase + 1)
-            for unit in range(self.units):
-                # more units than arms left in this phase: go round the probe set again
-                choice.arms[unit] = nth_visited(self, choice, (phase * self.units + unit) % number)
-        choice.note[WHY] = why
-        choice.note[PHASE] = phase
-        choice.note[EPISODE] = scalars.probe
+            for group in range(self.groups):
+                # more groups than arms left in this phase: go round the probe set again
+                choice.arms[group] = nth_visited(self, choice, (phase * self.groups + group) % number)
+        choice.tags[PROBE_REASON] = probe_reason
+        choice.tags[PHASE] = phase
+        choice.tags[EPISODE] = scalars.probe
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regressions of the played arms, the fingerprint and the lag."""
         scalars = memory.scalars[0]
-        if choice.note[WHY] == 0:
+        if choice.tags[PROBE_REASON] == 0:
             arm = choice.arms[0]
-            reward = mean_of_round(memory.noise[0], not self.learn_noise, 1.0, self.units, arm, rewards)
+            reward = mean_of_round(memory.noise[0], not self.learn_noise, 1.0, self.groups, arm, rewards)
             residual, variance = update(
-                memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward
+                memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.groups), reward
             )
             scalars.lag_arm = arm
             scalars.lag_reward = reward
-            scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, float(self.units)))
+            scalars.lag_residual = residual / math.sqrt(variance + floor(self, memory, float(self.groups)))
             return
 
         number = visited(self, choice)
-        distinct = min(self.units, number)  # units beyond the probe set repeat its arms
-        probe = choice.note[EPISODE]
+        distinct = min(self.groups, number)  # groups beyond the probe set repeat its arms
+        probe = choice.tags[EPISODE]
         slot = probe % OPEN_PROBES
         kept = memory.owner[slot] == probe
         best = -np.inf
         for first in range(distinct):
             reward, weight = 0.0, 0.0
-            for unit in range(first, self.units, number):
-                reward += rewards[unit]
+            for group in range(first, self.groups, number):
+                reward += rewards[group]
                 weight += 1.0
             reward /= weight
             arm = choice.arms[first]
@@ -350,16 +354,16 @@ def floor(policy: TraceLearner, memory: Memory, weight: float) -> float:
 @kernel
 def open_gates(policy: TraceLearner, memory: Memory, choice: Choice) -> int:
     """Return the sum of the reasons to probe now, 0 for none."""
-    why = 0
+    probe_reason = 0
     age = memory.scalars[0].now - memory.scalars[0].last_probe
     if age >= policy.min_gap:
         if abs(memory.scalars[0].lag_residual) >= policy.residual_threshold:
-            why += RESIDUAL
+            probe_reason += RESIDUAL
         if lead(choice) <= policy.margin:
-            why += MARGIN
+            probe_reason += MARGIN
         if len(policy.hazard) > 0:
             if 1.0 - math.exp(-policy.hazard[0] * age) >= policy.hazard[1]:
-                why += STALENESS
+                probe_reason += STALENESS
         elif age >= policy.staleness:
-            why += STALENESS
-    return why
+            probe_reason += STALENESS
+    return probe_reason

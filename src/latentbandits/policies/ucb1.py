@@ -29,8 +29,8 @@ class UCB1(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round; all play the same arm and each reward counts.
+    groups : int
+        Groups per round; all play the same arm and each reward counts.
     exploration : float
         Factor of the bonus.
 
@@ -45,7 +45,7 @@ class UCB1(Policy):
     deterministic = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     exploration: Annotated[float, AtLeast(0)] = 2.0
 
     def init(self) -> Memory:
@@ -58,8 +58,8 @@ class UCB1(Policy):
         assign_highest(choice)
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Count every unit's reward."""
-        for unit in range(self.units):
-            memory.counts[choice.arms[unit]] += 1
-            memory.sums[choice.arms[unit]] += rewards[unit]
-        memory.scalars[0].total += self.units
+        """Count every group's reward."""
+        for group in range(self.groups):
+            memory.counts[choice.arms[group]] += 1
+            memory.sums[choice.arms[group]] += rewards[group]
+        memory.scalars[0].total += self.groups

@@ -19,19 +19,19 @@ class Memory(NamedTuple):
 
 
 class UniformRandom(Policy):
-    """Play a random arm, sampled for every unit.
+    """Play a random arm, sampled for every group.
 
     Parameters
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
 
     Examples
     --------
     >>> import latentbandits as lb
-    >>> agent = lb.Agent(lb.policies.UniformRandom(arms=3, units=2), seed=1)
+    >>> agent = lb.Agent(lb.policies.UniformRandom(arms=3, groups=2), seed=1)
     >>> agent.ask().arms
     (0, 2)
     """
@@ -39,18 +39,18 @@ class UniformRandom(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
         return Memory(np.zeros(1, Scalars))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
-        """Sample each unit's arm."""
+        """Sample each group's arm."""
         number = available(choice)
         set_mixture(choice, 0, 1.0)
-        for unit in range(self.units):
-            choice.arms[unit] = nth_available(choice, below(random, number))
+        for group in range(self.groups):
+            choice.arms[group] = nth_available(choice, below(random, number))
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:  # noqa: ARG002
         """Count."""

@@ -11,14 +11,14 @@ import numpy as np
 
 from latentbandits.compiled import copy_into, kernel
 from latentbandits.protocols import Choice, Policy, corner
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.belief import Belief
 
 
 class Wrapper(Policy):
-    """A policy with the setting `inner`, the policy within: arms, units, features, traits and scratch space follow from it.
+    """A policy with the setting `inner`, the policy within: arms, groups, features, traits and scratch space follow from it.
 
     Examples
     --------
@@ -34,11 +34,11 @@ class Wrapper(Policy):
         """Refuse what cannot be within: anything but a policy, an oracle, and a wrapper of the same kind."""
         owner = type(self).__name__
         if not isinstance(self.inner, Policy):
-            raise Refusal(owner, "inner", self.inner, "a policy that needs no knowledge of the world")
+            raise InvalidValueError(owner, "inner", self.inner, "a policy that needs no knowledge of the world")
         part: Policy | None = self.inner
         while part is not None:  # every level has its memory twice
             if type(part) is type(self):
-                raise Refusal(owner, "inner", self.inner, f"a policy without another {owner} within it")
+                raise InvalidValueError(owner, "inner", self.inner, f"a policy without another {owner} within it")
             part = part.inner
 
     @property
@@ -47,9 +47,9 @@ class Wrapper(Policy):
         return self.inner.arms
 
     @property
-    def units(self) -> int:
-        """Number of units."""
-        return self.inner.units
+    def groups(self) -> int:
+        """Number of groups."""
+        return self.inner.groups
 
     @property
     def covariates(self) -> int:
@@ -104,7 +104,7 @@ class Wrapper(Policy):
 @kernel
 def within(choice: Choice) -> Choice:
     """Return a choice as the policy within sees it: without the last feature."""
-    return Choice(choice.arms, choice.features[: len(choice.features) - 1], choice.note, choice.offers)
+    return Choice(choice.arms, choice.features[: len(choice.features) - 1], choice.tags, choice.arm_scores)
 
 
 @kernel

@@ -58,7 +58,7 @@ STYLES: Mapping[str, Style] = {
 
 
 def style(name: str) -> Style:
-    """Return the style of a policy; variants ("adarp-ucb stated", "adarp-ucb:units=2", "scaled(ucb1)") look like the policy they vary."""
+    """Return the style of a policy; variants ("adarp-ucb stated", "adarp-ucb:groups=2", "scaled(ucb1)") look like the policy they vary."""
     return STYLES.get(_parts(name.removeprefix("scaled("))[0], Style(GREY, "-"))
 
 
@@ -68,8 +68,8 @@ def label(name: str) -> str:
     Examples
     --------
     >>> from latentbandits.presentation.palette import label
-    >>> label("state-library|two units"), label("adasp-ucb:staleness=12,min_gap=4"), label("mine:Greedy")
-    ('StateLibrary, two units', 'AdaSP-UCB (staleness=12, min_gap=4)', 'mine:Greedy')
+    >>> label("state-library|two groups"), label("adasp-ucb:staleness=12,min_gap=4"), label("mine:Greedy")
+    ('StateLibrary, two groups', 'AdaSP-UCB (staleness=12, min_gap=4)', 'mine:Greedy')
     >>> label("scaled(ucb1:exploration=1)"), label("scaled:opening=2")
     ('Scaled UCB1 (exploration=1)', 'Scaled (opening=2)')
     """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
 
-from latentbandits.settings import Refusal, nearest
+from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import ApiKey
 
 ROLES = ("read", "decide", "reward", "admin")
@@ -166,7 +166,7 @@ def generate_key(
     """Return a new key: its secret, which is told once and never kept, and what is kept of it."""
     for role in roles:
         if role not in ROLES:
-            raise Refusal("key", "role", role, f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
+            raise InvalidValueError("key", "role", role, f"one of {', '.join(ROLES)}{nearest(role, ROLES)}")
     if secret is None:
         secret = f"{PREFIX}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
     scope = json.dumps(None if experiments is None else sorted(set(experiments)))

@@ -18,24 +18,24 @@ from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Name, 
 from latentbandits.serve.fields import Experiment as ExperimentName
 from latentbandits.serve.read import as_experiment, as_key
 from latentbandits.serve.service import Service
-from latentbandits.settings import Refusal, nearest
+from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import (
     AddArm,
     Configure,
-    Conflict,
+    ConflictError,
     Create,
     NameRegime,
+    NotFoundError,
     RetireArm,
     SetStatus,
     Spec,
     Storage,
-    Unknown,
 )
 
 ROUTES = Table()
 LARGEST = 256 * 2**20  # bytes of the memory of a policy
 _PLAIN = ("seed", "max_open", "floor", "holdback", "control", "window", "default")
-_OF_POLICY = ("policy", "toml", "arms", "units", "covariates")
+_OF_POLICY = ("policy", "toml", "arms", "groups", "covariates")
 
 
 class Arm(Body):
@@ -67,7 +67,7 @@ class Changes(Body):
         | UnsetType
     ) = UNSET
     arms: Annotated[Names | UnsetType, Meta(description=SETTINGS["arms"])] = UNSET
-    units: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["units"])] | UnsetType = UNSET
+    groups: Annotated[int, Meta(ge=1, le=MOST, description=SETTINGS["groups"])] | UnsetType = UNSET
     covariates: Annotated[int, Meta(ge=0, le=MOST, description=SETTINGS["covariates"])] | UnsetType = UNSET
     seed: Annotated[int, Meta(ge=0, le=2**31 - 1, description=SETTINGS["seed"])] | UnsetType = UNSET
     max_open: Annotated[int, Meta(ge=1, description=SETTINGS["max_open"])] | UnsetType = UNSET
@@ -124,11 +124,13 @@ async def create_experiment(call: Call, body: NewExperiment) -> Experiment:
         raise HTTPException(403, f"key: {call.holder.name} is not a key to the experiment {body.name!r}")
     present = await service.read(lambda reads: reads.experiments())
     if any(row.name == body.name for row in present):
-        raise Conflict("store", "experiment", body.name, "a new name (this one is taken)")
+        raise ConflictError("store", "experiment", body.name, "a new name (this one is taken)")
     if len(present) >= service.settings.experiments:
-        raise Refusal("serve", "experiments", len(present) + 1, f"at most {service.settings.experiments}")
+        raise InvalidValueError("serve", "experiments", len(present) + 1, f"at most {service.settings.experiments}")
     if body.arms is UNSET or len(body.arms) < 2:
-        raise Refusal("experiment", "arms", None if body.arms is UNSET else body.arms, "a list of two names or more")
+        raise InvalidValueError(
+            "experiment", "arms", None if body.arms is UNSET else body.arms, "a list of two names or more"
+        )
     settings = _settings(service, body)
     spec = Spec.of(_policy(body, len(body.arms), USUAL), body.arms, **settings)
     await service.do(Create(body.name, spec, body.status, call.actor))
@@ -174,7 +176,7 @@ async def name_regime(call: Call, body: RegimeName) -> Changed:
     """Name a regime, by its number."""
     number = call.path["regime"]
     if not (number.isascii() and number.isdigit() and len(number) <= 18):
-        raise Unknown("experiment", "regime", number, "the number of a remembered state")
+        raise NotFoundError("experiment", "regime", number, "the number of a remembered state")
     return Changed(seq=await call.service.do(NameRegime(call.experiment, int(number), body.name, call.actor)))
 
 
@@ -206,7 +208,7 @@ async def revoke_key(call: Call) -> Key:
         return storage.revoke_key(key_id, now)
 
     if not await call.service.change_keys(revoke):
-        raise Unknown("serve", "key", key_id, "the id of a key of the store")
+        raise NotFoundError("serve", "key", key_id, "the id of a key of the store")
     keys = await call.service.read(lambda reads: reads.keys())
     return as_key(next(key for key in keys if key.id == key_id))
 
@@ -227,17 +229,17 @@ def _settings(service: Service, body: Changes) -> dict[str, Any]:
     """Return the settings that a body gives, beside those of the policy."""
     settings = _given(body, _PLAIN)
     if settings.get("max_open", 0) > service.settings.open:
-        raise Refusal("experiment", "max_open", settings["max_open"], f"at most {service.settings.open}")
+        raise InvalidValueError("experiment", "max_open", settings["max_open"], f"at most {service.settings.open}")
     return settings
 
 
 def _policy(body: Changes, arms: int, usual: str) -> Policy:
     """Return the policy that a body names, or refuse it."""
-    more = {name: value for name, value in _given(body, ("units", "covariates")).items() if value != 0}
+    more = {name: value for name, value in _given(body, ("groups", "covariates")).items() if value != 0}
     if body.toml is UNSET:
         return read_policy(usual if body.policy is UNSET else body.policy, arms, **more)
     if body.policy is not UNSET:
-        raise Refusal("experiment", "toml", "given together with policy", "given alone")
+        raise InvalidValueError("experiment", "toml", "given together with policy", "given alone")
     return read_policy(body.toml, arms, toml=True, **more)
 
 
@@ -260,12 +262,12 @@ def read_policy(text: str, arms: int, toml: bool = False, **settings: int) -> Po
     300
     >>> read_policy("os:system", 3)
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: experiment: policy is 'os' but must be one of state-library, ...
+    latentbandits.settings.InvalidValueError: experiment: policy is 'os' but must be one of state-library, ...
     """
     try:
         _refuse_foreign(specs.named_in(text) if toml else text)
         policy: Policy = specs.from_toml(text, arms, **settings) if toml else specs.policy(text, arms=arms, **settings)
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         raise refusal.at(owner="experiment") from None
     if not isinstance(policy, Oracle):  # those are refused for what they are
         _refuse_large(policy, text)
@@ -278,19 +280,21 @@ def _refuse_foreign(text: str) -> None:
         if "=" in part and not part.lower().endswith(".toml"):
             continue
         if part.strip().lower() not in REGISTRY:
-            raise Refusal("experiment", "policy", part, f"one of {', '.join(REGISTRY)}{nearest(part, REGISTRY)}")
+            raise InvalidValueError(
+                "experiment", "policy", part, f"one of {', '.join(REGISTRY)}{nearest(part, REGISTRY)}"
+            )
 
 
 def _refuse_large(policy: Policy, text: str) -> None:
     """Refuse a policy whose memory, or whose choices, would be too large."""
-    for name, value in (("units", policy.units), ("covariates", policy.covariates)):
+    for name, value in (("groups", policy.groups), ("covariates", policy.covariates)):
         if value > MOST:
-            raise Refusal("experiment", name, value, f"at most {MOST}")
+            raise InvalidValueError("experiment", name, value, f"at most {MOST}")
     try:
         size = sum(part.nbytes for part in parts(policy.init()).values())
     except (MemoryError, OverflowError, ValueError) as problem:
-        if isinstance(problem, Refusal):
+        if isinstance(problem, InvalidValueError):
             raise
         size = LARGEST + 1
     if size > LARGEST:
-        raise Refusal("experiment", "policy", text, f"one whose memory has at most {LARGEST // 2**20} MB")
+        raise InvalidValueError("experiment", "policy", text, f"one whose memory has at most {LARGEST // 2**20} MB")

@@ -15,7 +15,7 @@ class Experiment(Answer):
     policy: str
     arms: list[Name]
     retired: list[Name]
-    units: int
+    groups: int
     covariates: int
     seed: int
     max_open: int
@@ -189,7 +189,7 @@ class Side(Answer):
 
 
 class Gain(Answer):
-    """Reward of the policy (with its probes and the floor) against that of the units that are held back."""
+    """Reward of the policy (with its probes and the floor) against that of the groups that are held back."""
 
     policy: Side
     control: Side
@@ -223,7 +223,7 @@ class Happened(Answer, omit_defaults=True):
     kind: str
     at_us: int
     decision: str | None = None
-    unit: str | None = None
+    subject: str | None = None
     arm: Name | None = None
     by: str | None = None
     probability: float | None = None
@@ -245,7 +245,7 @@ class Option(Answer):
     played: bool
     available: bool
     value: float | None
-    doubt: float | None
+    std_error: float | None
     bonus: float | None
     index: float | None
     probability: float | None
@@ -259,7 +259,7 @@ class Explained(Answer):
     at_us: int
     arms: tuple[Name, ...]
     by: str
-    why: tuple[str, ...]
+    probe_reasons: tuple[str, ...]
     reason: str
     options: list[Option]
     events: list[Happened]

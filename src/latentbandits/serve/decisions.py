@@ -7,8 +7,8 @@ from msgspec import Meta
 from latentbandits.agent.decision import Decision
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Id, Name, Names
-from latentbandits.settings import Refusal
-from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, Unavailable
+from latentbandits.settings import InvalidValueError
+from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, StoreUnavailableError
 from latentbandits.store import Round as Wanted
 
 ROUTES = Table()
@@ -20,7 +20,7 @@ class Round(Body):
 
     context: Annotated[list[float], Meta(max_length=MOST)] | None = None
     available: Names | None = None
-    unit: Name | None = None
+    subject: Name | None = None
     deferred: Annotated[bool, Meta(description=SETTINGS["deferred"])] = False
 
 
@@ -31,7 +31,7 @@ class Rounds(Body):
 
 
 class Told(Body):
-    """The reward of a decision; a list if the policy decides for several units at once."""
+    """The reward of a decision; a list if the policy decides for several groups at once."""
 
     id: Id
     reward: Rewards
@@ -50,12 +50,12 @@ class Which(Body):
 
 
 class Decided(Answer, omit_defaults=True):
-    """A decision. `by` is policy, floor or control; `why` are the reasons to probe; `again` says that the key was used before."""
+    """A decision. `by` is policy, floor or control; `probe_reasons` are the reasons to probe; `again` says that the key was used before."""
 
     id: str
     arm: str | int
     probability: float | None
-    why: tuple[str, ...]
+    probe_reasons: tuple[str, ...]
     by: str
     deterministic: bool
     arms: tuple[str | int, ...] | None = None
@@ -131,14 +131,14 @@ def _round(call: Call, given: Round) -> Wanted:
     """Return a round as the store takes it."""
     most = call.service.settings.context
     if given.context is not None and len(given.context) > most:
-        raise Refusal("request", "context", len(given.context), f"at most {most} numbers", " length")
-    return Wanted(given.context, given.available, given.unit, given.deferred)
+        raise InvalidValueError("request", "context", len(given.context), f"at most {most} numbers", " length")
+    return Wanted(given.context, given.available, given.subject, given.deferred)
 
 
 def _refuse_long(call: Call, field: str, length: int) -> None:
     most = call.service.settings.batch
     if length > most:
-        raise Refusal("request", field, length, f"at most {most}", " length")
+        raise InvalidValueError("request", field, length, f"at most {most}", " length")
 
 
 def _decided(decision: Decision, again: bool) -> Decided:
@@ -148,7 +148,7 @@ def _decided(decision: Decision, again: bool) -> Decided:
         id=decision.id,
         arm=decision.arms[0],
         probability=decision.probabilities[0],
-        why=decision.why,
+        probe_reasons=decision.probe_reasons,
         by=decision.by,
         deterministic=decision.deterministic,
         arms=decision.arms if several else None,
@@ -159,8 +159,8 @@ def _decided(decision: Decision, again: bool) -> Decided:
 
 def _outcome(answer: object) -> Outcome:
     """Return what became of a reward of a batch; a store that cannot be written is no answer."""
-    if isinstance(answer, Unavailable):
+    if isinstance(answer, StoreUnavailableError):
         raise answer
-    if isinstance(answer, Refusal):
+    if isinstance(answer, InvalidValueError):
         return Outcome(outcome="refused", error=str(answer))
     return Outcome(outcome=str(answer))

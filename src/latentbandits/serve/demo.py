@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from latentbandits.agent.decision import Decision
 from latentbandits.serve.service import Service
-from latentbandits.settings import Refusal
-from latentbandits.store import Create, Decide, Ledger, NameRegime, Reward, Round, Spec, Storage, Unavailable
+from latentbandits.settings import InvalidValueError
+from latentbandits.store import Create, Decide, Ledger, NameRegime, Reward, Round, Spec, Storage, StoreUnavailableError
 
 NAME = "demo-offers"
 ARMS = ("discount", "free-shipping", "gift")
@@ -60,7 +60,7 @@ def past(storage: Storage, compiled: bool = True, now_us: Callable[[], int] | No
             left = world.random.randint(PAST_STAY - 3, PAST_STAY + 3)
         for _ in range(PAST_PER_MINUTE):
             clock.now += step // 2
-            decisions: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(unit=world.visitor()),)))
+            decisions: tuple[Decision, ...] = ledger.call(Decide(NAME, (Round(subject=world.visitor()),)))
             decision = decisions[0]
             clock.now += step - step // 2
             if world.random.random() >= LOST:
@@ -89,7 +89,7 @@ async def visitors(service: Service) -> None:
             world.move()
             change = now + world.random.uniform(0.5, 1.5) * STAY
         try:
-            decisions: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(unit=world.visitor()),)))
+            decisions: tuple[Decision, ...] = await service.do(Decide(NAME, (Round(subject=world.visitor()),)))
             decision = decisions[0]
             if world.random.random() >= LOST:
                 wait = world.random.expovariate(1 / DELAY)
@@ -97,7 +97,7 @@ async def visitors(service: Service) -> None:
             while due and due[0][0] <= now:
                 _, decision_id, reward = heapq.heappop(due)
                 await service.do(Reward(NAME, decision_id, reward))
-        except (Refusal, Unavailable):
+        except (InvalidValueError, StoreUnavailableError):
             await asyncio.sleep(1.0)  # somebody has archived it, or the disk is full: visitors are patient
 
 

@@ -18,15 +18,15 @@ from starlette.responses import JSONResponse, Response
 from latentbandits.serve.access import Holder
 from latentbandits.serve.fields import Answer, Body, Problem, Query
 from latentbandits.serve.service import Service
-from latentbandits.settings import Refusal
-from latentbandits.store import Closed, Conflict, Unavailable, Unknown
+from latentbandits.settings import InvalidValueError
+from latentbandits.store import ClosedError, ConflictError, NotFoundError, StoreUnavailableError
 
 STATUSES: dict[type[Exception], int] = {
-    Unknown: 404,
-    Conflict: 409,
-    Closed: 409,
-    Refusal: 422,
-    Unavailable: 503,
+    NotFoundError: 404,
+    ConflictError: 409,
+    ClosedError: 409,
+    InvalidValueError: 422,
+    StoreUnavailableError: 503,
     ClientDisconnect: 400,
 }
 
@@ -215,8 +215,8 @@ def sentence(problem: Exception) -> str:
     Examples
     --------
     >>> from latentbandits.serve.endpoint import sentence
-    >>> from latentbandits.store import Unknown
-    >>> sentence(Unknown("store", "experiment", "offers", "the name of one that exists"))
+    >>> from latentbandits.store import NotFoundError
+    >>> sentence(NotFoundError("store", "experiment", "offers", "the name of one that exists"))
     "store: experiment is 'offers' but must be the name of one that exists"
     >>> sentence(ZeroDivisionError("of a secret"))
     'serve: an error of the service (ZeroDivisionError); its log says more'

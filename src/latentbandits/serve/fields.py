@@ -15,13 +15,13 @@ Experiment = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", de
 # What settings mean: the table of docs/service.md says the same
 SETTINGS = {
     "arms": "names of two arms or more, texts or integers",
-    "units": "decisions that are made together: `decide` answers so many arms, and `reward` takes a list of so many numbers",
+    "groups": "decisions that are made together: `decide` answers so many arms, and `reward` takes a list of so many numbers",
     "covariates": "how many numbers the `context` of every decision has",
     "seed": "names the randomness: the same requests in the same order get the same decisions",
     "max_open": "decisions that may wait; one more censors the oldest to make room, a lower number censors at once all beyond it",
     "floor": "share of the decisions that are made by chance, every arm alike, so that each is tried now and then",
-    "holdback": "share of the units that always get the control arm, to compare with; a `unit` that is named stays on its side",
-    "control": "the arm of units that are held back, and of everybody in shadow and when killed; the first one if not given",
+    "holdback": "share of the subjects that always get the control arm, to compare with; a `subject` that is named stays on its side",
+    "control": "the arm of subjects that are held back, and of everybody in shadow and when killed; the first one if not given",
     "window": "seconds that a decision waits for its reward; null for no limit. A later reward is `late`: kept and not learned",
     "default": "the reward that is learned when the window is over without one; null to censor the decision, of which nothing is learned",
     "deferred": "whether it counts only once `activate` says that it was shown; if never, it is censored when its window is over",

@@ -16,7 +16,7 @@ from latentbandits.serve.answers import Alive, Happened, Now, Ready
 from latentbandits.serve.endpoint import Call, Table, sentence
 from latentbandits.serve.fields import ONE, Answer, Problem
 from latentbandits.serve.read import as_event, now
-from latentbandits.store import Fenced
+from latentbandits.store import FencedError
 from latentbandits.store import export as write_log
 
 ROUTES = Table()
@@ -112,7 +112,7 @@ async def metrics(call: Call) -> Response:
     meters.forget_experiments()
     for row in rows:
         if row.status != "archived" and row.name not in service.failed:
-            with contextlib.suppress(Fenced):  # another replica counts those that it holds
+            with contextlib.suppress(FencedError):  # another replica counts those that it holds
                 view = await service.view(row.name)
                 meters.set("open_decisions", "Decisions that wait for rewards", view.open, row.name)
                 for kind, count in view.counts.items():

@@ -18,7 +18,7 @@ from latentbandits.serve import answers, history
 from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import ONE, Query
 from latentbandits.serve.service import Service
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import ApiKey, Event, Ledger, Minute, Reads, Row, Spec, View
 from latentbandits.store.minutes import MINUTE_US, expected, leader, offers_now
 
@@ -123,7 +123,7 @@ async def read_minutes(call: Call, query: Since) -> answers.Minutes:
 
 @ROUTES.route("GET", f"{ONE}/gain", "read", "Gain against the holdback")
 async def read_gain(call: Call, query: Since) -> answers.Gains:
-    """Compare the reward of the policy with that of the units that are held back, over all and by regime."""
+    """Compare the reward of the policy with that of the groups that are held back, over all and by regime."""
     service, since = call.service, query.since or 0
     view = await service.view(call.experiment)
     return await service.read(lambda reads: service.past.gains(reads, view.id, since, view.regimes))
@@ -157,7 +157,7 @@ async def explain(call: Call) -> answers.Explained:
         at_us=story[0].at_us,
         arms=explanation.arms,
         by=explanation.by,
-        why=explanation.why,
+        probe_reasons=explanation.probe_reasons,
         reason=explanation.reason,
         options=[_option(option) for option in explanation.options],
         events=[as_event(event, view.names) for event in story],
@@ -170,7 +170,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
     def look(ledger: Ledger) -> tuple[View, np.ndarray]:
         return ledger.view(name), ledger.state(name, offers_now)
 
-    view, offers = await service.writer.look(look)
+    view, arm_scores = await service.writer.look(look)
     at_us = service.now_us()
     minute = at_us // MINUTE_US
 
@@ -185,7 +185,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
         status=view.status,
         at_us=at_us,
         head=view.head,
-        best=_best(view, offers, rows),
+        best=_best(view, arm_scores, rows),
         regime=None if present is None else _here(present, visits),
         elsewhere=view.belief.elsewhere if isinstance(view.belief, Belief) else None,
         health=_health(service, view, minutes, at_us),
@@ -208,13 +208,13 @@ def _health(service: Service, view: View, minutes: list[Minute], at_us: int) -> 
     )
 
 
-def _best(view: View, offers: np.ndarray, rows: Sequence[answers.BeliefMinute]) -> answers.Best | None:
+def _best(view: View, arm_scores: np.ndarray, rows: Sequence[answers.BeliefMinute]) -> answers.Best | None:
     """Return the arm of which the policy expects most, or else the one that it plays most often; None if none stands out."""
     if not view.counts["rewarded"] + view.counts["expired"]:
         return None
-    values = expected(offers)
+    values = expected(arm_scores)
     best = leader(values)
-    arm = leader(expected(offers, "probability")) if best is None else best
+    arm = leader(expected(arm_scores, "probability")) if best is None else best
     if arm is None:
         return None
     states = [state for state in _regimes(view) if state.probability > 0]
@@ -271,7 +271,7 @@ def as_event(event: Event, arms: list[Name]) -> answers.Happened:
         kind=event.kind,
         at_us=event.at_us,
         decision=event.key,
-        unit=event.unit,
+        subject=event.subject,
         arm=None if event.arm is None else arms[event.arm],
         by=event.decided_by,
         probability=event.probability,
@@ -287,7 +287,7 @@ def as_experiment(row: Row) -> answers.Experiment:
     retired = settings.pop("retired", [])
     try:
         spec = Spec.read(settings)
-    except Refusal:  # a policy from outside this package
+    except InvalidValueError:  # a policy from outside this package
         policy = settings["policy"]["class"], settings["policy"]["settings"]
         spec = Spec(**{**settings, "policy": policy, "arms": tuple(settings["arms"])})
     return _experiment(row.name, row.status, spec, settings["arms"], retired, row.head)
@@ -304,7 +304,7 @@ def _experiment(
         policy=spec.policy[0] if foreign else specs.shown_as(spec.policy),
         arms=arms,
         retired=retired,
-        units=settings.get("units", 1) if foreign else spec.policy.units,
+        groups=settings.get("groups", 1) if foreign else spec.policy.groups,
         covariates=int(settings.get("covariates", 0)),
         seed=spec.seed,
         max_open=spec.max_open,

@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.store import Fenced, Ledger, Owner
+from latentbandits.store import FencedError, Ledger, Owner
 
 HOP = "latentbandits-forwarded"  # a request that has it was sent on by another replica: it is not sent on again
 SENT = ("authorization", "idempotency-key", "content-type", "accept", "traceparent", "tracestate")
@@ -142,7 +142,7 @@ def _claimed(ledger: Ledger, name: str) -> Owner | None:
     """Return who holds an experiment, None once this process does."""
     try:
         ledger.open(name)
-    except Fenced as fenced:
+    except FencedError as fenced:
         if fenced.owner is None or fenced.owner.here:
             raise
         return fenced.owner

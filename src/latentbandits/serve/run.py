@@ -24,7 +24,7 @@ from latentbandits.serve.access import Access, generate_key
 from latentbandits.serve.app import create_app
 from latentbandits.serve.service import Service, Task
 from latentbandits.serve.settings import OWNER, Settings
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import ApiKey, Create, Ledger, Spec, SQLite, Storage, storage_of
 
 VARIABLE = "LATENTBANDITS_ADMIN_KEY"
@@ -168,7 +168,7 @@ def served(
     store : path, optional
         A file; a temporary one if not given.
     **settings
-        Settings of the experiment, as for `latentbandits.open`; `arms` among them.
+        Settings of the experiment, as for `latentbandits.open_agent`; `arms` among them.
 
     Examples
     --------
@@ -216,7 +216,9 @@ def _admin_key(storage: Storage, settings: Settings) -> tuple[str, ApiKey] | Non
     given = os.environ.get(VARIABLE)
     if given is not None:
         if len(given) < SHORTEST:
-            raise Refusal(OWNER, VARIABLE, f"{len(given)} characters", f"at least {SHORTEST} random characters")
+            raise InvalidValueError(
+                OWNER, VARIABLE, f"{len(given)} characters", f"at least {SHORTEST} random characters"
+            )
         return generate_key("environment", ["admin"], secret=given)
     if settings.local and not storage.shared:
         return generate_key("this run", ["admin"])
@@ -225,8 +227,8 @@ def _admin_key(storage: Storage, settings: Settings) -> tuple[str, ApiKey] | Non
     if not access.administered:
         how = f"(`latentbandits serve --new-key NAME` makes one, or give {VARIABLE})"
         if settings.local:  # a key of one process would be unknown to the others
-            raise Refusal(OWNER, "store", storage.place, f"one file until there is an admin key {how}")
-        raise Refusal(OWNER, "host", settings.host, f"127.0.0.1 until there is an admin key {how}")
+            raise InvalidValueError(OWNER, "store", storage.place, f"one file until there is an admin key {how}")
+        raise InvalidValueError(OWNER, "host", settings.host, f"127.0.0.1 until there is an admin key {how}")
     return None
 
 
@@ -251,7 +253,9 @@ def _socket(settings: Settings) -> socket.socket:
         heard = socket.create_server((settings.host, settings.port), family=family)
     except OSError as problem:
         where = settings.uds or f"{settings.host}:{settings.port}"
-        raise Refusal(OWNER, "address", where, f"one that is free here ({problem.strerror or problem})") from None
+        raise InvalidValueError(
+            OWNER, "address", where, f"one that is free here ({problem.strerror or problem})"
+        ) from None
     heard.set_inheritable(True)
     return heard
 
@@ -267,10 +271,10 @@ def _unix(path: str) -> socket.socket:
     """Return a Unix socket that only this user can open; one that a dead process has left is replaced."""
     if os.path.exists(path):
         if not stat.S_ISSOCK(os.stat(path).st_mode):
-            raise Refusal(OWNER, "uds", path, "a path that is free")
+            raise InvalidValueError(OWNER, "uds", path, "a path that is free")
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
             if tried.connect_ex(path) == 0:
-                raise Refusal(OWNER, "uds", path, "a path that is free (another process listens there)")
+                raise InvalidValueError(OWNER, "uds", path, "a path that is free (another process listens there)")
         os.unlink(path)
     heard = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)

@@ -18,7 +18,7 @@ from latentbandits.serve.history import Past
 from latentbandits.serve.replicas import Replicas
 from latentbandits.serve.settings import Settings
 from latentbandits.serve.writer import Writer
-from latentbandits.store import Expire, Fenced, Ledger, Reads, Storage, Unavailable, View
+from latentbandits.store import Expire, FencedError, Ledger, Reads, Storage, StoreUnavailableError, View
 from latentbandits.store.requests import Request
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ async def _open_all(service: Service) -> None:
             continue
         try:
             await service.writer.look(lambda ledger, name=row.name: ledger.open(name))  # type: ignore[misc]
-        except Fenced:  # another replica has it
+        except FencedError:  # another replica has it
             continue
         except Exception as problem:  # a damaged log, a policy from elsewhere, no memory
             service.failed[row.name] = str(problem)
@@ -129,7 +129,7 @@ async def _open_all(service: Service) -> None:
     service.ready = True
     log.info("ready", extra={"experiments": len(rows), "seconds": round(time.perf_counter() - began, 3)})
     for row in rows:  # a long past is added up now, so that nobody who opens the page waits for it
-        with contextlib.suppress(Unavailable):
+        with contextlib.suppress(StoreUnavailableError):
             await service.read(lambda reads, number=row.id: service.past.gains(reads, number, 0, {}))  # type: ignore[misc]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from latentbandits.settings import Refusal, nearest
+from latentbandits.settings import InvalidValueError, nearest
 
 OWNER = "serve"
 Count = Annotated[int, msgspec.Meta(ge=1)]
@@ -91,7 +91,7 @@ def read(path: str | Path | None, options: dict[str, object]) -> Settings:
     9000
     >>> read(None, {"prot": 9000})
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: serve: setting is 'prot' but must be one of store, host, port, ... (did you mean port?)
+    latentbandits.settings.InvalidValueError: serve: setting is 'prot' but must be one of store, host, port, ... (did you mean port?)
     """
     given = options
     if path is not None:
@@ -99,13 +99,13 @@ def read(path: str | Path | None, options: dict[str, object]) -> Settings:
             given = tomllib.loads(Path(path).read_text(encoding="utf-8")) | options
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
             reason = (isinstance(problem, OSError) and problem.strerror) or str(problem)
-            raise Refusal(OWNER, "file", str(path), f"a TOML file of settings ({reason})") from None
+            raise InvalidValueError(OWNER, "file", str(path), f"a TOML file of settings ({reason})") from None
     known = Settings.__struct_fields__
     for name, value in given.items():
         if name not in known:
-            raise Refusal(OWNER, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
+            raise InvalidValueError(OWNER, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
         try:
             msgspec.convert({name: value}, Settings)
         except msgspec.ValidationError as problem:
-            raise Refusal(OWNER, name, value, f"right ({str(problem).partition(' - at')[0]})") from None
+            raise InvalidValueError(OWNER, name, value, f"right ({str(problem).partition(' - at')[0]})") from None
     return msgspec.convert(given, Settings)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from starlette.exceptions import HTTPException
 
-from latentbandits.store import Ledger, Unavailable
+from latentbandits.store import Ledger, StoreUnavailableError
 from latentbandits.store.requests import Request
 
 GROUP = 2000  # decisions and rewards in one transaction, about: a large one makes others wait
@@ -133,7 +133,9 @@ class Writer:
         try:
             answers = self._ledger.run(requests)
         except Exception as problem:
-            failure = Unavailable(f"serve: the group of this request failed ({type(problem).__name__}: {problem})")
+            failure = StoreUnavailableError(
+                f"serve: the group of this request failed ({type(problem).__name__}: {problem})"
+            )
             failure.__cause__ = problem
             return [failure] * len(requests)
         self.groups += 1

@@ -11,7 +11,7 @@ import numpy as np
 from latentbandits.compiled import fast, plain
 from latentbandits.protocols import Contestant, Oracle, Policy, Realisation, World
 from latentbandits.random import Stream
-from latentbandits.settings import Refusal, Vector, array, whole
+from latentbandits.settings import InvalidValueError, Vector, array, check_int
 from latentbandits.simulation.blocks import Block, play_all
 from latentbandits.simulation.loop import COUNTS, Trace, play
 from latentbandits.simulation.results import Results
@@ -89,12 +89,12 @@ def simulate(
     ['lc-ucb', 'ucb1']
     """
     if not isinstance(world, World) or isinstance(world, type):
-        raise Refusal("simulate", "world", world, "a world, such as HiddenMarkov()")
+        raise InvalidValueError("simulate", "world", world, "a world, such as HiddenMarkov()")
     contestants = as_policies(policies, world)
     if horizon is None:
         horizon = getattr(world, "rounds", 20_000)
     horizon, draws, repeats, bins, workers = (
-        whole("simulate", field, value, least=1)
+        check_int("simulate", field, value, least=1)
         for field, value in (
             ("horizon", horizon),
             ("draws", draws),
@@ -103,7 +103,7 @@ def simulate(
             ("workers", cores() if workers is None else workers),
         )
     )
-    seed, first = whole("simulate", "seed", seed, least=0), whole("simulate", "first", first, least=0)
+    seed, first = check_int("simulate", "seed", seed, least=0), check_int("simulate", "first", first, least=0)
     runs, bins = draws * repeats, min(bins, horizon)
     block = Block(world, contestants, horizon, repeats, seed, first, bins, 0, runs, interpreted)
     regret, optimal, counts = play_all(block, workers, executor, progress)
@@ -118,12 +118,12 @@ def labelled(policies: Contestants) -> dict[str, Contestant | str]:
     if isinstance(policies, str | Policy | Oracle):
         policies = [policies]
     if not isinstance(policies, Iterable):
-        raise Refusal("simulate", "policies", policies, "policies or names")
+        raise InvalidValueError("simulate", "policies", policies, "policies or names")
     named: dict[str, Contestant | str] = {}
     for given in policies:
         label = given if isinstance(given, str) else type(given).__name__
         if label in named:
-            raise Refusal(
+            raise InvalidValueError(
                 "simulate", "policies", label, "given once; use a mapping from labels for two policies of one kind"
             )
         named[label] = given
@@ -134,29 +134,29 @@ def as_policies(policies: Contestants, world: World, owner: str = "simulate") ->
     """Return labelled policies that fit the world, or refuse."""
     named = labelled(policies)
     if not named:
-        raise Refusal(owner, "policies", [], "at least one policy")
+        raise InvalidValueError(owner, "policies", [], "at least one policy")
     contestants: dict[str, Contestant] = {}
     for label, given in named.items():
         if not isinstance(given, str | Policy | Oracle) or isinstance(given, type):
-            raise Refusal(owner, f"policies[{label!r}]", given, "a policy or the name of one")
+            raise InvalidValueError(owner, f"policies[{label!r}]", given, "a policy or the name of one")
         contestants[label] = policy(given, arms=world.arms) if isinstance(given, str) else given
         arms: int = contestants[label].arms
         if arms != world.arms:
-            raise Refusal(owner, f"policies[{label!r}].arms", arms, f"the world's {world.arms}")
+            raise InvalidValueError(owner, f"policies[{label!r}].arms", arms, f"the world's {world.arms}")
     return contestants
 
 
 def record_one(
     contestant: Contestant, realisation: Realisation, random: Stream, interpreted: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Play one policy on one realisation and return the arms (rounds, units) and the reasons to probe (rounds,).
+    """Play one policy on one realisation and return the arms (rounds, groups) and the reasons to probe (rounds,).
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import record_one
-    >>> realisation = lb.HiddenMarkov().realise(horizon=4, units=2, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.HiddenMarkov().realise(horizon=4, groups=2, seed=0, draw=0, repeat=0)
     >>> arms, why = record_one(lb.policy("rp-ucb", interval=3), realisation, stream(0))
     >>> arms[2].tolist(), why.tolist()
     ([0, 1], [0, 0, 8, 0])
@@ -168,9 +168,9 @@ def _record(
     contestant: Contestant, realisation: Realisation, random: Stream, played: np.ndarray | None, interpreted: bool
 ) -> Trace:
     """Play one policy, or the arms in `played`, and return its own arms and the reasons to probe."""
-    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)
-    trace = Trace(np.zeros((rounds, units), np.int64), np.zeros(rounds, np.int64))
-    run = prepare(contestant, validate(realisation, rounds, arms, units), random, trace=trace)._replace(played=played)
+    rounds, (arms, groups) = len(realisation.means), (contestant.arms, contestant.groups)
+    trace = Trace(np.zeros((rounds, groups), np.int64), np.zeros(rounds, np.int64))
+    run = prepare(contestant, validate(realisation, rounds, arms, groups), random, trace=trace)._replace(played=played)
     refuse_wrong(run, (plain(play) if interpreted else fast(play))(*run))
     return trace
 
@@ -178,23 +178,23 @@ def _record(
 def follow_one(
     contestant: Contestant, realisation: Realisation, played: np.ndarray, random: Stream, interpreted: bool = False
 ) -> np.ndarray:
-    """Return the arms (rounds, units) that a policy would have played had it seen the arms that another played, and their rewards.
+    """Return the arms (rounds, groups) that a policy would have played had it seen the arms that another played, and their rewards.
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import follow_one, record_one
-    >>> realisation = lb.HiddenMarkov().realise(horizon=200, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.HiddenMarkov().realise(horizon=200, groups=1, seed=0, draw=0, repeat=0)
     >>> played, _ = record_one(lb.policy("ucb1"), realisation, stream(0))
     >>> bool((follow_one(lb.policy("ucb1"), realisation, played, stream(0)) == played).all())
     True
     """
-    rounds, (arms, units) = len(realisation.means), (contestant.arms, contestant.units)
+    rounds, (arms, groups) = len(realisation.means), (contestant.arms, contestant.groups)
     seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
-    if seen.shape != (rounds, units) or (seen < 0).any() or (seen >= arms).any():
-        raise Refusal(
-            "follow_one", "played", seen.tolist(), f"{rounds} rows of {units}, each an arm from 0 to {arms - 1}"
+    if seen.shape != (rounds, groups) or (seen < 0).any() or (seen >= arms).any():
+        raise InvalidValueError(
+            "follow_one", "played", seen.tolist(), f"{rounds} rows of {groups}, each an arm from 0 to {arms - 1}"
         )
     return _record(contestant, realisation, random, seen, interpreted).arms
 
@@ -207,18 +207,18 @@ def believe_one(policy: Policy, realisation: Realisation, random: Stream, start:
     >>> import latentbandits as lb
     >>> from latentbandits.random import stream
     >>> from latentbandits.simulation.batch import believe_one
-    >>> realisation = lb.HiddenMarkov().realise(horizon=40, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.HiddenMarkov().realise(horizon=40, groups=1, seed=0, draw=0, repeat=0)
     >>> beliefs = believe_one(lb.policy("state-library"), realisation, stream(0), start=21)
     >>> len(beliefs), beliefs[-1].changed
     (20, 40)
     """
     rounds, beliefs, first = len(realisation.means), [], 0
-    run = prepare(policy, validate(realisation, rounds, policy.arms, policy.units), random)
+    run = prepare(policy, validate(realisation, rounds, policy.arms, policy.groups), random)
     for end in range(start, rounds + 1):
         part, size = slice(first, end), end - first
         rewards, context, available = run.rewards[part], run.context[part], run.available[part]
         # nobody reads the trace, but with one the machine code is that of `record_one`
-        trace = Trace(np.empty((size, policy.units), np.int64), np.empty(size, np.int64))
+        trace = Trace(np.empty((size, policy.groups), np.int64), np.empty(size, np.int64))
         stretch = run._replace(rewards=rewards, context=context, available=available, trace=trace)
         refuse_wrong(stretch, fast(play)(*stretch))
         beliefs.append(policy.belief(run.memory))

@@ -14,7 +14,7 @@ from latentbandits.compiled import CompileError, compile_first
 from latentbandits.compiled.cache import source_digest
 from latentbandits.protocols import Contestant, Realisation, World
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.loop import COUNTS, Run, Tally, play
 from latentbandits.simulation.runs import Runner, validate
 
@@ -81,7 +81,7 @@ def play_block(block: Block) -> Arrays:
     True
     """
     if block.code and block.code != digest_code(block.world, *block.contestants.values()):
-        raise Refusal("simulate", "code of a worker", "another", "that of the program which sends the work")
+        raise InvalidValueError("simulate", "code of a worker", "another", "that of the program which sends the work")
     runners = [Runner(contestant, block.interpreted) for contestant in block.contestants.values()]
     regret, optimal, counts = block.empty()
     for run in range(block.begin, block.end):
@@ -89,12 +89,12 @@ def play_block(block: Block) -> Arrays:
         realisations: dict[int, Realisation] = {}
         random = stream(block.seed, Purpose.POLICY, draw, repeat)
         for i, runner in enumerate(runners):
-            units = runner.units
-            if units not in realisations:
-                realised = block.world.realise(block.horizon, units, block.seed, draw, repeat)
-                realisations[units] = validate(realised, block.horizon, block.world.arms, units)
-            tally = Tally(realisations[units].offered, regret[i, at], optimal[i, at], counts[i, at])
-            runner.play(realisations[units], random.copy(), tally)
+            groups = runner.groups
+            if groups not in realisations:
+                realised = block.world.realise(block.horizon, groups, block.seed, draw, repeat)
+                realisations[groups] = validate(realised, block.horizon, block.world.arms, groups)
+            tally = Tally(realisations[groups].offered, regret[i, at], optimal[i, at], counts[i, at])
+            runner.play(realisations[groups], random.copy(), tally)
     return regret, optimal, counts
 
 
@@ -103,7 +103,7 @@ def play_all(
 ) -> Arrays:
     """Play a block, piece by piece, on threads or on an executor, and return its arrays."""
     if executor is not None and not isinstance(executor, Executor):
-        raise Refusal("simulate", "executor", executor, "a concurrent.futures.Executor, open")
+        raise InvalidValueError("simulate", "executor", executor, "a concurrent.futures.Executor, open")
     if executor is None:
         if not block.interpreted:
             compile_first(_examples(block))
@@ -144,17 +144,19 @@ def _explained() -> Iterator[None]:
     """Say in one sentence that an executor failed; what a policy, a world or the compiler refuses stays as it is."""
     try:
         yield
-    except (Refusal, CompileError):
+    except (InvalidValueError, CompileError):
         raise
     except (Exception, CancelledError) as problem:
         answer = " ".join(f"{type(problem).__name__}: {problem}".split())[:300].rstrip(": ")
-        raise Refusal("simulate", "answer of the executor", answer, "the results of a block of runs") from problem
+        raise InvalidValueError(
+            "simulate", "answer of the executor", answer, "the results of a block of runs"
+        ) from problem
 
 
 def _examples(block: Block) -> Iterator[tuple[str, Callable[..., int], Run]]:
     """Yield what has to be compiled; an oracle that cannot be given one round alone is compiled when it first plays."""
     for label, contestant in block.contestants.items():
-        with contextlib.suppress(Refusal):
+        with contextlib.suppress(InvalidValueError):
             yield label, play, Runner(contestant).example(block.world)
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.protocols import LARGEST_DELAY, NOTES, Choice, Offer, Policy, record_type
-from latentbandits.settings import Refusal
+from latentbandits.protocols import LARGEST_DELAY, TAGS, ArmScore, Choice, Policy, record_type
+from latentbandits.settings import InvalidValueError
 
 Clock = record_type(now=int, arrived=int)
 
@@ -18,7 +18,7 @@ class Late(NamedTuple):
     ----------
     arrivals : int array (arrivals, 2), the round of the arrival and that of the choice, in order
     clock : one `Clock`, the round and the number of arrivals so far
-    arms, features, note, offers, rewards : the pool, with a row per slot; the choice of a round has the slot ``round % slots``
+    arms, features, tags, offers, rewards : the pool, with a row per slot; the choice of a round has the slot ``round % slots``
     choice, received : what arrives
     """
 
@@ -26,8 +26,8 @@ class Late(NamedTuple):
     clock: np.ndarray
     arms: np.ndarray
     features: np.ndarray
-    note: np.ndarray
-    offers: np.ndarray
+    tags: np.ndarray
+    arm_scores: np.ndarray
     rewards: np.ndarray
     choice: Choice
     received: np.ndarray
@@ -39,17 +39,17 @@ class Late(NamedTuple):
             return None
         slots = int(delays.max(initial=0)) + 1
         choice = Choice.blank(policy)
-        units, width, arms = len(choice.arms), len(choice.features), len(choice.offers)
+        groups, width, arms = len(choice.arms), len(choice.features), len(choice.arm_scores)
         return cls(
             in_order(delays),
             np.zeros(1, Clock),
-            np.zeros((slots, units), np.int64),
+            np.zeros((slots, groups), np.int64),
             np.zeros((slots, width)),
-            np.zeros((slots, NOTES), np.int64),
-            np.zeros((slots, arms), Offer),
-            np.zeros((slots, units)),
+            np.zeros((slots, TAGS), np.int64),
+            np.zeros((slots, arms), ArmScore),
+            np.zeros((slots, groups)),
             choice,
-            np.zeros(units),
+            np.zeros(groups),
         )
 
 
@@ -73,12 +73,12 @@ def validate_delays(delays: object, rounds: int) -> np.ndarray:
     """Return delays that compiled code can trust, with -1 for rewards that would arrive after the last round, or refuse."""
     given = np.asarray(delays)
     if given.shape != (rounds,):
-        raise Refusal("world", "shape of delays", given.shape, (rounds,))
+        raise InvalidValueError("world", "shape of delays", given.shape, (rounds,))
     if given.dtype.kind not in "iu" or (given < -1).any():
-        raise Refusal("world", "delays", given, "integers from 0 on, or -1 for never")
+        raise InvalidValueError("world", "delays", given, "integers from 0 on, or -1 for never")
     valid: np.ndarray = np.where(given < rounds - np.arange(rounds), given, -1).astype(np.int64)
     if valid.max(initial=0) > LARGEST_DELAY:  # the pool alone could fill the machine's memory
-        raise Refusal("world", "delays", valid.max(), f"at most {LARGEST_DELAY} rounds")
+        raise InvalidValueError("world", "delays", valid.max(), f"at most {LARGEST_DELAY} rounds")
     return valid
 
 
@@ -86,28 +86,28 @@ def validate_delays(delays: object, rounds: int) -> np.ndarray:
 def deliver(policy: Policy, memory: object, choice: Choice, rewards: np.ndarray, late: Late) -> None:
     """Put a round's choice and its rewards into the pool, and let the policy learn from all that arrive in this round."""
     clock = late.clock[0]
-    slots, units = late.rewards.shape
+    slots, groups = late.rewards.shape
     slot = clock.now % slots
-    for unit in range(units):
-        late.arms[slot, unit] = choice.arms[unit]
-        late.rewards[slot, unit] = rewards[unit]
+    for group in range(groups):
+        late.arms[slot, group] = choice.arms[group]
+        late.rewards[slot, group] = rewards[group]
     for i in range(len(choice.features)):
         late.features[slot, i] = choice.features[i]
-    for i in range(len(choice.note)):
-        late.note[slot, i] = choice.note[i]
-    for arm in range(len(choice.offers)):
-        late.offers[slot, arm] = choice.offers[arm]
+    for i in range(len(choice.tags)):
+        late.tags[slot, i] = choice.tags[i]
+    for arm in range(len(choice.arm_scores)):
+        late.arm_scores[slot, arm] = choice.arm_scores[arm]
     while clock.arrived < len(late.arrivals) and late.arrivals[clock.arrived, 0] == clock.now:
         slot = late.arrivals[clock.arrived, 1] % slots
-        for unit in range(units):
-            late.choice.arms[unit] = late.arms[slot, unit]
-            late.received[unit] = late.rewards[slot, unit]
+        for group in range(groups):
+            late.choice.arms[group] = late.arms[slot, group]
+            late.received[group] = late.rewards[slot, group]
         for i in range(len(choice.features)):
             late.choice.features[i] = late.features[slot, i]
-        for i in range(len(choice.note)):
-            late.choice.note[i] = late.note[slot, i]
-        for arm in range(len(choice.offers)):
-            late.choice.offers[arm] = late.offers[slot, arm]
+        for i in range(len(choice.tags)):
+            late.choice.tags[i] = late.tags[slot, i]
+        for arm in range(len(choice.arm_scores)):
+            late.choice.arm_scores[arm] = late.arm_scores[slot, arm]
         policy.learn(memory, late.choice, late.received)
         clock.arrived += 1
     clock.now += 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from latentbandits.protocols import CONTINUED, GATES, REASONS, WHY, Choice, Policy
+from latentbandits.protocols import CONTINUED, GATES, PROBE_REASON, REASONS, Choice, Policy
 from latentbandits.random import Stream
 from latentbandits.simulation.late import Late, deliver
 
@@ -22,7 +22,7 @@ class Tally(NamedTuple):
     Attributes
     ----------
     means : float array (rounds, arms), expected rewards; minus infinity for an arm that is not available
-    regret, optimal : float arrays (bins,), regret per unit and share of optimal arms in each bin of rounds
+    regret, optimal : float arrays (bins,), regret per group and share of optimal arms in each bin of rounds
     counts : int array, the slots that `COUNTS` names
     """
 
@@ -33,7 +33,7 @@ class Tally(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a policy chose: its arms (rounds, units) and its reasons to probe (rounds,)."""
+    """What a policy chose: its arms (rounds, groups) and its reasons to probe (rounds,)."""
 
     arms: np.ndarray
     reasons: np.ndarray
@@ -46,13 +46,13 @@ class Run(NamedTuple):
     ----------
     policy, memory, choice : who plays, what it remembers, and what it writes its decisions to
     random : the stream of the policy's own randomness
-    rewards : float array (rounds, units, arms)
+    rewards : float array (rounds, groups, arms)
     context : float array (rounds, covariates)
     available : bool array (rounds, arms), without columns where all arms always are
     late : the choices that wait for their rewards; None where rewards are there before the next choice
     tally : where the cost is written, if it is wanted
     trace : where the choices are written, if they are wanted
-    played : int array (rounds, units), the arms that somebody else played and the policy learns from; None for its own
+    played : int array (rounds, groups), the arms that somebody else played and the policy learns from; None for its own
     propensities : float array (rounds,), the probabilities of the arms in `played`, if they are known
     """
 
@@ -90,8 +90,8 @@ def play(
     several rounds counts once, and every gate that was open when it began counts once. Returns -1, or the round in which the policy chose
     an arm that does not exist or is not available.
     """
-    rounds, units, arms = rewards.shape
-    observed, received = np.zeros(context.shape[1]), np.zeros(units)
+    rounds, groups, arms = rewards.shape
+    observed, received = np.zeros(context.shape[1]), np.zeros(groups)
     b, first, end, lost, hits = 0, 0, 0, 0.0, 0  # of the bin of rounds that a tally is at
     if tally is not None:
         end = rounds // len(tally.regret)
@@ -99,50 +99,50 @@ def play(
         for i in range(context.shape[1]):
             observed[i] = context[t, i]
         for arm in range(available.shape[1]):
-            choice.offers[arm].available = available[t, arm]
+            choice.arm_scores[arm].available = available[t, arm]
         if played is not None:  # what is known of another's choice must not stay for the next one
             for arm in range(arms):
-                choice.offers[arm].value = np.nan
-                choice.offers[arm].index = np.nan
-                choice.offers[arm].probability = np.nan
-            for i in range(len(choice.note)):
-                choice.note[i] = 0
+                choice.arm_scores[arm].value = np.nan
+                choice.arm_scores[arm].index = np.nan
+                choice.arm_scores[arm].probability = np.nan
+            for i in range(len(choice.tags)):
+                choice.tags[i] = 0
         policy.choose(memory, observed, random, choice)
-        for unit in range(units):
-            arm = choice.arms[unit]
+        for group in range(groups):
+            arm = choice.arms[group]
             if trace is not None:
-                trace.arms[t, unit] = arm
-            if arm < 0 or arm >= arms or not choice.offers[arm].available:
+                trace.arms[t, group] = arm
+            if arm < 0 or arm >= arms or not choice.arm_scores[arm].available:
                 return t
             if played is not None:
-                choice.arms[unit] = played[t, unit]
+                choice.arms[group] = played[t, group]
                 if propensities is not None:
-                    choice.offers[choice.arms[unit]].probability = propensities[t]
-            received[unit] = rewards[t, unit, choice.arms[unit]]
-        why = choice.note[WHY]
+                    choice.arm_scores[choice.arms[group]].probability = propensities[t]
+            received[group] = rewards[t, group, choice.arms[group]]
+        probe_reason = choice.tags[PROBE_REASON]
         if tally is not None:
             best = tally.means[t, 0]
             for arm in range(1, arms):
                 best = max(best, tally.means[t, arm])
-            for unit in range(units):
-                gap = best - tally.means[t, choice.arms[unit]]
+            for group in range(groups):
+                gap = best - tally.means[t, choice.arms[group]]
                 lost += gap
                 hits += gap == 0
             if t + 1 == end:
-                tally.regret[b] = lost / units
-                tally.optimal[b] = hits / (units * (end - first))
+                tally.regret[b] = lost / groups
+                tally.optimal[b] = hits / (groups * (end - first))
                 b, first, lost, hits = b + 1, end, 0.0, 0
                 end = (b + 1) * rounds // len(tally.regret)
         if late is None:
             policy.learn(memory, choice, received)
         else:
             deliver(policy, memory, choice, received, late)
-        if tally is not None and why:
+        if tally is not None and probe_reason:
             tally.counts[PROBE_ROUNDS] += 1
-            if why != CONTINUED:
+            if probe_reason != CONTINUED:
                 tally.counts[PROBES] += 1
                 for gate in range(len(GATES)):
-                    tally.counts[FIRST_GATE + gate] += (why & GATES[gate]) != 0
+                    tally.counts[FIRST_GATE + gate] += (probe_reason & GATES[gate]) != 0
         if trace is not None:
-            trace.reasons[t] = why
+            trace.reasons[t] = probe_reason
     return -1

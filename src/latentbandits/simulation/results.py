@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from latentbandits.files import write_whole
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +27,7 @@ class Summary(NamedTuple):
     Attributes
     ----------
     label : the policy
-    regret, low, high : mean cumulative regret per unit, and its 95 % interval over draws of the world
+    regret, low, high : mean cumulative regret per group, and its 95 % interval over draws of the world
     optimal : share of rounds in which the best arm was played
     probes : probes per 1,000 rounds
     """
@@ -48,7 +48,7 @@ class Results:
     ----------
     labels : names of the policies
     horizon, draws, repeats, seed : what was run; run r is repeat ``r % repeats`` of draw ``r // repeats``
-    regret_bins : array (policies, runs, bins), regret per unit that fell into each bin of rounds
+    regret_bins : array (policies, runs, bins), regret per group that fell into each bin of rounds
     optimal_bins : array (policies, runs, bins), share of optimal arms in each bin
     counts : for each of probes, probe_rounds, residual_gate, margin_gate, staleness_gate an int array (policies, runs)
     first : number of the first draw
@@ -66,7 +66,7 @@ class Results:
 
     @property
     def regret(self) -> np.ndarray:
-        """Cumulative regret per unit, an array (policies, runs)."""
+        """Cumulative regret per group, an array (policies, runs)."""
         total: np.ndarray = self.regret_bins.sum(axis=2)
         return total
 
@@ -167,7 +167,7 @@ class Results:
             ("bins", bins, other_bins),
         ):
             if mine != theirs:
-                raise Refusal("Results.joined", field, theirs, f"{mine}, as of the first")
+                raise InvalidValueError("Results.joined", field, theirs, f"{mine}, as of the first")
         if self.labels == other.labels and other.first == self.first + self.draws:
             return self._with(other, 1, draws=self.draws + other.draws)
         if (self.first, self.draws) == (other.first, other.draws) and not set(self.labels) & set(other.labels):
@@ -175,7 +175,7 @@ class Results:
         given = f"draws {other.first} to {other.first + other.draws - 1} of {', '.join(other.labels)}"
         last = self.first + self.draws
         rule = f"draws from {last} on of the same policies, or draws {self.first} to {last - 1} of others"
-        raise Refusal("Results.joined", "other", given, rule)
+        raise InvalidValueError("Results.joined", "other", given, rule)
 
     def _with(self, other: "Results", axis: int, **changes: Any) -> "Results":
         return replace(
@@ -200,7 +200,7 @@ class Results:
         True
         """
         if Path(path).suffix != ".npz":
-            raise Refusal("Results.save", "path", str(path), "a file name that ends in .npz")
+            raise InvalidValueError("Results.save", "path", str(path), "a file name that ends in .npz")
         about = {
             "version": _VERSION,
             "counts": list(self.counts),
@@ -233,7 +233,7 @@ class Results:
                 about["labels"] = tuple(about["labels"])
                 return cls(regret_bins=file["regret"], optimal_bins=file["optimal"], counts=counts, **about)
         except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile) as problem:
-            raise Refusal("Results.load", "path", str(path), "a file that Results.save wrote") from problem
+            raise InvalidValueError("Results.load", "path", str(path), "a file that Results.save wrote") from problem
 
     def _repr_html_(self) -> str:
         from latentbandits.presentation.summary import shown

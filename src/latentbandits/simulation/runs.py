@@ -7,25 +7,25 @@ import numpy as np
 from latentbandits.compiled import machine_code, plain
 from latentbandits.protocols import LARGEST_REWARD, Choice, Contestant, Oracle, Policy, Realisation, World, refuse_fixed
 from latentbandits.random import Stream, stream
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.late import Late, validate_delays
 from latentbandits.simulation.loop import COUNTS, Run, Tally, Trace, play
 
 
-def validate(realisation: Realisation, rounds: int, arms: int, units: int) -> Realisation:
+def validate(realisation: Realisation, rounds: int, arms: int, groups: int) -> Realisation:
     """Return a realisation that compiled code can trust, or refuse a world that does not keep to the protocol."""
     means = _floats("means", realisation.means, (rounds, arms))
-    rewards = _floats("rewards", realisation.rewards, (rounds, units, arms))
+    rewards = _floats("rewards", realisation.rewards, (rounds, groups, arms))
     context = _floats("context", realisation.context, (rounds, np.shape(realisation.context)[-1]))
     available = realisation.available
     if available is not None:
         # a table that cannot be written to would be another type, for which every policy is compiled again
         available = np.require(available, dtype=bool, requirements=["C", "W"])
         if available.shape != (rounds, arms):
-            raise Refusal("world", "shape of available", available.shape, (rounds, arms))
+            raise InvalidValueError("world", "shape of available", available.shape, (rounds, arms))
         if not available.any(axis=1).all():
             none = int(np.argmin(available.any(axis=1)))
-            raise Refusal("world", "available arms", 0, "at least 1", f" in round {none}")
+            raise InvalidValueError("world", "available arms", 0, "at least 1", f" in round {none}")
     delays = None if realisation.delays is None else validate_delays(realisation.delays, rounds)
     return Realisation(means, rewards, context, realisation.states, realisation.truth, available, delays)
 
@@ -34,10 +34,10 @@ def _floats(name: str, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray
     """Return finite numbers of a shape, or refuse them."""
     part = np.ascontiguousarray(values, dtype=np.float64)
     if part.shape != shape:
-        raise Refusal("world", f"shape of {name}", part.shape, shape)
+        raise InvalidValueError("world", f"shape of {name}", part.shape, shape)
     if part.size and not max(part.max(), -part.min()) <= LARGEST_REWARD:  # NaN fails too
         bad = part.flat[np.argmax(~(np.abs(part) <= LARGEST_REWARD))]
-        raise Refusal("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
+        raise InvalidValueError("world", name, bad, f"finite numbers of size at most {LARGEST_REWARD:g}")
     return part
 
 
@@ -54,7 +54,7 @@ def prepare(
         available = realisation.available
     needed, revealed = policy.covariates, context.shape[1]
     if needed not in (0, revealed):
-        raise Refusal("simulate", "covariates", needed, f"0, or the {revealed} that the world reveals")
+        raise InvalidValueError("simulate", "covariates", needed, f"0, or the {revealed} that the world reveals")
     if not needed:
         context = np.zeros((len(realisation.means), 0))
     late = Late.of(policy, realisation.delays)
@@ -65,9 +65,9 @@ def prepare(
 def refuse_wrong(run: Run, wrong: int) -> None:
     """Refuse a policy that chose arms in some round which do not exist or are not available."""
     if wrong >= 0:
-        arms = ", ".join(map(str, np.flatnonzero(run.choice.offers["available"])))
+        arms = ", ".join(map(str, np.flatnonzero(run.choice.arm_scores["available"])))
         name = type(run.policy).__name__
-        raise Refusal(name, f"choice in round {wrong}", run.choice.arms, f"among the available arms {arms}")
+        raise InvalidValueError(name, f"choice in round {wrong}", run.choice.arms, f"among the available arms {arms}")
 
 
 class Runner:
@@ -78,9 +78,9 @@ class Runner:
         self._code: dict[bool, Callable[..., int]] = {}  # one for realisations with delays, one for others
 
     @property
-    def units(self) -> int:
-        """Units that receive an arm in every round."""
-        return self.contestant.units
+    def groups(self) -> int:
+        """Groups that receive an arm in every round."""
+        return self.contestant.groups
 
     def play(self, realisation: Realisation, random: Stream, tally: Tally) -> None:
         """Play one realisation and write what it cost."""
@@ -92,6 +92,6 @@ class Runner:
 
     def example(self, world: World) -> Run:
         """Return a run of the types that the loop is compiled for."""
-        realisation = validate(world.realise(1, self.units, 0, 0, 0), 1, world.arms, self.units)
+        realisation = validate(world.realise(1, self.groups, 0, 0, 0), 1, world.arms, self.groups)
         tally = Tally(realisation.offered, np.zeros(1), np.zeros(1), np.zeros(len(COUNTS), np.int64))
         return prepare(self.contestant, realisation, stream(0), tally)

@@ -11,7 +11,7 @@ from typing import Any
 from latentbandits.parameters import Settings, all_settings, describe, divided
 from latentbandits.policies import registry
 from latentbandits.protocols import Oracle, Policy
-from latentbandits.settings import Refusal, whole
+from latentbandits.settings import InvalidValueError, check_int
 
 FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., scaled(NAME), MODULE:CLASS or a .toml file of settings"
 WRITTEN = "a file that `tune` wrote"
@@ -35,22 +35,22 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     --------
     >>> import latentbandits as lb
     >>> lb.policy("sw-ucb", arms=4, window=300)
-    SlidingWindowUCB(arms=4, units=1, window=300, exploration=0.5)
+    SlidingWindowUCB(arms=4, groups=1, window=300, exploration=0.5)
     >>> lb.policy("sw-ucb:window=300", arms=4) == lb.policy("sw-ucb", arms=4, window=300)
     True
     >>> lb.policy("scaled(sw-ucb:window=300)", arms=4).inner == lb.policy("sw-ucb:window=300", arms=4)
     True
     >>> lb.policy("sw-ubc")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
+    latentbandits.settings.InvalidValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
     """
     if not isinstance(spec, str):
-        raise Refusal("policy", "name", spec, FORMS)
+        raise InvalidValueError("policy", "name", spec, FORMS)
     if spec.endswith(".toml"):
         return _from_content(_read(spec), spec, arms, settings)
     name, given = split(spec)
     if "arms" in given:
-        raise Refusal(
+        raise InvalidValueError(
             "policy",
             "setting",
             f"arms={given['arms']}",
@@ -82,9 +82,9 @@ def _around(spec: str) -> tuple[str, str, str]:
         end = rest.rfind(")")
         within, rest = rest[1:end], rest[end + 1 :]
         if end < 2 or within.count("(") != within.count(")"):
-            raise Refusal("policy", "name", spec, FORMS)
+            raise InvalidValueError("policy", "name", spec, FORMS)
     if rest and not (rest.startswith(":") and len(rest) > 1):
-        raise Refusal("policy", "name", spec, FORMS)
+        raise InvalidValueError("policy", "name", spec, FORMS)
     return name.lower(), within, rest[1:]
 
 
@@ -110,14 +110,14 @@ def split(spec: str) -> tuple[str, dict[str, Any]]:
         return f"{outer}({inner})" if inner else outer, found
     name, colon, rest = spec.partition(":")
     if "(" in name or (colon and not rest):
-        raise Refusal("policy", "name", spec, FORMS)
+        raise InvalidValueError("policy", "name", spec, FORMS)
     if colon and name.lower() in registry.REGISTRY and "=" not in rest:
-        raise Refusal("policy", f"setting of {name}", rest, "KEY=VALUE")
+        raise InvalidValueError("policy", f"setting of {name}", rest, "KEY=VALUE")
     head, again, tail = rest.partition(":")
     if colon and "=" not in head:  # a class
         name, colon, rest = f"{name}:{head}", again, tail
     if colon and not rest:
-        raise Refusal("policy", "name", spec, FORMS)
+        raise InvalidValueError("policy", "name", spec, FORMS)
     return name, _settings(name, rest, spec)
 
 
@@ -132,7 +132,7 @@ def _settings(name: str, rest: str, spec: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, given in (setting("policy", text) for text in texts):
         if key in found:
-            raise Refusal("policy", f"setting {key} of {name}", spec, "given only once")
+            raise InvalidValueError("policy", f"setting {key} of {name}", spec, "given only once")
         found[key] = given
     return found
 
@@ -149,7 +149,7 @@ def setting(owner: str, given: str) -> tuple[str, Any]:
     key, equals, text = given.partition("=")
     key = key.strip()
     if not (key.isidentifier() and equals and text.strip()):
-        raise Refusal(owner, "setting", given, "KEY=VALUE")
+        raise InvalidValueError(owner, "setting", given, "KEY=VALUE")
     return key, [value(part) for part in text.split(",")] if "," in text else value(text)
 
 
@@ -202,8 +202,8 @@ def spec_of(made: Any, name: str | None = None) -> str:
     --------
     >>> import latentbandits as lb
     >>> from latentbandits.specs import spec_of
-    >>> spec_of(lb.policy("adasp-ucb", arms=3, units=2, min_gap=7, probe_set=[0, 2]))
-    'adasp-ucb:units=2,min_gap=7,probe_set=0,2'
+    >>> spec_of(lb.policy("adasp-ucb", arms=3, groups=2, min_gap=7, probe_set=[0, 2]))
+    'adasp-ucb:groups=2,min_gap=7,probe_set=0,2'
     """
     name = name or name_of(made)
     if made.inner is not None:
@@ -211,7 +211,7 @@ def spec_of(made: Any, name: str | None = None) -> str:
     own, preset = describe(made), {"arms": made.arms}
     if name in registry.REGISTRY:
         usual = registry.policy(name, made.arms)
-        preset = {**describe(registry.policy(name, made.arms, units=made.units)), "units": usual.units}
+        preset = {**describe(registry.policy(name, made.arms, groups=made.groups)), "groups": usual.groups}
     return ":".join([name, *_changed(own, preset)])
 
 
@@ -280,7 +280,7 @@ def as_toml(name: str, made: Policy, remarks: str = "") -> str:
     arms = 4
     <BLANKLINE>
     [settings]
-    units = 1
+    groups = 1
     window = 300
     exploration = 0.5
     <BLANKLINE>
@@ -319,15 +319,15 @@ def _content(text: str, path: str) -> dict[str, Any]:
     for key in found:
         if key not in known:
             rule = f"one of {', '.join(known)} (this may be the file of a problem)"
-            raise Refusal(f"policy: {path}", "key", key, rule)
+            raise InvalidValueError(f"policy: {path}", "key", key, rule)
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):
-            raise Refusal("policy", "file", path, f"{WRITTEN} (it has no {key})")
+            raise InvalidValueError("policy", "file", path, f"{WRITTEN} (it has no {key})")
     return found
 
 
-def _unreadable(path: str, reason: str) -> Refusal:
-    return Refusal("policy", "file", path, f"{WRITTEN} ({reason.lower()})")
+def _unreadable(path: str, reason: str) -> InvalidValueError:
+    return InvalidValueError("policy", "file", path, f"{WRITTEN} ({reason.lower()})")
 
 
 def from_toml(text: str, arms: int | None = None, **settings: Any) -> Any:
@@ -338,7 +338,7 @@ def from_toml(text: str, arms: int | None = None, **settings: Any) -> Any:
     >>> import latentbandits as lb
     >>> from latentbandits.specs import as_toml, from_toml
     >>> from_toml(as_toml("sw-ucb", lb.policy("sw-ucb", window=300)))
-    SlidingWindowUCB(arms=2, units=1, window=300, exploration=0.5)
+    SlidingWindowUCB(arms=2, groups=1, window=300, exploration=0.5)
     """
     return _from_content(_content(text, "toml"), "toml", arms, settings)
 
@@ -350,10 +350,10 @@ def named_in(toml: str) -> str:
 
 def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: Settings) -> Any:
     if arms is not None and arms != found["arms"]:
-        raise Refusal(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
+        raise InvalidValueError(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
     given = {**found.get("settings", {}), **settings}
     # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
-    return _make(found["policy"], whole("policy", "arms", found["arms"], least=2), given, preset=False)
+    return _make(found["policy"], check_int("policy", "arms", found["arms"], least=2), given, preset=False)
 
 
 def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
@@ -371,14 +371,16 @@ def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
         return registry.policy(name, arms, **settings)
     if ":" not in name:
         return registry.registration(name).make(arms=arms, **settings)
-    whole("policy", "arms", arms, least=2)
+    check_int("policy", "arms", arms, least=2)
     kind = _user_class(name)
     try:
         made = kind(arms=arms, **settings)
     except TypeError as problem:
-        raise Refusal("policy", "name", name, f"a class that takes arms and its settings ({problem})") from None
+        raise InvalidValueError(
+            "policy", "name", name, f"a class that takes arms and its settings ({problem})"
+        ) from None
     if not isinstance(made, Policy | Oracle):
-        raise Refusal("policy", "name", name, "a class that inherits latentbandits.protocols.Policy")
+        raise InvalidValueError("policy", "name", name, "a class that inherits latentbandits.protocols.Policy")
     return made
 
 
@@ -392,9 +394,9 @@ def _user_class(name: str) -> Any:
         kind = getattr(importlib.import_module(module), attribute)
     except Exception as problem:  # user code may raise anything when it is imported
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise Refusal(
+        raise InvalidValueError(
             "policy", "name", name, f"a class in a module that can be imported from here ({reason})"
         ) from None
     if not isinstance(kind, type):
-        raise Refusal("policy", "name", name, "a class with init, choose and learn")
+        raise InvalidValueError("policy", "name", name, "a class with init, choose and learn")
     return kind

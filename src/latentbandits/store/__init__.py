@@ -5,14 +5,14 @@ what happened in one transaction, and answers when that is on disk. If the appen
 from the log, so that an agent is always what its log says, to the last bit.
 
 ========================  =====================================================================================================
-`open`                    an agent that is on disk: `DurableAgent`, with the same ``ask`` and ``tell`` as `Agent`
+`open_agent`                    an agent that is on disk: `DurableAgent`, with the same ``ask`` and ``tell`` as `Agent`
 `Ledger`                  ``run(requests)`` answers a group on the caller's thread, ``call(request)`` one, together with those of other
                           threads; ``view``, ``explain``, ``stats``, ``digest``, ``due``, ``snapshot``, ``close``
 requests                  `Create`, `Decide` (of `Round`), `Reward`, `Activate`, `Censor`, `Expire`, `AddArm`, `RetireArm`, `NameRegime`,
                           `SetStatus`, `Configure`
 answers                   decisions (`Repeated` for a key that was used before), "accepted", "duplicate" or "late", or the number of an
                           event
-errors                    `Refusal` (and `Unknown`, `Conflict`, `Closed`): the caller's; `Unavailable` (and `Fenced`): try again
+errors                    `NotFoundError`, `ConflictError`, `ClosedError`: the caller's; `StoreUnavailableError`, `FencedError`: try again
 `Spec`                    the settings of an experiment
 `Storage`, `Reads`        what a store must do (`protocol`); `SQLite` is one, ``storage.reader()`` is for other threads: events, stories of
                           decisions, minutes, beliefs, keys
@@ -25,8 +25,8 @@ from latentbandits.agent.events import Event
 from latentbandits.agent.spec import STATUSES, Spec
 from latentbandits.agent.state import State
 from latentbandits.store.addresses import reader_of, storage_of
-from latentbandits.store.durable import DurableAgent, open  # noqa: A004
-from latentbandits.store.errors import Closed, Conflict, Fenced, Unavailable, Unknown
+from latentbandits.store.durable import DurableAgent, open_agent
+from latentbandits.store.errors import ClosedError, ConflictError, FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.export import export
 from latentbandits.store.ledger import Ledger
 from latentbandits.store.protocol import ApiKey, Believed, Built, Group, Minute, Owner, Reads, Row, Snapshot, Storage
@@ -57,19 +57,20 @@ __all__ = [
     "Believed",
     "Built",
     "Censor",
-    "Closed",
+    "ClosedError",
     "Configure",
-    "Conflict",
+    "ConflictError",
     "Create",
     "Decide",
     "DurableAgent",
     "Event",
     "Expire",
-    "Fenced",
+    "FencedError",
     "Group",
     "Ledger",
     "Minute",
     "NameRegime",
+    "NotFoundError",
     "Owner",
     "Reader",
     "Reads",
@@ -84,12 +85,11 @@ __all__ = [
     "Spec",
     "State",
     "Storage",
-    "Unavailable",
-    "Unknown",
+    "StoreUnavailableError",
     "Verdict",
     "View",
     "export",
-    "open",
+    "open_agent",
     "reader_of",
     "rebuild",
     "storage_of",

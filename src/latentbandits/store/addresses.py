@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from latentbandits.extras import missing
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store.protocol import Reads, Storage
 from latentbandits.store.sqlite import Reader, SQLite
 
@@ -24,14 +24,14 @@ def storage_of(store: str | os.PathLike[str], new: bool = True, **replica: Any) 
     >>> from latentbandits.store import storage_of
     >>> storage_of("mysql://localhost/decisions")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, postgresql://... or a path
+    latentbandits.settings.InvalidValueError: store: address is 'mysql://localhost/decisions' but must be sqlite:///PATH, ...
     """
     if is_remote(store):
         storage: Storage = _postgresql().PostgreSQL(store, new=new, **replica)
         return storage
     path = path_of(store)
     if not new and not path.is_file():
-        raise Refusal("store", "file", str(path), "one that exists")
+        raise InvalidValueError("store", "file", str(path), "one that exists")
     return SQLite(path)
 
 
@@ -43,7 +43,7 @@ def reader_of(store: str | os.PathLike[str]) -> Reads:
     >>> from latentbandits.store import reader_of
     >>> reader_of("nowhere.db")
     Traceback (most recent call last):
-    latentbandits.settings.Refusal: store: file is 'nowhere.db' but must be one that exists
+    latentbandits.settings.InvalidValueError: store: file is 'nowhere.db' but must be one that exists
     """
     if is_remote(store):
         reader: Reads = _postgresql().PostgresReader(store)
@@ -66,12 +66,12 @@ def _postgresql() -> Any:
 def path_of(store: str | os.PathLike[str]) -> Path:
     """Return the path of a file by its address, or refuse it."""
     if str(store).removeprefix(_PREFIX) == ":memory:":
-        raise Refusal("store", "address", store, "one of a file (`Agent` is what keeps nothing on disk)")
+        raise InvalidValueError("store", "address", store, "one of a file (`Agent` is what keeps nothing on disk)")
     if isinstance(store, str) and store.startswith(_PREFIX) and len(store) > len(_PREFIX):
         return Path(store[len(_PREFIX) :])
     if isinstance(store, os.PathLike) or (isinstance(store, str) and store and "://" not in store):
         return Path(store)
-    raise Refusal("store", "address", store, f"{_PREFIX}PATH, {_REMOTE[0]}... or a path")
+    raise InvalidValueError("store", "address", store, f"{_PREFIX}PATH, {_REMOTE[0]}... or a path")
 
 
 def place_of(store: str | os.PathLike[str]) -> str:

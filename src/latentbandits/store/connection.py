@@ -8,9 +8,9 @@ from typing import Any
 import psycopg
 from psycopg import conninfo, errors
 
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import queries
-from latentbandits.store.errors import Fenced, Unavailable
+from latentbandits.store.errors import FencedError, StoreUnavailableError
 from latentbandits.store.schema import refuse_version
 
 _SETTINGS = "-c statement_timeout=60s -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s"
@@ -26,7 +26,7 @@ class Connection(queries.Queries):
         try:
             given = conninfo.conninfo_to_dict(address)
         except psycopg.Error as problem:
-            raise Refusal(
+            raise InvalidValueError(
                 "store", "address", hidden(address), f"one that PostgreSQL reads ({_short(problem)})"
             ) from None
         self.place, self._given = hidden(address), address
@@ -38,7 +38,7 @@ class Connection(queries.Queries):
 
     def _ready(self) -> Database:
         if self._closed:
-            raise Unavailable(f"store: {self.place} is closed; open it again")
+            raise StoreUnavailableError(f"store: {self.place} is closed; open it again")
         with self._making:
             if self._connection is None or self._connection.closed:
                 self._connection = psycopg.connect(self._address, autocommit=True)
@@ -52,13 +52,13 @@ class Connection(queries.Queries):
         try:
             yield self._ready()
         except errors.IntegrityError as problem:
-            raise Fenced(
+            raise FencedError(
                 f"store: {self.place} has another writer ({_short(problem)}); nothing was appended"
             ) from problem
         except psycopg.Error as problem:
             if self._connection is not None and (self._connection.broken or isinstance(problem, errors.InterfaceError)):
                 self._drop()
-            raise Unavailable(
+            raise StoreUnavailableError(
                 f"store: {self.place} cannot be used now ({_short(problem)}); nothing was acknowledged, try again"
             ) from problem
 
@@ -92,7 +92,7 @@ class PostgresReader(Connection):
         super().__init__(address, "-c default_transaction_read_only=on")
         try:
             if self._rows("SELECT to_regclass('schema_version') IS NULL") == [(True,)]:
-                raise Refusal("store", "database", self.place, "one that is a store")
+                raise InvalidValueError("store", "database", self.place, "one that is a store")
             refuse_version(self.place, self._rows(queries.VERSION)[0][0])
         except BaseException:
             self.close()

@@ -17,14 +17,14 @@ from latentbandits.agent.spec import ANY_TIME, USUAL, Spec, as_experiment
 from latentbandits.agent.state import State
 from latentbandits.memories import copied
 from latentbandits.protocols import Policy
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import requests
 from latentbandits.store.addresses import is_remote, path_of, place_of, storage_of
-from latentbandits.store.errors import Conflict, Fenced
+from latentbandits.store.errors import ConflictError, FencedError
 from latentbandits.store.ledger import Ledger
 
 Seen = TypeVar("Seen")
-_PATIENCE = 10.0  # seconds that `open` waits while another process holds the experiment: twice as long as one that has died does
+_PATIENCE = 10.0  # seconds that `open_agent` waits while another process holds the experiment: twice as long as one that has died does
 _shared: dict[str, tuple[Ledger, int]] = {}  # the ledgers of this process, and how many agents use each
 _opening = threading.Lock()
 _parents: list[
@@ -44,7 +44,7 @@ if hasattr(os, "register_at_fork"):  # Windows has no fork
 
 
 class DurableAgent:
-    """A policy online whose every acknowledged call is on disk. `latentbandits.open` makes one.
+    """A policy online whose every acknowledged call is on disk. `latentbandits.open_agent` makes one.
 
     ``ask`` and ``tell`` are those of `Agent`. A process that was killed opens the store again and goes on exactly: decisions that
     were made are open, rewards that were told are learned, once. Threads may share it; those that call at the same time share one write to
@@ -59,7 +59,7 @@ class DurableAgent:
         self,
         context: Sequence[float] | np.ndarray | None = None,
         available: Iterable[Name] | None = None,
-        unit: Name | None = None,
+        subject: Name | None = None,
         *,
         key: str | None = None,
         deferred: bool = False,
@@ -68,7 +68,7 @@ class DurableAgent:
 
         Parameters
         ----------
-        context, available, unit
+        context, available, subject
             As for `Agent.ask`.
         key : str, optional
             Names the request: asked again with the same key, after a crash say, the decision is the same one. Another request with this
@@ -78,7 +78,7 @@ class DurableAgent:
         """
         if available is not None and not isinstance(available, str | bytes) and isinstance(available, Iterable):
             available = list(available)
-        wanted = requests.Round(context, available, unit, deferred)
+        wanted = requests.Round(context, available, subject, deferred)
         decisions: tuple[Decision, ...] = self._call(requests.Decide(self.experiment, (wanted,), key))
         return decisions[0]
 
@@ -107,7 +107,7 @@ class DurableAgent:
         """Never play an arm again. Its open decisions still take rewards, and `add` brings it back."""
         self._call(requests.RetireArm(self.experiment, name))
 
-    def name(self, regime: int, name: str) -> None:
+    def name_state(self, regime: int, name: str) -> None:
         """Give a remembered state a name, by its number in the `belief`."""
         self._call(requests.NameRegime(self.experiment, regime, name))
 
@@ -185,7 +185,7 @@ class DurableAgent:
 
     def _refuse_closed(self) -> None:
         if self._closed:
-            raise Refusal("agent", "store", self._place, "open (this agent was closed; open it again)")
+            raise InvalidValueError("agent", "store", self._place, "open (this agent was closed; open it again)")
 
     def __getstate__(self) -> Never:
         raise TypeError("DurableAgent: an agent cannot be pickled or copied; it is on disk")
@@ -214,7 +214,7 @@ class DurableAgent:
         self.close()
 
 
-def open(  # noqa: A001
+def open_agent(
     store: str | os.PathLike[str],
     experiment: str,
     policy: Policy | str | None = None,
@@ -249,7 +249,7 @@ def open(  # noqa: A001
     >>> import latentbandits as lb
     >>> folder = tempfile.TemporaryDirectory()
     >>> path = os.path.join(folder.name, "decisions.db")
-    >>> agent = lb.open(f"sqlite:///{path}", "offers", policy="ucb1", arms=["red", "blue"])
+    >>> agent = lb.open_agent(f"sqlite:///{path}", "offers", policy="ucb1", arms=["red", "blue"])
     >>> decision = agent.ask()
     >>> agent.tell(decision, 0.5)
     'accepted'
@@ -257,7 +257,7 @@ def open(  # noqa: A001
 
     Opened again, it goes on:
 
-    >>> agent = lb.open(f"sqlite:///{path}", "offers", policy="ucb1", arms=["red", "blue"])
+    >>> agent = lb.open_agent(f"sqlite:///{path}", "offers", policy="ucb1", arms=["red", "blue"])
     >>> agent.ask().arm, agent.tell(decision.id, 0.5)
     ('blue', 'duplicate')
     >>> agent.close()
@@ -289,14 +289,14 @@ def _wanted(policy: Any, arms: Any, settings: dict[str, Any]) -> Spec | None:
 def _first(name: str, arms: Any, settings: dict[str, Any]) -> Spec:
     """Return a new experiment without a policy of its own, or refuse it."""
     if arms is None:
-        raise Refusal("open", "arms", arms, f"given, since the store has no experiment {name} yet")
+        raise InvalidValueError("open", "arms", arms, f"given, since the store has no experiment {name} yet")
     return Spec.of(USUAL, arms, **settings)
 
 
 def _prepare(ledger: Ledger, name: str, wanted: Spec | None, arms: Any, settings: dict[str, Any]) -> None:
     """Make an experiment, or check that it is the one that is wanted."""
     if ledger.storage.experiment(name) is None:
-        with contextlib.suppress(Conflict):  # another process was faster
+        with contextlib.suppress(ConflictError):  # another process was faster
             ledger.call(requests.Create(name, wanted or _first(name, arms, settings), "live"))
             return
     _wait_for(lambda: ledger.open(name, None if wanted is None else wanted.policy))
@@ -307,12 +307,12 @@ def _prepare(ledger: Ledger, name: str, wanted: Spec | None, arms: Any, settings
         given = wanted.arms if wanted is not None else tuple(range(arms)) if isinstance(arms, int) else tuple(arms)
         if given not in (present.arms, playable, tuple(names)):
             rule = f"{list(present.arms)}, as the store has it (`add` and `retire` change arms)"
-            raise Refusal("open", "arms", list(given), rule)
+            raise InvalidValueError("open", "arms", list(given), rule)
     for key, value in settings.items():
         before = present._asdict()[key]
         if value != before:
             change = "`configure` changes it" if key in ANY_TIME else "it cannot change"
-            raise Refusal("open", key, value, f"{before!r}, as the store has it ({change})")
+            raise InvalidValueError("open", key, value, f"{before!r}, as the store has it ({change})")
 
 
 def _wait_for(act: Callable[[], None]) -> None:
@@ -321,7 +321,7 @@ def _wait_for(act: Callable[[], None]) -> None:
     while True:
         try:
             return act()
-        except Fenced:
+        except FencedError:
             if time.monotonic() > until:
                 raise
             time.sleep(0.05)

@@ -17,14 +17,14 @@ from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import AFTER, ANY_TIME, DECIDING, STATUSES, Spec, refuse_unclear
 from latentbandits.agent.state import NOTHING, State, scored
 from latentbandits.protocols import LARGEST_REWARD
-from latentbandits.settings import Refusal, nearest
+from latentbandits.settings import InvalidValueError, nearest
 from latentbandits.store import requests
-from latentbandits.store.errors import Closed, Conflict, Unknown
+from latentbandits.store.errors import ClosedError, ConflictError, NotFoundError
 from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
-LONGEST_KEY = 200  # characters of an idempotency key, and of a unit
+LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
 MOST_ROUNDS = 1000
 
 
@@ -95,7 +95,7 @@ class Experiment:
         expired = self._expire(now_us)
         try:
             return expired if type(request) is requests.Expire else _METHODS[type(request)](self, request, now_us)
-        except Refusal as refusal:
+        except InvalidValueError as refusal:
             raise (refusal.at(owner="experiment") if refusal.owner == "Agent" else refusal) from None
 
     def _happen(self, event: Event) -> None:
@@ -145,12 +145,12 @@ class Experiment:
                 return repeated
         state, rounds = self.state, request.rounds
         if state.status not in DECIDING:
-            raise Closed("experiment", "status", state.status, f"one of {', '.join(DECIDING)} to decide")
+            raise ClosedError("experiment", "status", state.status, f"one of {', '.join(DECIDING)} to decide")
         if not 0 < len(rounds) <= MOST_ROUNDS:
-            raise Refusal("experiment", "rounds", len(rounds), f"from 1 to {MOST_ROUNDS}")
+            raise InvalidValueError("experiment", "rounds", len(rounds), f"from 1 to {MOST_ROUNDS}")
         checked = [self._checked(wanted) for wanted in rounds]
         if len(rounds) > state.spec.max_open:
-            raise Refusal("experiment", "rounds", len(rounds), f"at most max_open, {state.spec.max_open}")
+            raise InvalidValueError("experiment", "rounds", len(rounds), f"at most max_open, {state.spec.max_open}")
         while len(state.open) + len(rounds) > state.spec.max_open:
             key, waiting = next(iter(state.open.items()))
             self._end_without(key, waiting, "room", now_us)
@@ -165,7 +165,9 @@ class Experiment:
         """Return the decisions that a key stands for, None if it is new; refuse it if it stands for another request."""
         key = request.key
         if not isinstance(key, str) or not key or not _fits(key):
-            raise Refusal("experiment", "key", key, f"a text of 1 to {LONGEST_KEY} characters that UTF-8 can hold")
+            raise InvalidValueError(
+                "experiment", "key", key, f"a text of 1 to {LONGEST_KEY} characters that UTF-8 can hold"
+            )
         if key in self._answered:
             decisions, answered = self._answered[key]
         else:
@@ -176,30 +178,34 @@ class Experiment:
             events = self._reads.events(self.row.id, answered.seq - 1, answered.decisions)
             decisions = tuple(map(self.state.decision, events))
         if answered.digest != request.digest():
-            raise Conflict("experiment", "key", key, "new, or sent with the same request as before (this one differs)")
+            raise ConflictError(
+                "experiment", "key", key, "new, or sent with the same request as before (this one differs)"
+            )
         return requests.Repeated(decisions)
 
     def _checked(self, wanted: requests.Round) -> requests.Round:
         """Return a round whose context is an array, whose arms are numbers and whose unit is a text; or refuse it."""
-        context, available, unit, deferred = wanted
+        context, available, subject, deferred = wanted
         state = self.state
         seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
         offered = None if available is None else state.player.offered(available)
-        unit = None if unit is None else str(as_name(unit, "unit"))
-        if unit is not None and not _fits(unit):
-            raise Refusal("experiment", "unit", unit, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold")
-        return requests.Round(seen, offered, unit, bool(deferred))
+        subject = None if subject is None else str(as_name(subject, "subject"))
+        if subject is not None and not _fits(subject):
+            raise InvalidValueError(
+                "experiment", "subject", subject, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold"
+            )
+        return requests.Round(seen, offered, subject, bool(deferred))
 
     def _decide_round(self, wanted: requests.Round, actor: str | None, now_us: int) -> Decision:
         """Make one decision."""
-        seen, offered, unit, deferred = wanted
+        seen, offered, subject, deferred = wanted
         state = self.state
         at_us = max(now_us, state.last_us + 1, EARLIEST)  # ids sort by time, and no two have the same
         key = f"{at_us:x}{self._session}"
         seq, names = state.head + 1, state.player.names
         self._minutes.turn(at_us)
-        decision, meant = state.decide(key, at_us, seen, offered, unit, not deferred)
-        _, _, why, chances, by = decision
+        decision, meant = state.decide(key, at_us, seen, offered, subject, not deferred)
+        _, _, probe_reasons, chances, by = decision
         waiting = state.open[key]
         if (
             len(waiting.arms) == 1
@@ -209,14 +215,14 @@ class Experiment:
             and not len(seen)
             and state.status == "live"
         ):
-            body = reasons(why)  # nearly always
+            body = reasons(probe_reasons)  # nearly always
         else:
             body = text(self._payload(wanted, decision, waiting, meant))
         own = meant or waiting
         if own.content:
             self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
         event = _tuple(
-            Event, (seq, "decide", at_us, key, unit, waiting.arms[0], by, chances[0], None, actor, body, None)
+            Event, (seq, "decide", at_us, key, subject, waiting.arms[0], by, chances[0], None, actor, body, None)
         )
         self._minutes.count(event, waiting)
         self.pending.append(event)
@@ -229,8 +235,8 @@ class Experiment:
             payload["context"] = wanted.context.tolist()
         if wanted.available is not None:
             payload["available"] = [names[arm] for arm in wanted.available]
-        if decision.why:
-            payload["why"] = list(decision.why)
+        if decision.probe_reasons:
+            payload["probe_reasons"] = list(decision.probe_reasons)
         if meant is not None:
             payload["policy"] = names[meant.arms[0]]
         if wanted.deferred:
@@ -243,12 +249,12 @@ class Experiment:
 
     def _reward(self, request: requests.Reward, now_us: int) -> Outcome:
         key, given, waiting, state = request.id, request.rewards, self._waiting(request.id), self.state
-        units = state.player.policy.units
+        groups = state.player.policy.groups
         # the usual case first: checks take longer than learning
-        if isinstance(given, float) and units == 1 and -LARGEST_REWARD <= given <= LARGEST_REWARD:
+        if isinstance(given, float) and groups == 1 and -LARGEST_REWARD <= given <= LARGEST_REWARD:
             values = [float(given)]
         else:
-            values = received(given, units).tolist()
+            values = received(given, groups).tolist()
         if waiting is not None:
             event = rewarded(state.head + 1, "reward", self._at(now_us), key, values, request.actor)
             self._minutes.add(event, waiting)
@@ -269,8 +275,10 @@ class Experiment:
             self.duplicates += 1
             return "duplicate"
         self.conflicts += 1
-        told = last.rewards[0] if units == 1 else last.rewards
-        raise Conflict("experiment", "rewards", request.rewards, f"{told}, as they were told for this decision before")
+        told = last.rewards[0] if groups == 1 else last.rewards
+        raise ConflictError(
+            "experiment", "rewards", request.rewards, f"{told}, as they were told for this decision before"
+        )
 
     def _censor(self, request: requests.Censor, now_us: int) -> Outcome:
         waiting = self._waiting(request.id)
@@ -280,7 +288,7 @@ class Experiment:
         end = next(event for event in self._story(request.id) if event.kind in ROLES["ended"])
         if end.kind == "censor":
             return "duplicate"
-        raise Conflict("experiment", "decision", request.id, f"open to be censored (it has ended: {end.kind})")
+        raise ConflictError("experiment", "decision", request.id, f"open to be censored (it has ended: {end.kind})")
 
     def _activate(self, request: requests.Activate, now_us: int) -> Outcome:
         waiting = self._waiting(request.id)
@@ -293,7 +301,7 @@ class Experiment:
         story = self._story(request.id)
         if not story[0].payload.get("deferred") or any(event.kind == "activate" for event in story):
             return "duplicate"
-        raise Conflict("experiment", "decision", request.id, "open to be activated (it has ended)")
+        raise ConflictError("experiment", "decision", request.id, "open to be activated (it has ended)")
 
     def _waiting(self, key: object) -> Open | None:
         """Return an open decision, None if it is not open."""
@@ -307,7 +315,7 @@ class Experiment:
             story += [event for event in self.pending if event.kind == "decide" and event.key == key]
             story += [self._ended[name] for name in (key, f"late {key}") if name in self._ended]
         if not story:
-            raise Unknown("experiment", "decision", key, f"the id of a decision of {self.name}")
+            raise NotFoundError("experiment", "decision", key, f"the id of a decision of {self.name}")
         return story
 
     # What people change
@@ -326,7 +334,9 @@ class Experiment:
     def _retire_arm(self, request: requests.RetireArm, now_us: int) -> int:
         payload = self.state.retiring(request.arm)
         if payload["arm"] == self.state.spec.control:
-            raise Refusal("experiment", "arm", request.arm, "another than the control arm (change that first)")
+            raise InvalidValueError(
+                "experiment", "arm", request.arm, "another than the control arm (change that first)"
+            )
         return self._change("retire", payload, request.actor, now_us)
 
     def _name_regime(self, request: requests.NameRegime, now_us: int) -> int:
@@ -335,14 +345,14 @@ class Experiment:
     def _set_status(self, request: requests.SetStatus, now_us: int) -> int:
         status, present = request.status, self.state.status
         if status not in STATUSES:
-            raise Refusal(
+            raise InvalidValueError(
                 "experiment", "status", status, f"one of {', '.join(STATUSES)}{nearest(str(status), STATUSES)}"
             )
         if status == present:
             return self.state.head
         if status not in AFTER[present]:
             rule = f"one of {', '.join(AFTER[present])}" if AFTER[present] else "left as it is"
-            raise Closed("experiment", "status", status, f"{rule}, since the experiment is {present}")
+            raise ClosedError("experiment", "status", status, f"{rule}, since the experiment is {present}")
         return self._change("status", {"status": status}, request.actor, now_us)
 
     def _configure(self, request: requests.Configure, now_us: int) -> int:
@@ -350,11 +360,11 @@ class Experiment:
         later = [name for name in request.changes if name not in ANY_TIME]
         if later and state.status != "draft":
             rule = f"one of {', '.join(ANY_TIME)}, since the experiment is {state.status}"
-            raise Closed("experiment", "setting", later[0], rule)
+            raise ClosedError("experiment", "setting", later[0], rule)
         arms = "arms" in request.changes
         spec = state.spec.changed(request.changes, () if arms else state.player.names)
         if spec.control in state.retired and not arms:
-            raise Refusal("experiment", "control", spec.control, "an arm that is not retired")
+            raise InvalidValueError("experiment", "control", spec.control, "an arm that is not retired")
         now, before = spec.plain(), state.spec.plain().items()
         changes = {
             name: value for name, value in now.items() if (name, value) not in before or (arms and name == "arms")

@@ -1,10 +1,10 @@
-"""The decisions of an experiment as a table that `latentbandits diagnose`, pandas and others read: a row per decision and unit.
+"""The decisions of an experiment as a table that `latentbandits diagnose`, pandas and others read: a row per decision and group.
 
 =============  ==============================================================================================================
 column         what it says
 =============  ==============================================================================================================
 id, at         the decision, and when it was made (UTC)
-unit           for whom; if the policy decides for several units at a time, which of them; no such column if there are none
+subject           for whom; if the policy decides for several groups at a time, which of them; no such column if there are none
 arm            what was played
 propensity     its probability; there is no such column if some probability is not known (Thompson sampling)
 reward         what it paid, also if that arrived too late to be learned; the default value if it expired; empty if there is none
@@ -38,7 +38,7 @@ from latentbandits.agent.events import COUNTED, Event
 from latentbandits.agent.spec import LEARNING
 from latentbandits.extras import missing
 from latentbandits.files import whole
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store.protocol import Reads, Row
 from latentbandits.store.replay import CHUNK, named
 
@@ -57,7 +57,7 @@ class Table(NamedTuple):
     learning : the first events of the times in which it learned, and of those in which it did not, in turns
     context : how many numbers the longest context has
     known : whether the probability of every decision is known
-    units : whether any decision has units
+    groups : whether any decision has groups
     until : the last event; what is appended later is left out
     """
 
@@ -65,7 +65,7 @@ class Table(NamedTuple):
     learning: list[int]
     context: int
     known: bool
-    units: bool
+    groups: bool
     until: int
 
     @property
@@ -74,7 +74,7 @@ class Table(NamedTuple):
         found = [
             "id",
             "at",
-            *["unit"] * self.units,
+            *["subject"] * self.groups,
             "arm",
             *["propensity"] * self.known,
             "reward",
@@ -82,7 +82,7 @@ class Table(NamedTuple):
             "ended_at",
         ]
         context = [f"context_{n}" for n in range(self.context)]
-        return [*found, "learned", "decided_by", "status", "wanted", "why", *context]
+        return [*found, "learned", "decided_by", "status", "wanted", "probe_reasons", *context]
 
     def ended(self, made: Event, ends: Sequence[Event]) -> Cells:
         """Return how a decision ended: in which way, when, with which rewards, and which of them were learned."""
@@ -116,20 +116,20 @@ def table(reads: Reads, row: Row) -> Table:
     """Read a log once: names of arms, when it learned, and which columns there are."""
     names: list[Name] = []
     learning: list[int] = []
-    context, known, units = 0, True, False
+    context, known, groups = 0, True, False
     for event in events_of(reads, row.id, row.head):
         kind = event.kind
         if kind == "decide":
             context = max(context, len(event.payload.get("context", ())))
             known = known and None not in event.probabilities
-            units = units or event.unit is not None or len(event.arms) > 1
+            groups = groups or event.subject is not None or len(event.arms) > 1
         elif kind in ("create", "configure"):
             names = list(event.payload.get("arms", names))  # of a specification: names
         elif kind == "add" and event.payload["arm"] not in names:
             names.append(event.payload["arm"])
         elif kind == "status" and (event.payload["status"] in LEARNING) != (len(learning) % 2 == 1):
             learning.append(event.seq)
-    return Table(names, learning, context, known, units, row.head)
+    return Table(names, learning, context, known, groups, row.head)
 
 
 def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
@@ -164,7 +164,7 @@ def rows(reads: Reads, row: Row, found: Table | None = None) -> Iterator[Cells]:
 
 
 def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
-    """Return the rows of a decision, one per unit."""
+    """Return the rows of a decision, one per group."""
     blank, payload = dict.fromkeys(found.columns), event.payload
     arms, chances = event.arms, event.probabilities
     shared = blank | {
@@ -175,17 +175,17 @@ def _of(event: Event, found: Table, end: Cells) -> Iterator[Cells]:
         "decided_by": event.decided_by,
         "status": payload.get("status"),
         "wanted": payload.get("policy"),
-        "why": ", ".join(payload.get("why", ())) or None,
+        "probe_reasons": ", ".join(payload.get("probe_reasons", ())) or None,
         **{f"context_{n}": value for n, value in enumerate(payload.get("context", ()))},
     }
     for place, (arm, chance) in enumerate(zip(arms, chances, strict=True)):
-        unit = event.unit if len(arms) == 1 else f"{event.unit}/{place}" if event.unit else str(place)
+        subject = event.subject if len(arms) == 1 else f"{event.subject}/{place}" if event.subject else str(place)
         own = {
             "arm": found.names[arm],
             "reward": end["rewards"][place] if end["rewards"] else None,
             "learned": end["learned"][place] if end["learned"] else None,
         }
-        some = {"unit": unit, "propensity": chance}
+        some = {"subject": subject, "propensity": chance}
         yield shared | own | {name: value for name, value in some.items() if name in blank}
 
 
@@ -206,11 +206,13 @@ def export(reads: Reads, name: str, path: Path) -> int:
     >>> folder.cleanup()
     """
     if path.suffix.lower() not in ENDING:
-        raise Refusal("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
+        raise InvalidValueError("store", "file", str(path), f"one whose name ends in {', '.join(ENDING)}")
     row = named(reads, name)
     found = table(reads, row)
     if path.suffix.lower() == dsjson.ENDING and not found.known:
-        raise Refusal("store", "propensities", None, "known for a .dsjson file: Vowpal Wabbit weighs rewards by them")
+        raise InvalidValueError(
+            "store", "propensities", None, "known for a .dsjson file: Vowpal Wabbit weighs rewards by them"
+        )
     write = {".csv": _csv, ".parquet": _parquet, ".jsonl": _jsonl, dsjson.ENDING: _dsjson}[path.suffix.lower()]
     with whole(path) as file:
         return write(file, found, rows(reads, row, found))
@@ -252,7 +254,7 @@ def _dsjson(file: BinaryIO, found: Table, made: Iterator[Cells]) -> int:
         if row["reward"] is not None:
             context = {name: value for name, value in row.items() if name.startswith("context_") and value is not None}
             time = str(_moment(row["at"])).replace("+00:00", "Z")
-            given = {"event": row["id"], "time": time, "unit": row.get("unit"), "context": context}
+            given = {"event": row["id"], "time": time, "subject": row.get("subject"), "context": context}
             file.write(dsjson.line(found.names, places[row["arm"]], row["reward"], row["propensity"], **given))
             count += 1
     return count

@@ -16,9 +16,9 @@ from latentbandits.agent.processes import OneCall, refuse_in_children
 from latentbandits.agent.spec import AFTER, Expected, as_experiment, is_experiment
 from latentbandits.agent.state import State
 from latentbandits.agent.steps import Steps, bind
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import replay, requests
-from latentbandits.store.errors import Fenced, Unavailable, Unknown
+from latentbandits.store.errors import FencedError, NotFoundError, StoreUnavailableError
 from latentbandits.store.experiment import Experiment
 from latentbandits.store.protocol import Group, Row, Storage
 from latentbandits.store.view import View
@@ -169,10 +169,10 @@ class Ledger:
         """Store what is pending; where that is not possible, say so of every experiment in question."""
         try:
             self.storage.append(list(groups.values()))
-        except Unavailable as problem:
+        except StoreUnavailableError as problem:
             self.failures += 1
             failed.update(dict.fromkeys(groups, problem))
-            if isinstance(problem, Fenced):
+            if isinstance(problem, FencedError):
                 for name in groups:
                     self._held[name].claimed = False
 
@@ -184,19 +184,19 @@ class Ledger:
             if isinstance(request, requests.Create):
                 return self._create(request, now)
             one = self._ready(request.experiment, touched)
-        except (Refusal, Unavailable) as problem:
+        except (InvalidValueError, StoreUnavailableError) as problem:
             return problem
         touched[one.name] = one
         if one.name in failed:
             return failed[one.name]
         try:
             return one.answer(request, now)
-        except Refusal as refusal:
+        except InvalidValueError as refusal:
             return refusal
-        except Unavailable as problem:  # a look into the store failed
+        except StoreUnavailableError as problem:  # a look into the store failed
             failed[one.name] = problem
         except Exception as problem:  # of the policy: its memory may be half changed
-            failure = Unavailable(
+            failure = StoreUnavailableError(
                 f"experiment: {one.name} failed ({type(problem).__name__}: {problem}); nothing was decided or learned"
             )
             failure.__cause__ = problem
@@ -212,7 +212,9 @@ class Ledger:
     def _create(self, request: requests.Create, now: int) -> int:
         name, spec = as_experiment(request.experiment), request.spec
         if request.status != "draft" and request.status not in AFTER["draft"]:
-            raise Refusal("experiment", "status", request.status, f"draft or one of {', '.join(AFTER['draft'])}")
+            raise InvalidValueError(
+                "experiment", "status", request.status, f"draft or one of {', '.join(AFTER['draft'])}"
+            )
         at_us = max(now, EARLIEST)
         events = [Event(1, "create", at_us, actor=request.actor, body=text(spec.plain()))]
         if request.status != "draft":
@@ -234,7 +236,7 @@ class Ledger:
     def _found(self, name: str) -> Row:
         row = self.storage.experiment(name) if is_experiment(name) else None
         if row is None:
-            raise Unknown("store", "experiment", name, "the name of one that exists")
+            raise NotFoundError("store", "experiment", name, "the name of one that exists")
         return row
 
     def _ready(self, name: str, touched: Collection[str] = ()) -> Experiment:
@@ -274,7 +276,7 @@ class Ledger:
         def each(event: Event) -> None:
             if event.seq % STILL == 0:
                 if not self.storage.hold(held.row):
-                    raise Fenced(
+                    raise FencedError(
                         f"store: another process has claimed {held.row.name} while its log was repeated; try again"
                     )
                 if not held.bound and held.steps is not None:
@@ -306,7 +308,7 @@ class Ledger:
             return
         try:
             self.storage.keep(held.row.id, replay.take_snapshot(one.state))
-        except Unavailable:
+        except StoreUnavailableError:
             self.failures += 1
         held.snapshot, held.work = one.state.head, 0.0
 
@@ -361,7 +363,7 @@ class Ledger:
             one = self._ready(name)
             story = self.storage.story(one.row.id, key) if is_id(key) else []
             if not story:
-                raise Unknown("experiment", "decision", key, f"the id of a decision of {name}")
+                raise NotFoundError("experiment", "decision", key, f"the id of a decision of {name}")
             return replay.explain(story[0], one.state)
 
     def stats(self, name: str) -> Stats:
@@ -383,8 +385,8 @@ def _now() -> int:
     return time.time_ns() // 1000
 
 
-def _interrupted() -> Unavailable:
-    return Unavailable(
+def _interrupted() -> StoreUnavailableError:
+    return StoreUnavailableError(
         "store: the group of this request was interrupted; it may have been stored, send it again with its key"
     )
 

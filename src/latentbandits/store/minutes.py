@@ -55,17 +55,17 @@ class Minutes:
         if place is None or waiting is None:
             return
         rewards = event.rewards if kind in ("reward", "expire") else None
-        for unit, arm in enumerate(waiting.arms):
+        for subject, arm in enumerate(waiting.arms):
             cell = self._cells.get((minute, arm, waiting.counted_under))
             if cell is None:
                 cell = self._cells[minute, arm, waiting.counted_under] = list(_ZERO)
             cell[place] += 1
             if rewards is not None:
-                cell[_TOTAL] += rewards[unit]
-                cell[_SQUARES] += rewards[unit] ** 2
+                cell[_TOTAL] += rewards[subject]
+                cell[_SQUARES] += rewards[subject] ** 2
                 if kind == "reward":
                     cell[_DELAY] += at_us - waiting.at_us
-            elif kind == "decide" and event.body is not None and '"why"' in event.body:
+            elif kind == "decide" and event.body is not None and '"probe_reasons"' in event.body:
                 cell[_PROBED] += 1
 
     def _believe(self) -> None:
@@ -120,18 +120,18 @@ def offers_now(state: State) -> np.ndarray:
     """
     player = state.player
     choice = Choice.blank(player.policy)
-    choice.offers["available"][list(player.retired)] = 0
+    choice.arm_scores["available"][list(player.retired)] = 0
     if not state.covariates or belief_of(state) is not None:
         player.choose(player.policy, copied(player.memory), np.zeros(state.covariates), player.random.copy(), choice)
-    return choice.offers
+    return choice.arm_scores
 
 
-def expected(offers: np.ndarray, field: str = "value") -> list[float | None]:
+def expected(arm_scores: np.ndarray, field: str = "value") -> list[float | None]:
     """Return the reward that is expected of every arm, by the policy's prior where it has never tried one; or another `field` of offers.
 
     None stands for arms that cannot be played, and for those of which the policy has no idea.
     """
-    rows = zip(offers["available"].tolist(), offers[field].tolist(), strict=True)
+    rows = zip(arm_scores["available"].tolist(), arm_scores[field].tolist(), strict=True)
     return [float(f"{value:.9g}") if available and math.isfinite(value) else None for available, value in rows]
 
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from latentbandits.agent.events import Event
-from latentbandits.settings import Above, Refusal, between
+from latentbandits.settings import Above, InvalidValueError, check_range
 from latentbandits.store import queries
 from latentbandits.store.connection import Connection, Database, PostgresReader
-from latentbandits.store.errors import Conflict, Fenced, Unavailable
+from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import refuse_version, statements
 
@@ -25,7 +25,7 @@ LEASE = 5.0  # seconds
 _PREPARING = 7_206_112_915  # the number of an advisory lock: one process makes tables at a time
 _KINDS = {
     **dict.fromkeys((*Event._fields, *Answered._fields, *Minute._fields, *Believed._fields), "bigint[]"),
-    **dict.fromkeys(("kind", "key", "unit", "decided_by", "actor", "body", "digest"), "text[]"),
+    **dict.fromkeys(("kind", "key", "subject", "decided_by", "actor", "body", "digest"), "text[]"),
     **dict.fromkeys(("probability", "value", "total", "squares"), "double precision[]"),
     "scores": "bytea[]",
 }
@@ -100,7 +100,7 @@ class PostgreSQL(Connection):
     ) -> None:
         super().__init__(address)
         self.name = f"{socket.gethostname()}:{os.getpid()}:{os.urandom(4).hex()}"
-        self._reached_at, self._lease = reached_at, between("store", "lease", lease, Above(0))
+        self._reached_at, self._lease = reached_at, check_range("store", "lease", lease, Above(0))
         self._held: dict[
             int, float
         ] = {}  # until when nobody else can have claimed an experiment, by this machine's clock
@@ -117,7 +117,7 @@ class PostgreSQL(Connection):
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_PREPARING,))
             if connection.execute("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
                 if not new:
-                    raise Refusal("store", "database", self.place, "one that is a store")
+                    raise InvalidValueError("store", "database", self.place, "one that is a store")
                 for statement in statements("postgresql"):
                     connection.execute(statement)
         refuse_version(self.place, self._rows(queries.VERSION)[0][0])
@@ -136,7 +136,7 @@ class PostgreSQL(Connection):
     def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
         """See `Storage`."""
         if self.experiment(name) is not None:
-            raise Conflict("store", "experiment", name, "a new name (this one is taken)")
+            raise ConflictError("store", "experiment", name, "a new name (this one is taken)")
         sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"), f" RETURNING {queries.ROW}")
         try:
             with self._transaction() as connection:
@@ -146,8 +146,8 @@ class PostgreSQL(Connection):
                 add = queries.ADD_EVENT.replace("?", "%s")
                 for event in events:
                     connection.execute(add, (row.id, *event))
-        except Fenced:  # by another process, at the same time
-            raise Conflict("store", "experiment", name, "a new name (this one is taken)") from None
+        except FencedError:  # by another process, at the same time
+            raise ConflictError("store", "experiment", name, "a new name (this one is taken)") from None
         return row
 
     def claim(self, experiment: int, build: str = "") -> Row:
@@ -198,7 +198,7 @@ class PostgreSQL(Connection):
         )
         self._expected = {}
         if len(keys) > 1:
-            with contextlib.suppress(Unavailable):  # whoever asks will hear of it
+            with contextlib.suppress(StoreUnavailableError):  # whoever asks will hear of it
                 rows = self._rows(sql, tuple(map(list, zip(*keys, strict=True))))
                 found = {(experiment, row[0]): Answered(*row) for experiment, *row in rows}
                 self._expected = {**dict.fromkeys(keys), **found}
@@ -215,13 +215,13 @@ class PostgreSQL(Connection):
         found = self._rows(sql, (experiment,))
         return next((Owner(name, address, name == self.name) for name, address in found), None)
 
-    def _fenced(self, experiment: int) -> Fenced:
+    def _fenced(self, experiment: int) -> FencedError:
         """Return why this process may not append; from here on it asks the database first."""
         self._held.pop(experiment, None)
         owner = self.owner(experiment)
         who = "somebody else" if owner is None else f"{owner.name}{f' at {owner.address}' if owner.address else ''}"
         said = f"store: {who} appends to experiment {experiment} of {self.place}; nothing was appended"
-        return Fenced(said, owner)
+        return FencedError(said, owner)
 
     def append(self, groups: Sequence[Group]) -> None:
         """See `Storage`."""
@@ -296,6 +296,6 @@ class PostgreSQL(Connection):
         """See `Storage`; experiments are given back, so that nobody waits for a lease to end."""
         if not self._closed and self._connection is not None:
             sql = "UPDATE experiment SET lease_until = '-infinity' WHERE owner = ? AND lease_until > clock_timestamp()"
-            with contextlib.suppress(Unavailable):
+            with contextlib.suppress(StoreUnavailableError):
                 self._run(sql, (self.name,))
         super().close()

@@ -174,12 +174,12 @@ class Storage(Reads, Protocol):
         """Return how many bytes it takes."""
 
     def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
-        """Make an experiment with its first events, durably; raise `Conflict` if the name is taken."""
+        """Make an experiment with its first events, durably; raise `ConflictError` if the name is taken."""
 
     def claim(self, experiment: int, build: str = "") -> Row:
         """Become the one who may append to an experiment, and return it; whoever was is fenced from here on.
 
-        Notes which build appends from here on. Raises `Fenced` while another one holds it, in a store that several processes may use.
+        Notes which build appends from here on. Raises `FencedError` while another one holds it, in a store that several processes may use.
         """
 
     def hold(self, row: Row) -> bool:
@@ -197,7 +197,7 @@ class Storage(Reads, Protocol):
     def append(self, groups: Sequence[Group]) -> None:
         """Append groups in one transaction; return when they are durable.
 
-        Raises `Fenced` if an experiment has another head or another epoch, or a decision would end twice, `Unavailable` if it cannot be
+        Raises `FencedError` if an experiment has another head or epoch, or a decision would end twice, `StoreUnavailableError` if it cannot be
         written; then nothing was appended, or, if the failure hides it, all of it was.
         """
 
@@ -208,7 +208,7 @@ class Storage(Reads, Protocol):
         """Forget idempotency keys from before a time; return how many."""
 
     def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
-        """Replace all that follows from the events of a claimed row by what was computed again; raise `Fenced` if it has moved on."""
+        """Replace all that follows from the events of a claimed row by what was computed again; raise `FencedError` if it has moved on."""
 
     def add_key(self, key: ApiKey) -> None:
         """Add a key of the service, durably."""

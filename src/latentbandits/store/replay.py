@@ -17,8 +17,8 @@ from latentbandits.agent.explain import Explanation, explained
 from latentbandits.agent.spec import Expected, Spec, SpecRecord
 from latentbandits.agent.state import State, scores
 from latentbandits.compiled.cache import processor, source_digest
-from latentbandits.settings import Refusal
-from latentbandits.store.errors import Unavailable, Unknown
+from latentbandits.settings import InvalidValueError
+from latentbandits.store.errors import NotFoundError, StoreUnavailableError
 from latentbandits.store.protocol import Reads, Row, Snapshot
 
 CHUNK = 5_000  # events that are read at once: readers must be short
@@ -69,7 +69,7 @@ def restore(snapshot: Snapshot, expected: Expected) -> State | None:
         return None
     try:
         state, _ = file.read(snapshot.state, f"snapshot {snapshot.seq}", expected)
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         if refusal.field == "policy of the file":
             raise
         return None  # of another version: the log is there
@@ -82,7 +82,7 @@ def named(reads: Reads, name: str) -> Row:
     row = reads.experiment(name)
     if row is None:
         names = ", ".join(row.name for row in reads.experiments()) or "none: it is empty"
-        raise Unknown("store", "experiment", name, f"one that it has ({names})")
+        raise NotFoundError("store", "experiment", name, f"one that it has ({names})")
     return row
 
 
@@ -90,7 +90,7 @@ def first(reads: Reads, row: Row, expected: Expected) -> State:
     """Return the state after the first event."""
     events = reads.events(row.id, 0, 1)
     if not events or events[0].kind != "create":
-        raise Unavailable(f"store: experiment {row.name} has no first event; restore it from a copy")
+        raise StoreUnavailableError(f"store: experiment {row.name} has no first event; restore it from a copy")
     record: SpecRecord = json.loads(events[0].body or "{}")
     state = State.fresh(Spec.read(record, expected))
     state.apply(events[0])
@@ -131,8 +131,10 @@ def explain(event: Event, state: State) -> Explanation:
     payload, names, arms = event.payload, state.player.names, event.arms
     rows = scores(event.scores) or [[float(arm in arms), *[math.nan] * 4] for arm in range(len(names))]
     certain = event.probability == 1.0
-    why = tuple(payload.get("why", ()))
-    explanation = explained(str(event.key), arms, str(event.decided_by), why, rows, names, state.player.mixing, certain)
+    probe_reasons = tuple(payload.get("probe_reasons", ()))
+    explanation = explained(
+        str(event.key), arms, str(event.decided_by), probe_reasons, rows, names, state.player.mixing, certain
+    )
     if payload.get("status") not in ("shadow", "killed"):
         return explanation
     meant = "in shadow" if payload["status"] == "shadow" else payload["status"]

@@ -16,7 +16,7 @@ class Round(NamedTuple):
 
     context: Any = None
     available: Any = None
-    unit: Any = None
+    subject: Any = None
     deferred: bool = False
 
 
@@ -42,7 +42,7 @@ class Repeated(tuple[Decision, ...]):
 
 
 class Reward(NamedTuple):
-    """Tell the rewards of a decision; answered by "accepted", "duplicate" or "late", or refused as a `Conflict` or as `Unknown`."""
+    """Tell the rewards of a decision; answered by "accepted", "duplicate" or "late", or a `ConflictError` or `NotFoundError`."""
 
     experiment: str
     id: str

@@ -10,9 +10,9 @@ from typing import Any
 
 from latentbandits.agent.events import Event
 from latentbandits.files import Held
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import queries
-from latentbandits.store.errors import Conflict, Fenced, Unavailable
+from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
 from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
 from latentbandits.store.schema import refuse_version, statements
 
@@ -52,19 +52,19 @@ class SQLite(queries.Queries):
         self.path = Path(path).absolute()
         self.place = str(path)
         if not self.path.parent.is_dir():
-            raise Refusal("store", "file", self.place, "in a folder that exists")
+            raise InvalidValueError("store", "file", self.place, "in a folder that exists")
         if self.path.exists() and not self.path.is_file():
-            raise Refusal("store", "file", self.place, "a file (this is a folder, or something else)")
+            raise InvalidValueError("store", "file", self.place, "a file (this is a folder, or something else)")
         for own in (self.path, self.path.with_name(f"{self.path.name}.lock")):
             _make_private(own)
         try:
             lock = Held(self.path.with_name(f"{self.path.name}.lock"))
         except OSError as problem:
-            raise Refusal(
+            raise InvalidValueError(
                 "store", "file", self.place, f"in a folder that can be written ({problem.strerror})"
             ) from None
         if not lock.taken:
-            raise Refusal(
+            raise InvalidValueError(
                 "store",
                 "file",
                 self.place,
@@ -98,7 +98,9 @@ class SQLite(queries.Queries):
                 made.execute(f"PRAGMA {setting}")
         except sqlite3.Error as problem:
             if "not a database" in str(problem):
-                raise Refusal("store", "file", self.place, "a store, or new (this is something else)") from None
+                raise InvalidValueError(
+                    "store", "file", self.place, "a store, or new (this is something else)"
+                ) from None
             raise self._unavailable(problem) from problem
         return made
 
@@ -106,21 +108,25 @@ class SQLite(queries.Queries):
         """Make the tables of a new store, all or none; refuse another database, or tables of another version."""
         if not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'"):
             if self._rows("SELECT 1 FROM sqlite_master"):
-                raise Refusal("store", "file", self.place, "a store, or new (this is another database)")
+                raise InvalidValueError("store", "file", self.place, "a store, or new (this is another database)")
             with self._transaction() as run:
                 for statement in statements("sqlite"):
                     run(statement)
         refuse_version(self.place, self._rows(queries.VERSION)[0][0])
 
-    def _unavailable(self, problem: Exception) -> Unavailable:
-        return Unavailable(f"store: {self.place} cannot be used now ({problem}); nothing was acknowledged, try again")
+    def _unavailable(self, problem: Exception) -> StoreUnavailableError:
+        return StoreUnavailableError(
+            f"store: {self.place} cannot be used now ({problem}); nothing was acknowledged, try again"
+        )
 
-    def _fenced(self, experiment: int) -> Fenced:
-        return Fenced(f"store: somebody else appends to experiment {experiment} of {self.place}; nothing was appended")
+    def _fenced(self, experiment: int) -> FencedError:
+        return FencedError(
+            f"store: somebody else appends to experiment {experiment} of {self.place}; nothing was appended"
+        )
 
     def _ready(self) -> sqlite3.Connection:
         if self._lock is None:
-            raise Unavailable(f"store: {self.place} is closed; open it again")
+            raise StoreUnavailableError(f"store: {self.place} is closed; open it again")
         if self._connection is None:
             self._connection = self._connected()
         return self._connection
@@ -142,7 +148,9 @@ class SQLite(queries.Queries):
         except BaseException as problem:
             self._undo(connection)
             if isinstance(problem, sqlite3.IntegrityError):
-                raise Fenced(f"store: {self.place} has another writer ({problem}); nothing was appended") from problem
+                raise FencedError(
+                    f"store: {self.place} has another writer ({problem}); nothing was appended"
+                ) from problem
             if isinstance(problem, sqlite3.Error):
                 raise self._unavailable(problem) from problem
             raise
@@ -163,7 +171,7 @@ class SQLite(queries.Queries):
     def create(self, name: str, spec: str, status: str, events: Sequence[Event]) -> Row:
         """See `Storage`."""
         if self.experiment(name) is not None:
-            raise Conflict("store", "experiment", name, "a new name (this one is taken)")
+            raise ConflictError("store", "experiment", name, "a new name (this one is taken)")
         with self._transaction() as run:
             sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"))
             number = run(sql, (name, spec, status, len(events), 0)).lastrowid
@@ -282,12 +290,12 @@ class Reader(queries.Queries):
         self.path = Path(path).absolute()
         self.place = str(path)
         if not self.path.is_file():
-            raise Refusal("store", "file", self.place, "one that exists")
+            raise InvalidValueError("store", "file", self.place, "one that exists")
         try:
             version = self._rows(queries.VERSION)[0][0]
-        except Unavailable as problem:
+        except StoreUnavailableError as problem:
             if "no such table" in str(problem) or "not a database" in str(problem):
-                raise Refusal("store", "file", self.place, "a store (this is something else)") from None
+                raise InvalidValueError("store", "file", self.place, "a store (this is something else)") from None
             raise
         refuse_version(self.place, version)
 
@@ -298,7 +306,7 @@ class Reader(queries.Queries):
             ) as connection:
                 return connection.execute(sql, values).fetchall()
         except sqlite3.Error as problem:
-            raise Unavailable(f"store: {self.place} cannot be read now ({problem}); try again") from problem
+            raise StoreUnavailableError(f"store: {self.place} cannot be read now ({problem}); try again") from problem
 
     def close(self) -> None:
         """See `Reads`; nothing is held."""

@@ -9,9 +9,9 @@ from latentbandits.agent.spec import Expected
 from latentbandits.agent.state import State
 from latentbandits.agent.steps import bind
 from latentbandits.compiled.cache import installed
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.store import replay
-from latentbandits.store.errors import Unavailable
+from latentbandits.store.errors import StoreUnavailableError
 from latentbandits.store.minutes import MINUTE_US, Minutes
 from latentbandits.store.protocol import Minute, Reads, Row, Storage
 from latentbandits.store.replay import digest, is_alike, is_whole, named, take_snapshot
@@ -64,11 +64,11 @@ class _Repeated:
         """Go on up to an event."""
         try:
             replay.replay(self.reads, self.row.id, self.state, seq, self._count)
-        except (Refusal, Unavailable):
+        except (InvalidValueError, StoreUnavailableError):
             raise
         except Exception as problem:  # whatever a damaged event leads to
             place = self.state.head + 1
-            raise Refusal(
+            raise InvalidValueError(
                 "store", "event", place, f"one that can be repeated ({type(problem).__name__}: {problem})"
             ) from problem
 
@@ -129,7 +129,7 @@ def verify(reads: Reads, name: str, expected: Expected = None) -> Verdict:
             elif not exact and not (foreign and is_alike(snapshot, state)):
                 damaged.append(f"the snapshot of event {snapshot.seq} is not what the log leads to")
         repeated.until(row.head)
-    except Refusal as refusal:
+    except InvalidValueError as refusal:
         damaged.append(str(refusal))
     else:
         damaged += _gaps(reads, row, state, foreign)

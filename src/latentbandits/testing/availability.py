@@ -9,13 +9,15 @@ import numpy as np
 from latentbandits.agent import choose
 from latentbandits.compiled import copy_into, machine_code
 from latentbandits.memories import copied, replaced, saved
-from latentbandits.protocols import WHY, Choice, Realisation, grown, grown_choice
+from latentbandits.protocols import PROBE_REASON, Choice, Realisation, grown, grown_choice
 from latentbandits.random import Stream, stream
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.base import PolicySuite, available_arms, numbers
 
-_HINT = "choose among the arms with choice.offers[arm].available (latentbandits.policies.arms has functions for that)"
+_HINT = (
+    "choose among the arms with choice.arm_scores[arm].available (latentbandits.policies.arms has functions for that)"
+)
 
 
 def bound(probability: float, count: int, risk: float = 1e-9) -> float:
@@ -35,18 +37,18 @@ def decide(policy: Any, memory: Any, context: np.ndarray, random: Stream, realis
     """Return a choice of the available arms of round t, or fail if it is none of them."""
     choice = Choice.blank(policy)
     if realisation.available is not None:
-        choice.offers["available"] = 0
-        choice.offers["available"][: realisation.available.shape[1]] = realisation.available[t]
-    before = choice.offers["available"].copy()
+        choice.arm_scores["available"] = 0
+        choice.arm_scores["available"][: realisation.available.shape[1]] = realisation.available[t]
+    before = choice.arm_scores["available"].copy()
     policy.choose(memory, context, random, choice)
     name = type(policy).__name__
-    assert (choice.offers["available"] == before).all(), (
-        f"{name} changes choice.offers[arm].available, which belongs to the caller, in round {t}"
+    assert (choice.arm_scores["available"] == before).all(), (
+        f"{name} changes choice.arm_scores[arm].available, which belongs to the caller, in round {t}"
     )
     for arm in choice.arms:
         assert 0 <= arm < policy.arms, f"{name} plays arm {arm} of {policy.arms} in round {t}"
         assert before[arm], f"{name} plays arm {arm}, which is not available, in round {t}: {_HINT}"
-    assert before.sum() > 1 or choice.note[WHY] == 0, f"{name} probes with one available arm in round {t}"
+    assert before.sum() > 1 or choice.tags[PROBE_REASON] == 0, f"{name} probes with one available arm in round {t}"
     return choice
 
 
@@ -67,14 +69,14 @@ class AvailabilityChecks(PolicySuite):
         _, realisation, _ = self._masked()
         policy, available = self.policy(), realisation.available
         assert available is not None
-        (arms, why), (same_arms, same_why) = (
+        (arms, probe_reason), (same_arms, same_why) = (
             record_one(policy, realisation, stream(2), interpreted=plain) for plain in (False, True)
         )
         np.testing.assert_array_equal(arms, same_arms, "compiled and interpreted runs differ where arms come and go")
-        np.testing.assert_array_equal(why, same_why, "reasons to probe differ, compiled and interpreted")
-        probed = np.flatnonzero((available.sum(axis=1) == 1) & (why != 0))
+        np.testing.assert_array_equal(probe_reason, same_why, "reasons to probe differ, compiled and interpreted")
+        probed = np.flatnonzero((available.sum(axis=1) == 1) & (probe_reason != 0))
         assert len(probed) == 0, (
-            f"{type(policy).__name__} probes in round {probed[0]} with one available arm: it must play it with note[WHY] = 0"
+            f"{type(policy).__name__} probes in round {probed[0]} with one available arm: it must play it with tags[PROBE_REASON] = 0"
         )
 
     def test_late_rewards_while_arms_come_and_go(self) -> None:
@@ -134,10 +136,10 @@ class AvailabilityChecks(PolicySuite):
             }
             assert len(played) == 1, (
                 f"{name} has the trait deterministic but plays {sorted(played)} from one memory in round {t}: "
-                "drop the trait, and write choice.offers[arm].probability if it is known"
+                "drop the trait, and write choice.arm_scores[arm].probability if it is known"
             )
             return
-        offered = decide(policy, copied(memory), context, stream(12), realisation, t).offers
+        offered = decide(policy, copied(memory), context, stream(12), realisation, t).arm_scores
         open_arms = np.flatnonzero(offered["available"])
         said = offered["probability"][open_arms]
         if np.isnan(said).all():
@@ -147,24 +149,24 @@ class AvailabilityChecks(PolicySuite):
         assert abs(said.sum() - 1) < 1e-9, (
             f"{name} writes probabilities of the available arms that sum to {said.sum():.6g} instead of 1 in round {t}"
         )
-        for unit, shares in enumerate(self._redrawn(policy, memory, context, realisation, t)):
+        for group, shares in enumerate(self._redrawn(policy, memory, context, realisation, t)):
             for arm, probability in zip(open_arms, said, strict=True):
                 assert abs(shares[arm] - probability) <= bound(probability, self.redraws), (
-                    f"{name} writes probability {probability:.4f} for arm {arm} in round {t} but unit {unit} plays it in "
+                    f"{name} writes probability {probability:.4f} for arm {arm} in round {t} but group {group} plays it in "
                     f"{shares[arm]:.4f} of {self.redraws} redraws from the same memory"
                 )
 
     def _redrawn(self, policy: Any, memory: Any, context: np.ndarray, realisation: Realisation, t: int) -> np.ndarray:
-        """Return how often each unit plays each arm (units, arms) when a choice is sampled many times from one memory."""
+        """Return how often each group plays each arm (groups, arms) when a choice is sampled many times from one memory."""
         assert realisation.available is not None
         choice, random, before = Choice.blank(policy), stream(13), copied(memory)
-        choice.offers["available"] = realisation.available[t]
+        choice.arm_scores["available"] = realisation.available[t]
         run = machine_code(choose, policy, memory, context, random, choice)
-        counts = np.zeros((policy.units, policy.arms))
-        units = np.arange(policy.units)
+        counts = np.zeros((policy.groups, policy.arms))
+        groups = np.arange(policy.groups)
         for _ in range(self.redraws):
             run(policy, memory, context, random, choice)
-            counts[units, choice.arms] += 1
+            counts[groups, choice.arms] += 1
             copy_into(memory, before)
         return counts / self.redraws
 
@@ -219,5 +221,5 @@ class AvailabilityChecks(PolicySuite):
         """Return a policy and its memory with one arm more, or skip the check if it refuses."""
         try:
             return grown(policy, memory)
-        except Refusal as refusal:
+        except InvalidValueError as refusal:
             raise SkipTest(str(refusal)) from None

@@ -52,7 +52,7 @@ class PolicySuite:
     def _ready(self, available: np.ndarray | None = None) -> tuple[Any, Realisation, np.ndarray]:
         """Return the policy (an oracle is given the truth), a realisation for it, and what it may observe there."""
         policy = self.policy()
-        realisation = self.world().realise(self.rounds, policy.units, seed=1, draw=0, repeat=0)
+        realisation = self.world().realise(self.rounds, policy.groups, seed=1, draw=0, repeat=0)
         realisation = realisation._replace(available=available)
         run = prepare(policy, realisation, stream(0))
         return run.policy, realisation, run.context

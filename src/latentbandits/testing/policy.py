@@ -36,10 +36,10 @@ class PolicyChecks(AvailabilityChecks):
         assert describe(type(policy)(**describe(policy))) == describe(policy)
 
     def test_choices_are_arms(self) -> None:
-        """One arm per unit, each of them an arm that exists."""
+        """One arm per group, each of them an arm that exists."""
         policy, realisation, _ = self._ready()
         arms, _ = record_one(policy, realisation, stream(2))
-        assert arms.shape == (self.rounds, policy.units)
+        assert arms.shape == (self.rounds, policy.groups)
         assert arms.min() >= 0
         assert arms.max() < policy.arms
 
@@ -77,7 +77,7 @@ class PolicyChecks(AvailabilityChecks):
         agent.save(tmp_path / "agent")
         restored = Agent.load(tmp_path / "agent", policy=type(policy))
         for which in (agent, restored):
-            which.tell(waiting.id, realisation.rewards[half, range(policy.units), list(waiting.arms)])
+            which.tell(waiting.id, realisation.rewards[half, range(policy.groups), list(waiting.arms)])
         for t in range(half + 1, self.rounds):
             assert self._step(agent, realisation, context, t) == self._step(restored, realisation, context, t)
 
@@ -91,7 +91,7 @@ class PolicyChecks(AvailabilityChecks):
             assert all(0 <= arm < policy.arms for arm in decision.arms)
             if t % 3:
                 known = str(generator.choice(agent.open))
-                agent.tell(known, realisation.rewards[t, range(policy.units), [0] * policy.units])
+                agent.tell(known, realisation.rewards[t, range(policy.groups), [0] * policy.groups])
         assert np.isfinite(numbers(agent.memory)).all()
 
     def test_learning_is_about_the_choice_it_is_given(self) -> None:
@@ -105,15 +105,17 @@ class PolicyChecks(AvailabilityChecks):
                 if t >= 20 and not differ:
                     first, second = (self._after(policy, memory, choice, arm) for arm in range(2))
                     differ = bool((first != second).any())
-                policy.learn(memory, choice, realisation.rewards[t, range(policy.units), choice.arms])
+                policy.learn(memory, choice, realisation.rewards[t, range(policy.groups), choice.arms])
         assert differ == self.learns()
 
     @staticmethod
     def _after(policy: Any, memory: Any, choice: Choice, arm: int) -> np.ndarray:
         """Return a copy of the memory that has learned a reward of an arm instead of the chosen one."""
         copy = copied(memory)
-        other = Choice(np.full(policy.units, arm), choice.features.copy(), choice.note.copy(), choice.offers.copy())
-        policy.learn(copy, other, np.full(policy.units, 0.77))
+        other = Choice(
+            np.full(policy.groups, arm), choice.features.copy(), choice.tags.copy(), choice.arm_scores.copy()
+        )
+        policy.learn(copy, other, np.full(policy.groups, 0.77))
         return numbers(copy)
 
     def test_choosing_and_learning_allocate_nothing(self) -> None:

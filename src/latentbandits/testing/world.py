@@ -16,8 +16,8 @@ class WorldChecks:
         """Return the world to check."""
         raise NotImplementedError
 
-    def _realised(self, units: int = 1, seed: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
-        realisation: Realisation = self.world().realise(self.rounds, units, seed, draw, repeat)
+    def _realised(self, groups: int = 1, seed: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
+        realisation: Realisation = self.world().realise(self.rounds, groups, seed, draw, repeat)
         return realisation
 
     @staticmethod
@@ -28,7 +28,7 @@ class WorldChecks:
 
     def test_every_round_has_an_available_arm(self) -> None:
         """`available` is None for a world whose arms always are, else a row of booleans, or of 0 and 1, for every round."""
-        available = self._available(self._realised(units=2))
+        available = self._available(self._realised(groups=2))
         wanted = (self.rounds, self.world().arms)
         assert available.shape == wanted, f"available has shape {available.shape} but must have {wanted}"
         assert available.dtype.kind in "bui", f"available has type {available.dtype} but must have bool or integers"
@@ -44,7 +44,7 @@ class WorldChecks:
 
     def test_delays_are_rounds_or_never(self) -> None:
         """`delays` is None for a world whose rewards arrive at once, else an integer for every round, -1 for never."""
-        delays = self._delays(self._realised(units=2))
+        delays = self._delays(self._realised(groups=2))
         assert delays.shape == (self.rounds,), f"delays has shape {delays.shape} but must have {(self.rounds,)}"
         assert delays.dtype.kind in "iu", f"delays has type {delays.dtype} but must have integers"
         assert delays.min() >= -1, f"delays has {delays.min()} but must have -1 or more"
@@ -52,7 +52,7 @@ class WorldChecks:
     def test_shapes(self) -> None:
         """One row per round; arrays that compiled code can read."""
         arms = self.world().arms
-        realisation = self._realised(units=2)
+        realisation = self._realised(groups=2)
         assert realisation.means.shape == (self.rounds, arms)
         assert realisation.rewards.shape == (self.rounds, 2, arms)
         assert realisation.context.ndim == 2
@@ -74,8 +74,8 @@ class WorldChecks:
         np.testing.assert_array_equal(self._delays(first), self._delays(again))
 
     def test_units_share_all_but_the_noise(self) -> None:
-        """A policy with two units meets the same world as one with a single unit."""
-        one, two = self._realised(units=1), self._realised(units=2)
+        """A policy with two groups meets the same world as one with a single group."""
+        one, two = self._realised(groups=1), self._realised(groups=2)
         np.testing.assert_array_equal(one.means, two.means)
         np.testing.assert_array_equal(one.states, two.states)
         np.testing.assert_array_equal(one.context, two.context)

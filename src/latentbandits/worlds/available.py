@@ -9,7 +9,7 @@ import numpy as np
 from latentbandits.compiled import fast
 from latentbandits.protocols import Realisation, World
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import Refusal, Vector, checked, whole
+from latentbandits.settings import InvalidValueError, Vector, check_int, checked
 
 
 def walk_arms(share: float, stretch: float, random: Stream, available: np.ndarray) -> None:
@@ -63,7 +63,7 @@ def come_and_go(rounds: int, arms: int, share: float, stretch: float, random: St
 
 @checked
 @dataclass(frozen=True)
-class Available:
+class WithAvailability:
     """A world with arms that come and go: the same realisations, and which arms may be played in which round.
 
     Regret is against the best arm that is available. A horizon longer than the rows of `available` is refused.
@@ -80,7 +80,7 @@ class Available:
     Arm 2 arrives in round 500, and arm 1 leaves in round 800, counted from 0:
 
     >>> import latentbandits as lb
-    >>> world = lb.Available.between(lb.HiddenMarkov(arms=3), 1000, {2: (500, None), 1: (0, 800)})
+    >>> world = lb.WithAvailability.between(lb.HiddenMarkov(arms=3), 1000, {2: (500, None), 1: (0, 800)})
     >>> world.available[[0, 499, 500, 799, 800]].astype(int).tolist()
     [[1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 1, 1], [1, 0, 1]]
     >>> results = lb.simulate(world, ["state-library", "state-oracle"], draws=2, repeats=1)
@@ -90,8 +90,8 @@ class Available:
     A record of rewards in which some are missing:
 
     >>> rewards = np.array([[0.1, 0.9, np.nan], [0.2, np.nan, 0.8]])
-    >>> world = lb.Available(lb.Recorded(np.nan_to_num(rewards)), ~np.isnan(rewards))
-    >>> world.realise(horizon=2, units=1, seed=0, draw=0, repeat=0).offered.max(axis=1).tolist()
+    >>> world = lb.WithAvailability(lb.Replay(np.nan_to_num(rewards)), ~np.isnan(rewards))
+    >>> world.realise(horizon=2, groups=1, seed=0, draw=0, repeat=0).offered.max(axis=1).tolist()
     [0.9, 0.8]
     """
 
@@ -101,13 +101,15 @@ class Available:
     def check(self) -> None:
         """Refuse what does not fit the world, and rounds without an arm."""
         if not isinstance(self.world, World) or isinstance(self.world, type):
-            raise Refusal("Available", "world", self.world, "a world, such as HiddenMarkov()")
+            raise InvalidValueError("WithAvailability", "world", self.world, "a world, such as HiddenMarkov()")
         given = self.available
         if len(given) == 0 or given.shape[1] != self.world.arms:
             rule = f"(rounds, {self.world.arms}), one column for each arm of the world"
-            raise Refusal("Available", "available", given.shape, rule, ".shape")
+            raise InvalidValueError("WithAvailability", "available", given.shape, rule, ".shape")
         for row in np.flatnonzero(((given != 0) & (given != 1)).any(axis=1) | ~given.any(axis=1))[:1]:
-            raise Refusal("Available", "available", given[row], "0 or 1 for every arm, with at least one 1", f"[{row}]")
+            raise InvalidValueError(
+                "WithAvailability", "available", given[row], "0 or 1 for every arm, with at least one 1", f"[{row}]"
+            )
         made = given.astype(bool)
         made.flags.writeable = False
         object.__setattr__(self, "available", made)
@@ -126,18 +128,23 @@ class Available:
             For an arm, the first round in which it is available, counted from 0, and the first in which it no longer is; None for
             the beginning or the end.
         """
-        available = np.ones((whole("Available", "rounds", rounds, least=1), world.arms), bool)
+        available = np.ones((check_int("WithAvailability", "rounds", rounds, least=1), world.arms), bool)
         for arm, span in spans.items():
-            if not 0 <= whole("Available", "arm of spans", arm) < world.arms:
-                raise Refusal("Available", "arm of spans", arm, f"from 0 to {world.arms - 1}")
+            if not 0 <= check_int("WithAvailability", "arm of spans", arm) < world.arms:
+                raise InvalidValueError("WithAvailability", "arm of spans", arm, f"from 0 to {world.arms - 1}")
             try:
                 first, end = (default if one is None else one for one, default in zip(span, (0, rounds), strict=True))
-                possible = 0 <= whole("Available", "spans", first) < whole("Available", "spans", end) <= rounds
+                possible = (
+                    0
+                    <= check_int("WithAvailability", "spans", first)
+                    < check_int("WithAvailability", "spans", end)
+                    <= rounds
+                )
             except (TypeError, ValueError):
                 possible = False
             if not possible:
                 rule = f"a first round and a later end, from 0 to {rounds}, or None"
-                raise Refusal("Available", "spans", span, rule, f"[{arm}]")
+                raise InvalidValueError("WithAvailability", "spans", span, rule, f"[{arm}]")
             available[:first, arm] = available[end:, arm] = False
         return cls(world, available)
 
@@ -151,11 +158,13 @@ class Available:
         """Number of arms."""
         return int(self.world.arms)
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return a realisation of the world, with the arms that are available; see `latentbandits.protocols.World`."""
         if horizon > len(self.available):
-            raise Refusal("Available", "horizon", horizon, f"at most the {len(self.available)} rows of available")
-        realisation: Realisation = self.world.realise(horizon, units, seed, draw, repeat)
+            raise InvalidValueError(
+                "WithAvailability", "horizon", horizon, f"at most the {len(self.available)} rows of available"
+            )
+        realisation: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
         available = self.available[:horizon]
         if realisation.available is not None:
             available = available & np.asarray(realisation.available, bool)

@@ -12,7 +12,7 @@ import numpy as np
 from latentbandits.protocols import Realisation, Truth
 from latentbandits.random import Purpose, stream
 from latentbandits.rewards import DISTRIBUTIONS, NAMES, UNIT_NOISE, check_means, sampled, unit_scales
-from latentbandits.settings import AtLeast, Interval, OneOf, Refusal, Within
+from latentbandits.settings import AtLeast, Interval, InvalidValueError, OneOf, Within
 from latentbandits.worlds.available import come_and_go
 from latentbandits.worlds.delivery import as_delay, delays
 from latentbandits.worlds.noise import SHAPES, alternating, standardised, unequal
@@ -52,7 +52,7 @@ class SampledWorld(ABC):
     noise : float
         Standard deviation of Gaussian rewards, whatever the shape of the noise.
     unit_noise : sequence of float, optional
-        Standard deviation for each unit; `noise` times the root of the number of units if not given.
+        Standard deviation for each group; `noise` times the root of the number of groups if not given.
     noise_shape : str
         Shape of the noise, a name of `latentbandits.worlds.noise.SHAPES`.
     uneven_arms : float
@@ -166,8 +166,8 @@ class SampledWorld(ABC):
     def _set(self, field: str, value: object) -> None:
         object.__setattr__(self, field, value)
 
-    def _refusal(self, field: str, rule: object, part: str = "") -> Refusal:
-        return Refusal(self._owner, field, getattr(self, field), rule, part)
+    def _refusal(self, field: str, rule: object, part: str = "") -> InvalidValueError:
+        return InvalidValueError(self._owner, field, getattr(self, field), rule, part)
 
     def _changed(self, *options: str) -> list[str]:
         """Return the options, of those that this world has, that are not at their default."""
@@ -193,10 +193,10 @@ class SampledWorld(ABC):
         """Return how many times its usual size the noise of every round is, an array (rounds, 1) or a number."""
         return 1.0
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
         states, means, chain, carryover = self.path(horizon, seed, draw, repeat)
-        scales = unit_scales(self._owner, self.noise, self.unit_noise, units)
+        scales = unit_scales(self._owner, self.noise, self.unit_noise, groups)
         effects, unusual, filtered = self._unusual
         if effects:
             means, features = self._moved(means, seed, draw, repeat)

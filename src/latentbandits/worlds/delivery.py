@@ -8,7 +8,7 @@ import numpy as np
 
 from latentbandits.protocols import LARGEST_DELAY
 from latentbandits.random import Purpose, stream
-from latentbandits.settings import Refusal, finite, whole
+from latentbandits.settings import InvalidValueError, check_float, check_int
 
 RULE = f'rounds from 0 to {LARGEST_DELAY}: a number, "20 to 200" or a pair for a range, or "geometric 20" for a mean'
 
@@ -54,15 +54,15 @@ def as_delay(value: Any, owner: str = "delivery") -> Delay:
     try:
         first, second = (parts, parts) if np.ndim(parts) == 0 else parts
         if first == "geometric":
-            mean = finite(owner, "delay", second)
+            mean = check_float(owner, "delay", second)
             if not 0 < mean <= LARGEST_DELAY:
                 raise ValueError
             return Delay(0, 0, mean)
-        low, high = whole(owner, "delay", first, least=0), whole(owner, "delay", second, least=0)
+        low, high = check_int(owner, "delay", first, least=0), check_int(owner, "delay", second, least=0)
     except (TypeError, ValueError):
-        raise Refusal(owner, "delay", value, RULE) from None
+        raise InvalidValueError(owner, "delay", value, RULE) from None
     if not low <= high <= LARGEST_DELAY:
-        raise Refusal(owner, "delay", value, RULE)
+        raise InvalidValueError(owner, "delay", value, RULE)
     return Delay(low, high)
 
 
@@ -97,8 +97,8 @@ def delays(horizon: int, delay: Any, lost: float, seed: int, draw: int, repeat: 
     None
     """
     waiting = as_delay(delay)
-    if not 0 <= finite("delivery", "lost", lost) < 1:
-        raise Refusal("delivery", "lost", lost, "a probability below 1")
+    if not 0 <= check_float("delivery", "lost", lost) < 1:
+        raise InvalidValueError("delivery", "lost", lost, "a probability below 1")
     if waiting == Delay(0, 0) and lost == 0:
         return None
     uniform = np.random.default_rng(stream(seed, Purpose.DELIVERY, draw, repeat)).random((horizon, 2))

@@ -33,7 +33,7 @@ class Drift(SampledWorld):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> realisation = lb.Drift(arms=3, timescale=200).realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.Drift(arms=3, timescale=200).realise(horizon=1000, groups=1, seed=0, draw=0, repeat=0)
     >>> bool((abs(np.diff(realisation.means, axis=0)) < 0.02).all())
     True
     """

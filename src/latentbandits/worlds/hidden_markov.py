@@ -8,7 +8,7 @@ import numpy as np
 
 from latentbandits.compiled import fast
 from latentbandits.random import Purpose, Stream, stream, uniform
-from latentbandits.settings import Above, AtLeast, OneOf, Refusal, Vector, Within, between, checked
+from latentbandits.settings import Above, AtLeast, InvalidValueError, OneOf, Vector, Within, check_range, checked
 from latentbandits.worlds.base import Path
 from latentbandits.worlds.dwell import DWELLS, SHORTEST, UNEVEN, visited
 from latentbandits.worlds.regimes import SAMPLED, Regimes
@@ -88,7 +88,7 @@ class HiddenMarkov(Regimes):
     --------
     >>> import latentbandits as lb
     >>> world = lb.HiddenMarkov(states=3, arms=2, stickiness=0.9, noise=0.1)
-    >>> realisation = world.realise(horizon=1000, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = world.realise(horizon=1000, groups=1, seed=0, draw=0, repeat=0)
     >>> realisation.means.shape, realisation.rewards.shape, len(set(realisation.states.tolist()))
     ((1000, 2), (1000, 1, 2), 3)
     """
@@ -109,8 +109,8 @@ class HiddenMarkov(Regimes):
         if dwell is not None:
             if self.stickiness is not None or self.transition is not None:
                 other = "transition" if self.stickiness is None else "stickiness"
-                raise Refusal("HiddenMarkov", "dwell", dwell, f"left out when {other} is given")
-            self._set("stickiness", 1.0 - 1.0 / between("HiddenMarkov", "dwell", dwell, AtLeast(1)))
+                raise InvalidValueError("HiddenMarkov", "dwell", dwell, f"left out when {other} is given")
+            self._set("stickiness", 1.0 - 1.0 / check_range("HiddenMarkov", "dwell", dwell, AtLeast(1)))
 
     def check(self) -> None:
         """Refuse what does not fit together; fill in what follows from the rest."""
@@ -140,10 +140,12 @@ class HiddenMarkov(Regimes):
             return
         if self.transition.shape != (self.states, self.states):
             rule = f"({self.states}, {self.states}), one row and column per state"
-            raise Refusal("HiddenMarkov", "transition", self.transition.shape, rule, ".shape")
+            raise InvalidValueError("HiddenMarkov", "transition", self.transition.shape, rule, ".shape")
         for row, values in enumerate(self.transition):
             if (values < 0).any() or abs(values.sum() - 1) > 1e-6:
-                raise Refusal("HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]")
+                raise InvalidValueError(
+                    "HiddenMarkov", "transition", values, "probabilities that sum to one", f"[{row}]"
+                )
         self._set("transition", self.transition / self.transition.sum(axis=1, keepdims=True))
 
     def _check_separation(self) -> None:
@@ -239,7 +241,9 @@ def stationary(chain: np.ndarray) -> np.ndarray:
     found = np.maximum(found, 0.0)
     found /= found.sum()
     if np.abs(found @ chain - found).max() > 1e-6:
-        raise Refusal("HiddenMarkov", "transition", chain, "an ergodic chain (no stationary distribution was found)")
+        raise InvalidValueError(
+            "HiddenMarkov", "transition", chain, "an ergodic chain (no stationary distribution was found)"
+        )
     return found  # type: ignore[no-any-return]
 
 
@@ -272,6 +276,6 @@ def separated(generator: np.random.Generator, states: int, arms: int, distance: 
                 points.append(point)
             if len(points) == states:
                 return np.array(points)[generator.permutation(states)]
-    raise Refusal(
+    raise InvalidValueError(
         "HiddenMarkov", "separation", distance, f"less: no {states} states with {arms} arms were found that far apart"
     )

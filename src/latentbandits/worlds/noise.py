@@ -55,14 +55,14 @@ def correlate(noise: np.ndarray, weight: float) -> None:
     """Turn independent numbers into an autoregressive sequence of the same variance, in place, along the first axis."""
     fresh = math.sqrt(1.0 - weight * weight)
     for t in range(1, noise.shape[0]):
-        for unit in range(noise.shape[1]):
-            noise[t, unit] = weight * noise[t - 1, unit] + fresh * noise[t, unit]
+        for group in range(noise.shape[1]):
+            noise[t, group] = weight * noise[t - 1, group] + fresh * noise[t, group]
 
 
 def standardised(
-    generator: np.random.Generator, shape: str, autocorrelation: float, rounds: int, units: int
+    generator: np.random.Generator, shape: str, autocorrelation: float, rounds: int, groups: int
 ) -> np.ndarray:
-    """Return noise with mean 0 and variance 1, an array (rounds, units).
+    """Return noise with mean 0 and variance 1, an array (rounds, groups).
 
     Examples
     --------
@@ -72,7 +72,7 @@ def standardised(
     >>> round(float(noise.std()), 1), round(float(np.corrcoef(noise[1:], noise[:-1])[0, 1]), 1)
     (1.0, 0.5)
     """
-    made = np.ascontiguousarray(SHAPES[shape].sample(generator, (rounds, units)), dtype=np.float64)
+    made = np.ascontiguousarray(SHAPES[shape].sample(generator, (rounds, groups)), dtype=np.float64)
     if autocorrelation > 0:
         fast(correlate)(made, autocorrelation)
     return made

@@ -6,18 +6,18 @@ from typing import Annotated, Any
 import numpy as np
 
 from latentbandits.protocols import Realisation
-from latentbandits.settings import Refusal, Vector, array, checked
+from latentbandits.settings import InvalidValueError, Vector, array, checked
 
 
 @checked
 @dataclass(frozen=True, repr=False)
-class Recorded:
+class Replay:
     """Rewards that were recorded; regret is measured against `means`, or against the rewards themselves.
 
     Parameters
     ----------
-    rewards : array (rounds, arms) or (rounds, units, arms)
-        What each arm paid; without an axis for units all units receive the same.
+    rewards : array (rounds, arms) or (rounds, groups, arms)
+        What each arm paid; without an axis for groups all groups receive the same.
     means : array (rounds, arms), optional
         Expected rewards, if they are known.
     context : array (rounds, covariates), optional
@@ -26,8 +26,8 @@ class Recorded:
     Examples
     --------
     >>> import latentbandits as lb
-    >>> world = lb.Recorded([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]])
-    >>> world.realise(horizon=3, units=1, seed=0, draw=0, repeat=0).means.max(axis=1).tolist()
+    >>> world = lb.Replay([[0.1, 0.9], [0.2, 0.8], [0.7, 0.3]])
+    >>> world.realise(horizon=3, groups=1, seed=0, draw=0, repeat=0).means.max(axis=1).tolist()
     [0.9, 0.8, 0.7]
     """
 
@@ -41,17 +41,21 @@ class Recorded:
             axes = 3 if np.ndim(self.rewards) == 3 else 2
         except ValueError:
             axes = 2  # ragged: refused below
-        rewards = array("Recorded", "rewards", self.rewards, Vector(axes))
+        rewards = array("Replay", "rewards", self.rewards, Vector(axes))
         rewards = rewards[:, None, :] if axes == 2 else rewards
-        rounds, units, arms = rewards.shape
-        if rounds == 0 or units == 0 or arms < 2:
-            raise Refusal("Recorded", "rewards", np.shape(self.rewards), "at least one round and two arms", ".shape")
+        rounds, groups, arms = rewards.shape
+        if rounds == 0 or groups == 0 or arms < 2:
+            raise InvalidValueError(
+                "Replay", "rewards", np.shape(self.rewards), "at least one round and two arms", ".shape"
+            )
         means = rewards.mean(axis=1) if self.means is None else self.means
         if means.shape != (rounds, arms):
-            raise Refusal("Recorded", "means", means.shape, f"({rounds}, {arms}), as for the rewards", ".shape")
+            raise InvalidValueError("Replay", "means", means.shape, f"({rounds}, {arms}), as for the rewards", ".shape")
         context = np.zeros((rounds, 0)) if self.context is None else self.context
         if len(context) != rounds:
-            raise Refusal("Recorded", "context", context.shape, f"({rounds}, columns), a row per round", ".shape")
+            raise InvalidValueError(
+                "Replay", "context", context.shape, f"({rounds}, columns), a row per round", ".shape"
+            )
         for field, value in (("rewards", rewards), ("means", means), ("context", context)):
             object.__setattr__(self, field, value)
 
@@ -72,13 +76,13 @@ class Recorded:
         """Number of arms."""
         return int(self.rewards.shape[2])
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:  # noqa: ARG002
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:  # noqa: ARG002
         """Return the first rounds of the record, the same in every run; see `latentbandits.protocols.World`."""
         rounds, recorded, _ = self.rewards.shape
         if horizon > rounds:
-            raise Refusal("Recorded", "horizon", horizon, f"at most the {rounds} rounds recorded")
-        if recorded not in (1, units):
-            raise Refusal("Recorded", "units", units, f"the {recorded} units recorded")
-        rewards = np.array(np.broadcast_to(self.rewards[:horizon], (horizon, units, self.arms)), order="C")
+            raise InvalidValueError("Replay", "horizon", horizon, f"at most the {rounds} rounds recorded")
+        if recorded not in (1, groups):
+            raise InvalidValueError("Replay", "groups", groups, f"the {recorded} groups recorded")
+        rewards = np.array(np.broadcast_to(self.rewards[:horizon], (horizon, groups, self.arms)), order="C")
         means, context = np.ascontiguousarray(self.means[:horizon]), np.ascontiguousarray(self.context[:horizon])
         return Realisation(means, rewards, context, np.full(horizon, -1), None)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
-from latentbandits.worlds.recorded import Recorded
+from latentbandits.worlds.recorded import Replay
 from latentbandits.worlds.seasons import Seasons
 
 
@@ -32,9 +32,9 @@ def _parameters(make: Any) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(make).parameters
 
 
-def recorded(file: Any) -> Recorded:
+def recorded(file: Any) -> Replay:
     """Return the world of the rows of a file, a number per arm."""
-    return Recorded(file)
+    return Replay(file)
 
 
 HIDDEN_MARKOV, SEASONS, DRIFT, RECORDED = "hidden-markov", "seasons", "drift", "recorded"

@@ -33,7 +33,7 @@ class Seasons(Regimes):
     Examples
     --------
     >>> import latentbandits as lb
-    >>> realisation = lb.Seasons(states=4, dwell=3).realise(horizon=12, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.Seasons(states=4, dwell=3).realise(horizon=12, groups=1, seed=0, draw=0, repeat=0)
     >>> int((np.diff(realisation.states) != 0).sum())
     4
     """

@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
     from latentbandits.presentation.progress import Progress
     from latentbandits.presentation.terminal import show
-    from latentbandits.settings import whole
+    from latentbandits.settings import check_int
     from latentbandits_studies.experiments.reproduce import reproduce
     from latentbandits_studies.report.page import write_report
 
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace) -> int:
     results, report = places(options.out)
     chosen, sizes = select(options), part(options)  # refused before any folder is made
     if options.workers is not None:
-        whole("reproduce", "workers", options.workers, least=1)
+        check_int("reproduce", "workers", options.workers, least=1)
     try:
         (report / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as reason:
@@ -105,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
 
 def select(options: argparse.Namespace) -> "list[Experiment]":
     """Return the experiments that were asked for, the main table with policies of one's own."""
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
     from latentbandits_studies.experiments.registry import experiments
 
     chosen = experiments(options.experiments, options.without)
@@ -113,7 +113,7 @@ def select(options: argparse.Namespace) -> "list[Experiment]":
         return chosen
     if [one.id for one in chosen] != ["table2"]:
         given = " ".join(one.id for one in chosen) if options.experiments else "all"
-        raise Refusal("reproduce", "experiments", given, "table2 alone where policies are given")
+        raise InvalidValueError("reproduce", "experiments", given, "table2 alone where policies are given")
     from latentbandits_studies.experiments.table2.own import with_own
 
     return [with_own(chosen[0], options.policies)]
@@ -121,12 +121,12 @@ def select(options: argparse.Namespace) -> "list[Experiment]":
 
 def part(options: argparse.Namespace) -> tuple[int | None, int] | None:
     """Return how many draws are wanted of every case and the number of the first; None for those of the experiments."""
-    from latentbandits.settings import whole
+    from latentbandits.settings import check_int
 
     if options.draws is None and options.first is None:
         return None
-    draws = None if options.draws is None else whole("reproduce", "draws", options.draws, least=FEWEST)
-    return draws, whole("reproduce", "first", options.first or 0, least=0)
+    draws = None if options.draws is None else check_int("reproduce", "draws", options.draws, least=FEWEST)
+    return draws, check_int("reproduce", "first", options.first or 0, least=0)
 
 
 def own_text(one: "Experiment", results: Path, quick: bool) -> str:
@@ -135,8 +135,8 @@ def own_text(one: "Experiment", results: Path, quick: bool) -> str:
     from latentbandits_studies.experiments.store import Store
     from latentbandits_studies.experiments.table2 import own
 
-    units = {label: Runner(policy).units for case in one.cases(quick) for label, policy in case.policies.items()}
-    return own.own_text(Store(results, read_only=True).load(one.id), units)
+    groups = {label: Runner(policy).groups for case in one.cases(quick) for label, policy in case.policies.items()}
+    return own.own_text(Store(results, read_only=True).load(one.id), groups)
 
 
 def places(out: str) -> tuple[Path, Path]:
@@ -202,13 +202,13 @@ def counts(claims: "list[Claim]") -> str:
 def fit(options: argparse.Namespace) -> int:
     """Search for the settings that fit the main table, and print what it pins down."""
     from latentbandits.presentation.progress import Progress
-    from latentbandits.settings import Refusal
+    from latentbandits.settings import InvalidValueError
     from latentbandits_studies.experiments.fit import search
 
     sized = options.policies or options.draws is not None or options.first is not None
     if len(options.experiments) > 1 or options.without or sized:
         given = " ".join([*options.experiments, *options.without])
-        raise Refusal("reproduce", "experiments", given, "fit alone, or experiments without it")
+        raise InvalidValueError("reproduce", "experiments", given, "fit alone, or experiments without it")
     with problem.playing(options) as executor, Progress("fit") as progress:
         found = search(
             places(options.out)[0],

@@ -20,8 +20,8 @@ from types import MappingProxyType
 import numpy as np
 
 from latentbandits.extras import missing
-from latentbandits.settings import Refusal, nearest
-from latentbandits.worlds.recorded import Recorded
+from latentbandits.settings import InvalidValueError, nearest
+from latentbandits.worlds.recorded import Replay
 from latentbandits_studies.data.forecasters import Series, scores
 from latentbandits_studies.data.packing import counts_of, series_of, unpacked
 from latentbandits_studies.data.registry import REGISTRY, Registration
@@ -60,9 +60,9 @@ class Dataset:
     licence: str
 
     @cached_property
-    def world(self) -> Recorded:
+    def world(self) -> Replay:
         """The world that replays the rewards; regret in it is against the best arm of each round."""
-        made = Recorded(self.rewards)
+        made = Replay(self.rewards)
         if self.name in REGISTRY and load(self.name) is self:  # then its name is enough for another process
             object.__setattr__(made, "origin", (_world, (self.name,)))
         return made
@@ -101,7 +101,9 @@ def load(name: str) -> Dataset:
     [0.734, 0.79, 0.784]
     """
     if name not in REGISTRY:
-        raise Refusal("data.load", "name", name, f"one of {', '.join(REGISTRY)}{nearest(str(name), tuple(REGISTRY))}")
+        raise InvalidValueError(
+            "data.load", "name", name, f"one of {', '.join(REGISTRY)}{nearest(str(name), tuple(REGISTRY))}"
+        )
     row = REGISTRY[name]
     times, rewards = _rounds(name, row)
     return Dataset(
@@ -138,7 +140,7 @@ def _rounds(name: str, row: Registration) -> Series:
     return made._replace(values=np.round(multiples * row.step, 6))
 
 
-def _world(name: str) -> Recorded:
+def _world(name: str) -> Replay:
     return load(name).world
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits_studies.data.forecasters import Series
 
 AIRPORTS = ("EWR", "JFK", "LGA")
@@ -20,7 +20,7 @@ def file_of(package: str, *parts: str) -> Path:
     """Return a file that an installed package ships, or refuse."""
     found = find_spec(package)
     if found is None or found.origin is None:
-        raise Refusal("data", "package", package, f"installed: pip install {package}")
+        raise InvalidValueError("data", "package", package, f"installed: pip install {package}")
     return Path(found.origin).parent.joinpath(*parts)
 
 

@@ -143,7 +143,7 @@ def _claim(
     who: str,
     case: str,
     judge: Callable[[str, str, int], str],
-    why: str = "",
+    probe_reason: str = "",
 ) -> Claim:
     """Judge under all noises, encodings of the lag and intervals; `judge` is given a profile, a case and an interval."""
     places = [(profile, case.replace("0.05", f"{noise:g}")) for noise in NOISES for profile in STATED]
@@ -155,7 +155,9 @@ def _claim(
     fits = _listed([judge("fitted", case, tau) for tau in INTERVALS[who]])
     other = f"gates and lag fitted to the main table, noise 0.05: {_figures(results, case, who, 'fitted')} ({fits})"
     verdict = agreed(one for found in verdicts.values() for one in found)
-    return Claim(f"ablation/{name}", text, known, "; ".join(measured), verdict, "; ".join(filter(None, [why, other])))
+    return Claim(
+        f"ablation/{name}", text, known, "; ".join(measured), verdict, "; ".join(filter(None, [probe_reason, other]))
+    )
 
 
 def _sequential(results: pd.DataFrame) -> list[Claim]:
@@ -269,7 +271,7 @@ def plot_parts(results: pd.DataFrame) -> Figure:
             )
             bars(axes, results, case, labels, texts, known)
             axes.set_title(f"{case}\n{title}", fontsize=8)
-        line[0].set_ylabel("regret per unit")
+        line[0].set_ylabel("regret per group")
     return figure
 
 

@@ -94,7 +94,7 @@ def describe_parts(thing: object) -> dict[str, object]:
     >>> import latentbandits as lb
     >>> from latentbandits_studies.experiments.case import describe_parts
     >>> describe_parts(lb.policy("sw-ucb"))
-    {'class': 'SlidingWindowUCB', 'arms': 2, 'units': 1, 'window': 50, 'exploration': 0.5}
+    {'class': 'SlidingWindowUCB', 'arms': 2, 'groups': 1, 'window': 50, 'exploration': 0.5}
     """
     if isinstance(thing, Parameters):
         values: Mapping[str, object] = describe(thing)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.results import interval, ratio
 from latentbandits_studies.experiments.once import once
 
@@ -128,7 +128,9 @@ def compared(mine: np.ndarray, theirs: np.ndarray, among: int = 1) -> Order:
     'below'
     """
     if len(mine) != len(theirs) or not (np.isfinite(mine).all() and np.isfinite(theirs).all()):
-        raise Refusal("claims", "samples", [len(mine), len(theirs)], "paired: one finite number of each for every draw")
+        raise InvalidValueError(
+            "claims", "samples", [len(mine), len(theirs)], "paired: one finite number of each for every draw"
+        )
     if theirs.mean() == 0:  # counts of something that never happens
         return Order(1.0, 1.0, 1.0) if mine.mean() == 0 else Order(np.inf, np.inf, np.inf)
     return Order(*ratio(mine, theirs, 1 - 0.05 / among))

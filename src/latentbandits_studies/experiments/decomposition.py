@@ -143,10 +143,10 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def learner_regret(case: Case, label: str, draw: int) -> float:
-    """Play one run again and return Reg per unit by its definition: what the oracle's arms would have earned beyond the policy's own."""
+    """Play one run again and return Reg per group by its definition: what the oracle's arms would have earned beyond the policy's own."""
     representation = case.policies[label]
     assert isinstance(representation, Representation)
-    world = case.world.realise(case.horizon, representation.units, case.seed, draw, 0)
+    world = case.world.realise(case.horizon, representation.groups, case.seed, draw, 0)
     scripted = representation.informed(world)
     assert isinstance(scripted, Scripted)
     rounds = np.arange(case.horizon)[:, None]
@@ -302,7 +302,7 @@ def plot_decomposition(results: pd.DataFrame) -> Figure:
     for i, (axes, row) in enumerate(zip(figure.subplots(1, len(ROWS)), ROWS, strict=True)):
         bars(axes, places, lines[lines["case"] == row].reset_index(drop=True))
         axes.set_title(TITLES[row], fontsize=9)
-        axes.set_xlabel("regret per unit")
+        axes.set_xlabel("regret per group")
         if i:
             axes.set_yticks(places, [])
             continue

@@ -156,7 +156,7 @@ def plot_rescue(results: pd.DataFrame) -> Figure:
             )
         axes.set_yticks(range(len(names)), [label(name) for name in names])
         axes.set_xlim(left=0)
-        axes.set_xlabel("regret per unit")
+        axes.set_xlabel("regret per group")
         axes.set_title(case, fontsize=9)
     figure.axes[0].invert_yaxis()
     legend_below(figure, figure.axes[0], 4)

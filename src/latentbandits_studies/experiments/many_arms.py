@@ -33,14 +33,14 @@ LAG = "one-hot"
 
 
 def cases(quick: bool) -> list[Case]:
-    """Return one case per number of arms; randomized probing has as many units as arms."""
+    """Return one case per number of arms; randomized probing has as many groups as arms."""
     made = []
     for arms in ARMS:
         world = HiddenMarkov(states=10, arms=arms, stickiness=0.99, noise=0.01)
         policies = {
-            "adarp-ucb": fitted("adarp-ucb", arms, units=arms, lag=LAG),
+            "adarp-ucb": fitted("adarp-ucb", arms, groups=arms, lag=LAG),
             "adasp-ucb": fitted("adasp-ucb", arms, lag=LAG, min_gap=2 * arms),
-            "rp-ucb": policy("rp-ucb", arms=arms, units=arms, lag=LAG, interval=10),
+            "rp-ucb": policy("rp-ucb", arms=arms, groups=arms, lag=LAG, interval=10),
             "sp-ucb": policy("sp-ucb", arms=arms, lag=LAG, interval=max(40, 4 * arms)),
             "sw-ucb": policy("sw-ucb", arms=arms, window=25 * arms),
             LIMIT: policy(LIMIT, arms=arms),
@@ -93,7 +93,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "one round a probe",
             f"probe rounds grow {steady.text} times randomized",
             FAILS if steady.word == ABOVE else HOLDS if steady.high <= 1.25 else TIED,
-            "as many units as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
+            "as many groups as arms; up to a quarter more is counted as not growing, where the arms are ten times as many",
         ),
     ]
 
@@ -124,7 +124,7 @@ def plot_arms(results: pd.DataFrame) -> Figure:
         axes.set_xticks(x, [str(k) for k in x])
         axes.set_xticks([], minor=True)
         axes.set_xlabel("number of arms")
-    left.set_ylabel("regret per unit")
+    left.set_ylabel("regret per group")
     right.set_ylabel("rounds spent on probes")
     legend_below(figure, left, 6)
     return figure

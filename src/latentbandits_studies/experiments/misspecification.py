@@ -33,7 +33,7 @@ from latentbandits_studies.experiments.paper.worlds import MATRICES, QUICK_MATRI
 from latentbandits_studies.experiments.registry import Experiment, Illustration
 
 SUMMARY = "matched and misspecified learners: switching, reward memory, overlap of the states"
-# The paper does not state the horizon; with 5,000 rounds its figures come out at the scale of regret per unit.
+# The paper does not state the horizon; with 5,000 rounds its figures come out at the scale of regret per group.
 HORIZON, NOISE, STATES = 5_000, 0.05, 10
 OVERLAPS = (0.05, 0.1, 0.2, 0.25)
 MATCHED, BLIND = "adarp-ucb matched", "adarp-ucb"
@@ -202,7 +202,7 @@ def plot_mismatch(results: pd.DataFrame) -> Figure:
         names = [MATCHED, BLIND, "sw-ucb", fitted, "adasp-ucb matched", "adasp-ucb"]
         bars(axes, results, case, names, texts, known)
     for axes in figure.axes[::4]:
-        axes.set_ylabel("regret per unit")
+        axes.set_ylabel("regret per group")
     return figure
 
 

@@ -6,7 +6,7 @@ from functools import cache
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
-from latentbandits.settings import Refusal, nearest
+from latentbandits.settings import InvalidValueError, nearest
 from latentbandits_studies import experiments as package
 from latentbandits_studies.experiments.case import Case
 from latentbandits_studies.experiments.claims import Claim
@@ -81,7 +81,9 @@ def experiment(name: str) -> Experiment:
     """
     if name not in _all():
         known = ", ".join(ids())
-        raise Refusal("reproduce", "experiment", name, f"one of {known}, or fit alone{nearest(name, (*ids(), 'fit'))}")
+        raise InvalidValueError(
+            "reproduce", "experiment", name, f"one of {known}, or fit alone{nearest(name, (*ids(), 'fit'))}"
+        )
     return _all()[name]
 
 
@@ -100,5 +102,5 @@ def experiments(names: Sequence[str | Experiment] = (), without: Sequence[str] =
     named = [experiment(given) if isinstance(given, str) else given for given in names or ids()]
     chosen = [given for given in named if given not in left_out]
     if not chosen:
-        raise Refusal("reproduce", "without", " ".join(without), "such that an experiment is left")
+        raise InvalidValueError("reproduce", "without", " ".join(without), "such that an experiment is left")
     return sorted(dict.fromkeys(chosen), key=lambda given: given.place)

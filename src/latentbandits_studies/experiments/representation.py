@@ -16,11 +16,11 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from latentbandits.parameters import describe
-from latentbandits.policies.bayes_filter import BayesLimit
+from latentbandits.policies.bayes_filter import BayesGreedy
 from latentbandits.policies.oracles import Scripted
 from latentbandits.protocols import CONTINUED, Oracle, Policy, Realisation, Truth
 from latentbandits.random import stream
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import follow_one, record_one
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
@@ -42,11 +42,11 @@ class Run(NamedTuple):
     Attributes
     ----------
     realisation : the world
-    arms, rewards : arrays (rounds, units), what was played and received
+    arms, rewards : arrays (rounds, groups), what was played and received
     begins, ends : first and last round of every probe
     shown : for every round the number of the last probe that had ended before it, -1 for none
     fresh : whether a probe ended in the round before. A rule that sees lag and fingerprint knows it: they share a reward
-    code : the arms of all units of a round as one number
+    code : the arms of all groups of a round as one number
     """
 
     realisation: Realisation
@@ -62,13 +62,13 @@ class Run(NamedTuple):
     def of(cls, base: Policy, realisation: Realisation) -> "Run":
         """Play a policy on a realisation; one that needs random numbers is refused, since its run could not be replayed."""
         random = stream(0)
-        arms, why = record_one(base, realisation, random)
+        arms, probe_reason = record_one(base, realisation, random)
         if (random != stream(0)).any():
-            raise Refusal("Representation", "base", type(base).__name__, "a policy without randomness")
+            raise InvalidValueError("Representation", "base", type(base).__name__, "a policy without randomness")
         rounds = np.arange(len(arms))
-        probing = why != 0
-        before, after = np.append(0, why[:-1]), np.append(why[1:], 0)
-        begins = np.flatnonzero(probing & ((why != CONTINUED) | (before == 0)))
+        probing = probe_reason != 0
+        before, after = np.append(0, probe_reason[:-1]), np.append(probe_reason[1:], 0)
+        begins = np.flatnonzero(probing & ((probe_reason != CONTINUED) | (before == 0)))
         ends = np.flatnonzero(probing & (after != CONTINUED))
         return cls(
             realisation,
@@ -88,7 +88,7 @@ class Run(NamedTuple):
         return self.realisation.truth
 
     def after(self, code: int) -> np.ndarray:
-        """Return whether the units played certain arms in the round before."""
+        """Return whether the groups played certain arms in the round before."""
         found: np.ndarray = np.append(False, self.code[:-1] == code)
         return found
 
@@ -108,14 +108,14 @@ def rehearse(base: Policy, realisation: Realisation) -> list[Run]:
     Several statistics are computed for one policy and realisation in a row, so the last rehearsals are kept.
     """
     truth: Any = realisation.truth
-    rounds, units = realisation.rewards.shape[:2]
+    rounds, groups = realisation.rewards.shape[:2]
     arrays = (truth.transition, truth.means, truth.noise)
     key = (type(base), str(describe(base)), rounds, *(array.tobytes() for array in arrays))
     with _keeping:
         found = _kept.get(key)
     if found is None:
         world = HiddenMarkov(transition=truth.transition, means=truth.means, unit_noise=tuple(truth.noise))
-        found = [Run.of(base, world.realise(rounds, units, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
+        found = [Run.of(base, world.realise(rounds, groups, SEED, 0, repeat)) for repeat in range(REHEARSALS)]
         with _keeping:
             while len(_kept) >= KEPT:
                 _kept.pop(next(iter(_kept)))
@@ -132,7 +132,7 @@ def _times(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 
 def _exp(logs: np.ndarray) -> np.ndarray:
-    """Return likelihoods that are never quite zero: a state that is 80 units of log-likelihood off is off, and tiny numbers are slow."""
+    """Return likelihoods that are never quite zero: a state that is 80 groups of log-likelihood off is off, and tiny numbers are slow."""
     found: np.ndarray = np.exp(np.maximum(logs, -80.0, out=logs), out=logs)
     return found
 
@@ -140,8 +140,8 @@ def _exp(logs: np.ndarray) -> np.ndarray:
 def _likelihood(run: Run, rounds: np.ndarray) -> np.ndarray:
     """Return the likelihood of all rewards of some rounds in every state, each row up to a factor."""
     logs = np.zeros((len(rounds), len(run.truth.means)))
-    for unit, noise in enumerate(run.truth.noise):
-        logs -= 0.5 * ((run.rewards[rounds, unit, None] - run.truth.means.T[run.arms[rounds, unit]]) / noise) ** 2
+    for group, noise in enumerate(run.truth.noise):
+        logs -= 0.5 * ((run.rewards[rounds, group, None] - run.truth.means.T[run.arms[rounds, group]]) / noise) ** 2
     return _exp(logs - logs.max(axis=1, keepdims=True))
 
 
@@ -178,7 +178,7 @@ def _hints(run: Run, decoded: np.ndarray) -> np.ndarray:
 
 
 class Part(NamedTuple):
-    """Rounds whose lag may stem from units that played certain arms.
+    """Rounds whose lag may stem from groups that played certain arms.
 
     Attributes
     ----------
@@ -193,21 +193,21 @@ class Part(NamedTuple):
 
 
 def _lagged(run: Run) -> list[Part]:
-    """Return what the lag says: arm and mean reward of the round before, of its best arm if the units played several.
+    """Return what the lag says: arm and mean reward of the round before, of its best arm if the groups played several.
 
-    The lag does not tell what the other units played, so all that it may stem from is considered.
+    The lag does not tell what the other groups played, so all that it may stem from is considered.
     """
     code = run.code[:-1]
     arm, reward = np.full(len(run.arms), -1), np.empty(len(run.arms))
     patterns = []
     for each in np.unique(code):
         before = np.flatnonzero(code == each)
-        units = run.arms[before[0]]
-        arms = np.unique(units)
-        paid = np.stack([run.rewards[before][:, units == one].mean(axis=1) for one in arms])
+        groups = run.arms[before[0]]
+        arms = np.unique(groups)
+        paid = np.stack([run.rewards[before][:, groups == one].mean(axis=1) for one in arms])
         best = paid.argmax(axis=0)
         arm[before + 1], reward[before + 1] = arms[best], paid[best, np.arange(len(before))]
-        noise = [np.sqrt((run.truth.noise[units == one] ** 2).sum()) / (units == one).sum() for one in arms]
+        noise = [np.sqrt((run.truth.noise[groups == one] ** 2).sum()) / (groups == one).sum() for one in arms]
         patterns.append((int(each), arms, noise))
     parts, top = [], np.full(len(run.arms), -np.inf)
     for each, arms, noise in patterns:
@@ -248,7 +248,7 @@ def _by_lag(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
 def _by_lags(run: Run, rehearsals: Sequence[Run]) -> np.ndarray:
     """Return the same, given several lags: a filter that starts from how often each state begins such a sequence of arms."""
     if run.arms.shape[1] > 1:
-        raise Refusal("Representation", "units", run.arms.shape[1], f"1 for {LAGS}")
+        raise InvalidValueError("Representation", "groups", run.arms.shape[1], f"1 for {LAGS}")
     arms, states = run.truth.means.shape[1], len(run.truth.start)
     rounds = np.arange(REMEMBERED, len(run.arms))
     oldest, powers = rounds - REMEMBERED, arms ** np.arange(REMEMBERED)
@@ -321,7 +321,7 @@ def values(run: Run, rehearsals: Sequence[Run], statistic: str, payoff: np.ndarr
     With the means of the arms as payoff that is each arm's expected reward, with the identity it is the belief about the state.
     """
     if statistic in (FINGERPRINT, BOTH, AGED, FINGERPRINTS) and not len(run.ends):
-        raise Refusal(
+        raise InvalidValueError(
             "Representation", "statistic", statistic, f"{LAG}, {LAGS} or {HISTORY} for a policy without probes"
         )
     found = _times(_BELIEFS[statistic](run, rehearsals), run.truth.transition @ payoff)
@@ -368,25 +368,25 @@ class Representation(Oracle):
         return int(self.base.arms)
 
     @property
-    def units(self) -> int:
-        """Units per round."""
-        return int(self.base.units)
+    def groups(self) -> int:
+        """Groups per round."""
+        return int(self.base.groups)
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the rule's arms on this very realisation."""
         truth = realisation.truth
         if self.statistic not in STATISTICS:
-            raise Refusal("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
+            raise InvalidValueError("Representation", "statistic", self.statistic, "one of " + ", ".join(STATISTICS))
         if self.decoded and self.statistic == HISTORY:
-            raise Refusal("Representation", "decoded", True, "False for the whole history")
+            raise InvalidValueError("Representation", "decoded", True, "False for the whole history")
         if truth is None or truth.rewards != "gaussian" or truth.carryover > 0:
-            raise Refusal(
+            raise InvalidValueError(
                 "Representation", "world", "another", "a HiddenMarkov world with Gaussian rewards and no carryover"
             )
         run = Run.of(self.base, realisation)
         rehearsals = rehearse(self.base, realisation) if self.statistic != HISTORY else []
         if self.statistic == HISTORY:
-            script = follow_one(BayesLimit(self.arms, self.units), realisation, run.arms, stream(0))[:, 0]
+            script = follow_one(BayesGreedy(self.arms, self.groups), realisation, run.arms, stream(0))[:, 0]
         elif self.decoded:
             right = (
                 values(run, rehearsals, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == realisation.states
@@ -394,4 +394,4 @@ class Representation(Oracle):
             script = np.where(right, realisation.means.argmax(axis=1), realisation.means.argmin(axis=1))
         else:
             script = values(run, rehearsals, self.statistic, truth.means).argmax(axis=1)
-        return Scripted(self.arms, self.units, script)
+        return Scripted(self.arms, self.groups, script)

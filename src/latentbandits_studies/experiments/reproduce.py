@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from latentbandits.files import write_whole
 from latentbandits.presentation.progress import Stages
-from latentbandits.settings import whole
+from latentbandits.settings import check_int
 from latentbandits_studies.experiments.case import Case, resize
 from latentbandits_studies.experiments.claims import Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiments
@@ -67,7 +67,7 @@ def reproduce(
     """
     chosen = experiments(names)
     if workers is not None:
-        whole("reproduce", "workers", workers, least=1)
+        check_int("reproduce", "workers", workers, least=1)
     store, partial = Store(folder), quick or sizes is not None
     if partial:
         for experiment in chosen:

@@ -288,7 +288,7 @@ def plot_thresholds(results: pd.DataFrame) -> Figure:
                 axes.set_xticks([], minor=True)
             if name == POLICIES[-1]:
                 axes.set_xlabel(SYMBOLS[setting])
-        line[0].set_ylabel(f"{label(name)}\nregret per unit")
+        line[0].set_ylabel(f"{label(name)}\nregret per group")
     legend_below(figure, figure.axes[0], 4)
     return figure
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from latentbandits import __version__
 from latentbandits.files import write_whole
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import cores, simulate
 from latentbandits.simulation.loop import COUNTS
 from latentbandits.simulation.results import Results
@@ -41,8 +41,8 @@ COLUMNS = (
     Column("policy", "object", "the policy; variants are written `adasp-ucb|pair|no lag` or `rp-ucb|same features`"),
     Column("draw", "int64", "which reward matrix; the same draw and repeat are the same world for every policy"),
     Column("repeat", "int64", "which run on it"),
-    Column("regret", "float64", "cumulative regret per unit against the oracle that sees the state"),
-    Column("optimal", "float64", "share of rounds (and units) in which the best arm was played"),
+    Column("regret", "float64", "cumulative regret per group against the oracle that sees the state"),
+    Column("optimal", "float64", "share of rounds (and groups) in which the best arm was played"),
     *(
         Column(name, "int64", _COUNTED.get(name, f"probes at whose beginning the {name.removesuffix('_gate')} gate was open"))
         for name in COUNTS
@@ -103,9 +103,9 @@ class Store:
             try:
                 (self.folder / "runs").mkdir(parents=True, exist_ok=True)
             except OSError as problem:
-                raise Refusal("reproduce", "out", str(folder), "a folder that can be written to") from problem
+                raise InvalidValueError("reproduce", "out", str(folder), "a folder that can be written to") from problem
             if not os.access(self.folder / "runs", os.W_OK):
-                raise Refusal("reproduce", "out", str(folder), "a folder that can be written to")
+                raise InvalidValueError("reproduce", "out", str(folder), "a folder that can be written to")
 
     def path(self, case: Case, label: str) -> Path:
         """Return the file with the runs of a policy in a case."""
@@ -163,7 +163,7 @@ class Store:
     def runs(self, case: Case, label: str) -> pd.DataFrame:
         """Return the runs of a policy in a case, or refuse."""
         if not self._has(case, label):
-            raise Refusal("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
+            raise InvalidValueError("reproduce", f"results of {label} on {case.name}", "missing", "computed first")
         return self._runs[case.keys[label]]
 
     def rows(self, cases: Sequence[Case], quick: bool = False) -> pd.DataFrame:
@@ -187,7 +187,7 @@ class Store:
             field, value, rule = (
                 ("quick", True, "False") if sizes is None else ("draws and first", list(sizes), "left out")
             )
-            raise Refusal("reproduce", field, value, f"{rule}, or in another folder: {file} is of a full run")
+            raise InvalidValueError("reproduce", field, value, f"{rule}, or in another folder: {file} is of a full run")
 
     def save(self, experiment: str, rows: pd.DataFrame) -> None:
         """Write an experiment's rows as Parquet."""
@@ -201,7 +201,7 @@ class Store:
         except Exception as problem:
             state = "damaged, and will be written again" if path.exists() else "missing"
             rule = f"one that `latentbandits reproduce` has written (it is {state})"
-            raise Refusal("report", "file", str(path), rule) from problem
+            raise InvalidValueError("report", "file", str(path), rule) from problem
 
     def experiments(self) -> list[str]:
         """Return the names of the experiments whose rows are there."""

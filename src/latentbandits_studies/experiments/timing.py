@@ -122,7 +122,7 @@ def plot_intervals(results: pd.DataFrame) -> Figure:
         axes.set_ylim(bottom=0)
         axes.set_xlabel("interval between probes (rounds)")
         axes.set_title(case, fontsize=9)
-    figure.axes[0].set_ylabel("regret per unit")
+    figure.axes[0].set_ylabel("regret per group")
     legend_below(figure, figure.axes[0], 3)
     return figure
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from latentbandits.policies.groups import TWO_UNIT
+from latentbandits.policies.groups import TWO_GROUP
 from latentbandits.presentation.palette import label, legend_below, style
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments import table2
@@ -75,7 +75,7 @@ def _judged(words: dict[str, str], wanted: int) -> tuple[str, str]:
 
 def score(results: pd.DataFrame) -> list[Claim]:
     """Judge who wins most duels: our reading, since the paper shows the rates without a sentence on their ranking."""
-    single = tuple(name for name in COLUMNS if name not in TWO_UNIT)
+    single = tuple(name for name in COLUMNS if name not in TWO_GROUP)
     own = ("adasp-ucb", "lc-ucb", "lc-ts", "sp-ucb")
     adarp = leads(results, ("adarp-ucb",), tuple(name for name in COLUMNS if name != "adarp-ucb"))
     ours = leads(results, own, tuple(name for name in single if name not in own))
@@ -84,7 +84,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
         ("adarp", "AdaRP-UCB wins most duels in most environments", adarp, len(adarp) // 2 + 1),
         (
             "single",
-            "Among single-unit policies one of the paper's own wins most duels, but for high noise",
+            "Among single-group policies one of the paper's own wins most duels, but for high noise",
             ours,
             len(ours) - 1,
         ),

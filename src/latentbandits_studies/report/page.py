@@ -10,7 +10,7 @@ from latentbandits.presentation import html
 from latentbandits.presentation.html import Html, tag
 from latentbandits.presentation.numbers import millions
 from latentbandits.presentation.palette import plotting, saved
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits_studies.experiments.case import resize
 from latentbandits_studies.experiments.claims import TARGET, Claim, temper
 from latentbandits_studies.experiments.registry import Experiment, experiment, ids
@@ -36,11 +36,11 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
     there = store.experiments()
     found = [name for name in ids() if name in there]
     if not found:
-        raise Refusal("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
+        raise InvalidValueError("report", "results", str(results), "a folder that `latentbandits reproduce` has filled")
     try:
         (folder / "figures").mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
+        raise InvalidValueError("report", "out", str(folder), "a folder that can be written to") from problem
     sections, judged, quick, described = [], {}, {}, store.descriptions()
     for done, name in enumerate(found):
         if progress is not None:
@@ -65,7 +65,7 @@ def write_report(results: str | Path, folder: Path, progress: Callable[[int, int
         write_whole(folder / "claims.csv", verdicts.frame(judged).to_csv(index=False).encode())
         write_whole(folder / "claims.md", verdicts.markdown(judged).encode())
     except OSError as problem:
-        raise Refusal("report", "out", str(folder), "a folder that can be written to") from problem
+        raise InvalidValueError("report", "out", str(folder), "a folder that can be written to") from problem
     return folder / "index.html"
 
 
@@ -131,7 +131,7 @@ def head(described: Mapping[str, Description], quick: dict[str, bool]) -> str:
                 "p",
                 "Jin, Hung, Krishnamurthy, Shi & Zhang, KDD 2026, ",
                 source,
-                ": every table, figure and claim beside ours. Regret is per unit, against an oracle that sees the hidden state; the ",
+                ": every table, figure and claim beside ours. Regret is per group, against an oracle that sees the hidden state; the ",
                 tag("em", "Bayes limit"),
                 " is a filter that is given the means, the chain and the noise but not the state, and that plans; the ",
                 tag("em", "greedy filter"),

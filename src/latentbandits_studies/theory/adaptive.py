@@ -1,6 +1,6 @@
 """A bound for schedules whose gates may depend on anything observed: the hazard corollary, corrected."""
 
-from latentbandits.settings import between, whole
+from latentbandits.settings import check_int, check_range
 from latentbandits_studies.theory._checks import AMOUNT, PROBABILITY
 
 
@@ -51,12 +51,12 @@ def adaptive_bound(
     >>> adaptive_bound(q=0.0, **numbers), hazard_bound(drift=[0.0] * 7, **numbers)
     (0.34375, 0.25)
     """
-    longest = whole("adaptive_bound", "cap", cap, least=1)
-    rate = between("adaptive_bound", "probe_rate", probe_rate, PROBABILITY)
-    cost = between("adaptive_bound", "probe_cost", probe_cost, AMOUNT)
-    top = between("adaptive_bound", "delta_max", delta_max, AMOUNT)
-    moves = between("adaptive_bound", "q", q, PROBABILITY)
-    wrong = between("adaptive_bound", "error", error, PROBABILITY)
-    spare = between("adaptive_bound", "leftover_rate", leftover_rate, PROBABILITY)
+    longest = check_int("adaptive_bound", "cap", cap, least=1)
+    rate = check_range("adaptive_bound", "probe_rate", probe_rate, PROBABILITY)
+    cost = check_range("adaptive_bound", "probe_cost", probe_cost, AMOUNT)
+    top = check_range("adaptive_bound", "delta_max", delta_max, AMOUNT)
+    moves = check_range("adaptive_bound", "q", q, PROBABILITY)
+    wrong = check_range("adaptive_bound", "error", error, PROBABILITY)
+    spare = check_range("adaptive_bound", "leftover_rate", leftover_rate, PROBABILITY)
     lost = rate * (longest - 1) * wrong + min(rate * longest / 2, 1.0) * (longest - 1) * moves
     return cost * rate + top * (min(1.0, lost) + spare)

@@ -1,7 +1,7 @@
 """How often a summary names the wrong state: the paper's bounds, and exact errors where rewards are Gaussian.
 
-`sigma` is always the standard deviation of one coordinate of what is observed. A unit's reward in a world with two
-units has variance 2 sigma^2 (the paper's experiments), so its probes need ``sigma * 2**0.5`` here.
+`sigma` is always the standard deviation of one coordinate of what is observed. A group's reward in a world with two
+groups has variance 2 sigma^2 (the paper's experiments), so its probes need ``sigma * 2**0.5`` here.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from latentbandits.settings import Refusal, Vector, array, whole
+from latentbandits.settings import InvalidValueError, Vector, array, check_int
 from latentbandits_studies.theory._checks import chain_matrix, deviation, distribution, means_matrix, probe_set
 from latentbandits_studies.theory.gaps import (
     arm_separations,
@@ -154,7 +154,7 @@ def pair_error(separation: float, sigma: float) -> float:
     0.02275
     """
     if not separation >= 0:
-        raise Refusal("pair_error", "separation", separation, "a number at least 0")
+        raise InvalidValueError("pair_error", "separation", separation, "a number at least 0")
     return float(ndtr(-0.5 * float(separation) / deviation("pair_error", sigma)))
 
 
@@ -235,7 +235,7 @@ def bayes_error(levels: ArrayLike, sigma: float, weights: ArrayLike | None = Non
 def _levels(owner: str, levels: ArrayLike) -> np.ndarray:
     made = array(owner, "levels", levels, Vector(1))
     if made.size == 0:
-        raise Refusal(owner, "levels", [], "the mean of at least one state")
+        raise InvalidValueError(owner, "levels", [], "the mean of at least one state")
     return made
 
 
@@ -325,7 +325,7 @@ def nearest_centroid_error(
     """
     matrix, sigma = means_matrix("nearest_centroid_error", means), deviation("nearest_centroid_error", sigma)
     shares = distribution("nearest_centroid_error", "weights", weights, len(matrix))
-    draws = whole("nearest_centroid_error", "draws", draws, least=1)
+    draws = check_int("nearest_centroid_error", "draws", draws, least=1)
     wrong = 0
     for first in range(0, draws, 8192):  # in pieces, so that memory does not grow with the number of draws
         states = generator.choice(len(matrix), size=min(8192, draws - first), p=shares)

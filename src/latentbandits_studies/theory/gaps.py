@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
-from latentbandits.settings import Refusal, between, whole
+from latentbandits.settings import InvalidValueError, check_int, check_range
 from latentbandits_studies.theory._checks import PROBABILITY, chain_matrix, means_matrix, probe_set
 
 
@@ -136,7 +136,7 @@ def stationary(transition: ArrayLike) -> np.ndarray:
     closed = np.flatnonzero(~leaves)
     if len(closed) > 1:
         allowed = "a chain with one stationary distribution; this one can be caught in several sets of states"
-        raise Refusal("stationary", "transition", chain.tolist(), allowed)
+        raise InvalidValueError("stationary", "transition", chain.tolist(), allowed)
     caught = np.flatnonzero(label == closed[0])
     folded = chain[np.ix_(caught, caught)]
     for last in range(len(caught) - 1, 0, -1):
@@ -174,7 +174,7 @@ def window_change(transition: ArrayLike, window: int, *, worst: bool = False) ->
     (0.19, 0.2)
     """
     chain = chain_matrix("window_change", transition)
-    steps = whole("window_change", "window", window, least=1) - 1
+    steps = check_int("window_change", "window", window, least=1) - 1
     return _over_states(1.0 - np.diag(chain) ** steps, chain, worst)
 
 
@@ -187,8 +187,8 @@ def window_change_bound(window: int, q: float) -> float:
     >>> window_change_bound(window=2, q=0.5)
     0.5
     """
-    steps = whole("window_change_bound", "window", window, least=1) - 1
-    return min(1.0, steps * between("window_change_bound", "q", q, PROBABILITY))
+    steps = check_int("window_change_bound", "window", window, least=1) - 1
+    return min(1.0, steps * check_range("window_change_bound", "q", q, PROBABILITY))
 
 
 def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bool = False) -> float:
@@ -219,7 +219,7 @@ def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, wors
     matrix = means_matrix("drift_probability", means)
     chain = chain_matrix("drift_probability", transition, len(matrix))
     best = matrix.argmax(axis=1)
-    later = np.linalg.matrix_power(chain, whole("drift_probability", "lag", lag, least=0))
+    later = np.linalg.matrix_power(chain, check_int("drift_probability", "lag", lag, least=0))
     moved = (later * (best[:, None] != best[None, :])).sum(axis=1)
     return min(1.0, _over_states(moved, chain, worst))
 
@@ -233,7 +233,7 @@ def drift_bound(lag: int, q: float) -> float:
     >>> [drift_bound(lag, q=0.25) for lag in (1, 2, 8)]
     [0.25, 0.5, 1.0]
     """
-    return min(1.0, whole("drift_bound", "lag", lag, least=0) * between("drift_bound", "q", q, PROBABILITY))
+    return min(1.0, check_int("drift_bound", "lag", lag, least=0) * check_range("drift_bound", "q", q, PROBABILITY))
 
 
 def stale_regret(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bool = False) -> float:
@@ -260,7 +260,7 @@ def stale_regret(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bo
     """
     matrix = means_matrix("stale_regret", means)
     chain = chain_matrix("stale_regret", transition, len(matrix))
-    later = np.linalg.matrix_power(chain, whole("stale_regret", "lag", lag, least=0))
+    later = np.linalg.matrix_power(chain, check_int("stale_regret", "lag", lag, least=0))
     cost = (later @ state_gaps(matrix))[np.arange(len(matrix)), matrix.argmax(axis=1)]
     return _over_states(cost, chain, worst)
 
@@ -273,9 +273,9 @@ def probe_regret(
     sequential: bool = False,
     worst: bool = False,
 ) -> float:
-    """Return the expected regret per unit of one probe (Delta_probe, C_m), exactly.
+    """Return the expected regret per group of one probe (Delta_probe, C_m), exactly.
 
-    A randomized probe takes one round and its units share the arms evenly; a sequential probe takes one round for
+    A randomized probe takes one round and its groups share the arms evenly; a sequential probe takes one round for
     each arm, in the order given, while the state moves on.
 
     Parameters

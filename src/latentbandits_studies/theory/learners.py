@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentbandits.settings import AtLeast, Within, between, whole
+from latentbandits.settings import AtLeast, Within, check_int, check_range
 from latentbandits_studies.theory._checks import POSITIVE, chain_matrix, deviation, means_matrix, probe_set
 from latentbandits_studies.theory.decoding import synchronous_bound
 from latentbandits_studies.theory.gaps import drift_probability, optimal_arms, state_gaps, stationary
@@ -56,17 +56,17 @@ def matched_exploration(
     >>> round(matched_exploration(states=4, arms=3, horizon=10_000, sigma=0.1), 3)
     0.72
     """
-    count, choices = (whole("matched_exploration", *size, least=1) for size in (("states", states), ("arms", arms)))
-    rounds = whole("matched_exploration", "horizon", horizon, least=1)
+    count, choices = (check_int("matched_exploration", *size, least=1) for size in (("states", states), ("arms", arms)))
+    rounds = check_int("matched_exploration", "horizon", horizon, least=1)
     chance = _risk("matched_exploration", risk, rounds)
-    penalty = between("matched_exploration", "regularization", regularization, POSITIVE)
-    top = between("matched_exploration", "largest_mean", largest_mean, AtLeast(0))
+    penalty = check_range("matched_exploration", "regularization", regularization, POSITIVE)
+    top = check_range("matched_exploration", "largest_mean", largest_mean, AtLeast(0))
     noise = deviation("matched_exploration", sigma)
     return math.sqrt(penalty * top * top + 2 * noise * noise * math.log(count * choices * rounds / chance))
 
 
 def _risk(owner: str, risk: float | None, rounds: int) -> float:
-    return 1 / rounds if risk is None else between(owner, "risk", risk, RISK)
+    return 1 / rounds if risk is None else check_range(owner, "risk", risk, RISK)
 
 
 def matched_plays(means: ArrayLike, exploration: float, regularization: float = 0.1) -> np.ndarray:
@@ -94,8 +94,8 @@ def matched_plays(means: ArrayLike, exploration: float, regularization: float = 
            [16., inf]])
     """
     gaps = state_gaps(means)
-    width = between("matched_plays", "exploration", exploration, AtLeast(0))
-    penalty = between("matched_plays", "regularization", regularization, POSITIVE)
+    width = check_range("matched_plays", "exploration", exploration, AtLeast(0))
+    penalty = check_range("matched_plays", "regularization", regularization, POSITIVE)
     with np.errstate(divide="ignore"):
         before = 4 * width * width / gaps**2 - penalty
     return np.where(gaps > 0, np.maximum(np.floor(before) + 1, 0.0), np.inf)
@@ -110,7 +110,7 @@ def matched_bound(
     risk: float | None = None,
     regularization: float = 0.1,
 ) -> float:
-    """Return a bound on the regret of a confidence-bound learner that sees the state, with one unit.
+    """Return a bound on the regret of a confidence-bound learner that sees the state, with one group.
 
     It is sum_s sum_a Delta_sa min(n_sa, pi_s T) + delta T Delta_max, with n_sa of `matched_plays`: an arm is played in a
     state no more often than that, or than the state is visited.
@@ -141,11 +141,11 @@ def matched_bound(
     """
     matrix = means_matrix("matched_bound", means)
     chain = chain_matrix("matched_bound", transition, len(matrix))
-    rounds = whole("matched_bound", "horizon", horizon, least=1)
+    rounds = check_int("matched_bound", "horizon", horizon, least=1)
     chance = _risk("matched_bound", risk, rounds)
     (count, arms), top = matrix.shape, float(np.abs(matrix).max())
     least = matched_exploration(count, arms, rounds, sigma, chance, regularization, top)
-    width = least if exploration is None else between("matched_bound", "exploration", exploration, AtLeast(least))
+    width = least if exploration is None else check_range("matched_bound", "exploration", exploration, AtLeast(least))
     gaps, visits = state_gaps(matrix), stationary(chain) * rounds
     plays = np.minimum(matched_plays(matrix, width, regularization), visits[:, None])
     return float((gaps * plays).sum() + chance * rounds * gaps.max())
@@ -183,7 +183,7 @@ def decoded_bound(
 ) -> Budget:
     """Return a bound on the regret of probing every `interval` rounds, decoding the state and playing its best arm so far.
 
-    A probe plays all arms in one round (a unit each), names the state whose known fingerprint is nearest, and adds one
+    A probe plays all arms in one round (a group each), names the state whose known fingerprint is nearest, and adds one
     reward of every arm to the averages of that state; until the next probe the arm with the best average is played. There are
     M = ceil(T / tau) probes. All are decoded correctly except with probability M (S - 1) exp(-Gamma_B^2 / (8 sigma^2)), and
     then every round of reuse is lost (`decoding`). Else the n-th probe of state s is followed by a worse arm a with
@@ -200,7 +200,7 @@ def decoded_bound(
     transition : array (states, states)
         The chain; it starts in its stationary distribution.
     sigma : float
-        Standard deviation of one unit's reward: where K units share a round, sqrt(K) times the noise of the world.
+        Standard deviation of one group's reward: where K groups share a round, sqrt(K) times the noise of the world.
     interval : int
         Rounds from one probe to the next (tau).
     horizon : int
@@ -221,8 +221,8 @@ def decoded_bound(
     matrix = means_matrix("decoded_bound", means)
     chain = chain_matrix("decoded_bound", transition, len(matrix))
     noise = deviation("decoded_bound", sigma)
-    rounds = whole("decoded_bound", "horizon", horizon, least=1)
-    tau = min(whole("decoded_bound", "interval", interval, least=1), rounds)
+    rounds = check_int("decoded_bound", "horizon", horizon, least=1)
+    tau = min(check_int("decoded_bound", "interval", interval, least=1), rounds)
     chosen = probe_set("decoded_bound", arms, matrix.shape[1])
     gaps, best, visited = state_gaps(matrix), optimal_arms(matrix), stationary(chain)
     probes = -(-rounds // tau)

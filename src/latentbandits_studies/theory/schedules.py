@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from latentbandits.settings import AtLeast, Refusal, Vector, Within, array, between, whole
+from latentbandits.settings import AtLeast, InvalidValueError, Vector, Within, array, check_int, check_range
 from latentbandits_studies.theory._checks import AMOUNT, POSITIVE, PROBABILITY, means_matrix, probabilities
 
 
@@ -66,13 +66,13 @@ def episode_bound(
     moved = probabilities("episode_bound", "drift", drift)
     if not len(charge) == len(spans) == len(wrong):
         sizes = (len(charge), len(spans), len(wrong))
-        raise Refusal("episode_bound", "number of costs, lengths and errors", sizes, "three equal numbers")
+        raise InvalidValueError("episode_bound", "number of costs, lengths and errors", sizes, "three equal numbers")
     longest = int(spans.max(initial=1))
     if (spans < 1).any() or longest > len(moved) + 1:
         allowed = f"integers from 1 to {len(moved) + 1}, one more than the numbers in drift"
-        raise Refusal("episode_bound", "lengths", spans.tolist(), allowed)
-    top = between("episode_bound", "delta_max", delta_max, AMOUNT)
-    spare = between("episode_bound", "leftover", leftover, AMOUNT)
+        raise InvalidValueError("episode_bound", "lengths", spans.tolist(), allowed)
+    top = check_range("episode_bound", "delta_max", delta_max, AMOUNT)
+    spare = check_range("episode_bound", "leftover", leftover, AMOUNT)
     summed = np.concatenate([[0.0], np.cumsum(moved)])
     reuse = (wrong * (spans - 1) + summed[spans - 1]).sum()
     return float(charge.sum() + top * (reuse + spare))
@@ -81,7 +81,7 @@ def episode_bound(
 def _amounts(field: str, values: ArrayLike) -> np.ndarray:
     made = array("episode_bound", field, values, Vector(1))
     if (made < 0).any():
-        raise Refusal("episode_bound", field, made.tolist(), "numbers at least 0")
+        raise InvalidValueError("episode_bound", field, made.tolist(), "numbers at least 0")
     return made
 
 
@@ -117,16 +117,16 @@ def periodic_bound(
     >>> round(periodic_bound(tau=5, probe_cost=0.5, delta_max=1.0, q=0.125, horizon=100), 9)
     0.405
     """
-    tau = between("periodic_bound", "tau", tau, AtLeast(1))
+    tau = check_range("periodic_bound", "tau", tau, AtLeast(1))
     cost, top, rate = _prices("periodic_bound", probe_cost, delta_max, q)
-    wrong = between("periodic_bound", "error", error, PROBABILITY)
-    ends = 0.0 if horizon is None else (cost + tau * top) / whole("periodic_bound", "horizon", horizon, least=1)
+    wrong = check_range("periodic_bound", "error", error, PROBABILITY)
+    ends = 0.0 if horizon is None else (cost + tau * top) / check_int("periodic_bound", "horizon", horizon, least=1)
     return cost / tau + top * (rate * (tau - 1) / 2 + wrong) + ends
 
 
 def _prices(owner: str, probe_cost: float, delta_max: float, q: float) -> tuple[float, float, float]:
-    cost, top = between(owner, "probe_cost", probe_cost, AMOUNT), between(owner, "delta_max", delta_max, AMOUNT)
-    return cost, top, between(owner, "q", q, PROBABILITY)
+    cost, top = check_range(owner, "probe_cost", probe_cost, AMOUNT), check_range(owner, "delta_max", delta_max, AMOUNT)
+    return cost, top, check_range(owner, "q", q, PROBABILITY)
 
 
 def best_interval(probe_cost: float, delta_max: float, q: float) -> float:
@@ -183,8 +183,8 @@ def age_cap(hazard_rate: float, threshold: float) -> int:
 
 
 def _age_cap(owner: str, hazard_rate: float, threshold: float) -> int:
-    rate = between(owner, "hazard_rate", hazard_rate, POSITIVE)
-    level = between(owner, "threshold", threshold, Within(0, math.nextafter(1, 0)))
+    rate = check_range(owner, "hazard_rate", hazard_rate, POSITIVE)
+    level = check_range(owner, "threshold", threshold, Within(0, math.nextafter(1, 0)))
     return math.ceil(-math.log1p(-level) / rate)
 
 
@@ -210,9 +210,9 @@ def reuse_cap(hazard_rate: float, threshold: float, minimum_gap: int = 1, window
     >>> reuse_cap(0.1, 0.5, minimum_gap=2), reuse_cap(0.1, 0.5, minimum_gap=2, window=2)
     (7, 8)
     """
-    gap = whole("reuse_cap", "minimum_gap", minimum_gap, least=1)
+    gap = check_int("reuse_cap", "minimum_gap", minimum_gap, least=1)
     longest = max(gap, _age_cap("reuse_cap", hazard_rate, threshold))
-    return longest + whole("reuse_cap", "window", window, least=1) - 1
+    return longest + check_int("reuse_cap", "window", window, least=1) - 1
 
 
 def hazard_bound(
@@ -256,17 +256,17 @@ def hazard_bound(
     >>> round(hazard_bound(cap, probe_rate=1 / cap, probe_cost=0.25, delta_max=1.0, drift=drift), 6)
     0.095714
     """
-    longest = whole("hazard_bound", "cap", cap, least=1)
+    longest = check_int("hazard_bound", "cap", cap, least=1)
     moved = probabilities("hazard_bound", "drift", drift)
     if len(moved) < longest - 1:
-        raise Refusal(
+        raise InvalidValueError(
             "hazard_bound", "drift", moved.tolist(), f"at least {longest - 1} numbers, one per round of reuse"
         )
-    rate = between("hazard_bound", "probe_rate", probe_rate, PROBABILITY)
-    cost = between("hazard_bound", "probe_cost", probe_cost, AMOUNT)
-    top = between("hazard_bound", "delta_max", delta_max, AMOUNT)
-    wrong = between("hazard_bound", "error", error, PROBABILITY)
-    spare = between("hazard_bound", "leftover_rate", leftover_rate, PROBABILITY)
+    rate = check_range("hazard_bound", "probe_rate", probe_rate, PROBABILITY)
+    cost = check_range("hazard_bound", "probe_cost", probe_cost, AMOUNT)
+    top = check_range("hazard_bound", "delta_max", delta_max, AMOUNT)
+    wrong = check_range("hazard_bound", "error", error, PROBABILITY)
+    spare = check_range("hazard_bound", "leftover_rate", leftover_rate, PROBABILITY)
     return cost * rate + top * (wrong + float(moved[: longest - 1].max(initial=0.0)) + spare)
 
 
@@ -287,7 +287,7 @@ def approximation_bound(delta_max: float, errors: ArrayLike) -> float:
     0.75
     """
     wrong = probabilities("approximation_bound", "errors", errors)
-    return between("approximation_bound", "delta_max", delta_max, AMOUNT) * float(wrong.sum())
+    return check_range("approximation_bound", "delta_max", delta_max, AMOUNT) * float(wrong.sum())
 
 
 def decompose(means_per_round: ArrayLike, best_rule_arms: ArrayLike, played_arms: ArrayLike) -> Split:
@@ -320,5 +320,5 @@ def _arms(field: str, arms: ArrayLike, matrix: np.ndarray) -> np.ndarray:
     made = array("decompose", field, arms, Vector(1, whole=True))
     rounds, count = matrix.shape
     if made.shape != (rounds,) or (made < 0).any() or (made >= count).any():
-        raise Refusal("decompose", field, made.tolist(), f"{rounds} arms, each from 0 to {count - 1}")
+        raise InvalidValueError("decompose", field, made.tolist(), f"{rounds} arms, each from 0 to {count - 1}")
     return made

@@ -51,7 +51,7 @@ class Belief(NamedTuple):
     elsewhere : probability that the present state is none of them
     next : what follows the present state: number and probability of every other, the most probable first, and 0 for a new one
     stay, dwell : probability that the state stays for another round, and the mean number of rounds between two changes
-    noise : standard deviation of one unit's reward
+    noise : standard deviation of one group's reward
     low, high : range in which means are expected
     changed : round of the last change, 0 if there was none
     sure : probability that the last change was then, give or take two rounds

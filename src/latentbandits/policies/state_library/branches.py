@@ -51,8 +51,8 @@ def outlying(scale: Record, particle: Record, second: int) -> float:
 
 @kernel
 def yes_or_no(policy: "StateLibrary", memory: Memory) -> bool:
-    """Return whether rewards are yes or no: two values in all, and one unit."""
-    return bool(policy.units == 1 and memory.scale[0].values == 2 and few_values(memory.noise[0]))
+    """Return whether rewards are yes or no: two values in all, and one group."""
+    return bool(policy.groups == 1 and memory.scale[0].values == 2 and few_values(memory.noise[0]))
 
 
 @kernel

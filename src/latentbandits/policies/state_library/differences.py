@@ -1,4 +1,4 @@
-"""The noise, from differences of rewards of one arm: one round apart and, with one unit, also two rounds apart.
+"""The noise, from differences of rewards of one arm: one round apart and, with one group, also two rounds apart.
 
 Differences are a mixture of noise and of changes of the state, see `latentbandits.noise`; two things can mislead it. Where there are no
 changes the mixture takes the largest differences for some: noise alone must be clearly the worse explanation. And where the state
@@ -32,13 +32,13 @@ _FEW, _LESS = 32, 0.6
 def count_difference(policy: "StateLibrary", memory: Memory, choice: Choice, rewards: np.ndarray) -> bool:
     """Count the difference of two rewards of one arm, if there is one; returns whether the noise is to be estimated again.
 
-    The rewards are those of two units, or (with one unit) of this round and the one before, and the one before that.
+    The rewards are those of two groups, or (with one group) of this round and the one before, and the one before that.
     """
     noise, earlier, arm = memory.noise[0], memory.noise[1], choice.arms[0]
     if policy.noise > 0.0:
         return False
     x = choice.features
-    if policy.units > 1:
+    if policy.groups > 1:
         due = choice.arms[1] == arm and count_pair(noise, rewards[0] - rewards[1])
         fade(noise)
         return bool(due)

@@ -67,7 +67,7 @@ def effect(policy: "StateLibrary", slopes: np.ndarray, features: np.ndarray, x: 
 
 
 @kernel
-def doubt(policy: "StateLibrary", memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
+def std_error(policy: "StateLibrary", memory: Memory, arm: int, x: np.ndarray, first: int) -> float:
     """Return the variance of an arm's effect beyond that of its mean in the present state, in noise^2.
 
     u' V u + (0.2 range / noise)^2 / (n + 1) * mean of u_i^2 / variance_i;  u = features - the average features behind that mean

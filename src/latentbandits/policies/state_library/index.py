@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library import lag
-from latentbandits.policies.state_library.features import doubt
+from latentbandits.policies.state_library.features import std_error
 from latentbandits.policies.state_library.memory import CAP, FEATURES, Memory
 from latentbandits.protocols import Choice
 
@@ -36,7 +36,7 @@ def add_others(policy: "StateLibrary", memory: Memory, stay: float, choice: Choi
     for k in range(0 if once else best.known):
         total += memory.states[slot, k].spent
     for arm in range(policy.arms):
-        value, unknown = choice.offers[arm].value, 0.0
+        value, unknown = choice.arm_scores[arm].value, 0.0
         for k in range(best.known):
             if not once:
                 chance = memory.states[slot, k].spent / total
@@ -50,8 +50,8 @@ def add_others(policy: "StateLibrary", memory: Memory, stay: float, choice: Choi
                 unknown += (1.0 - stay) * chance * memory.deviation[min(mean.count + memory.pending[arm], CAP)]
         if once:
             value += (1.0 - stay) * best.novel * memory.scale[0].centre
-        choice.offers[arm].value = value
-        choice.offers[arm].index += unknown
+        choice.arm_scores[arm].value = value
+        choice.arm_scores[arm].index += unknown
 
 
 @kernel
@@ -63,29 +63,29 @@ def expect(policy: "StateLibrary", memory: Memory, stay: float, choice: Choice) 
     index(arm) = value(arm) + optimism * doubt(arm)
     doubt(arm) = stay * sum over particles of weight * deviation + what is unknown after a change, and of the effect of the features
     """
-    offers = choice.offers
+    arm_scores = choice.arm_scores
     if 1.0 - stay < _RARE:
         stay = 1.0
     for arm in range(policy.arms):
-        offers[arm].value = memory.effects[arm]
-        offers[arm].index = 0.0
+        arm_scores[arm].value = memory.effects[arm]
+        arm_scores[arm].index = 0.0
     for i in range(memory.core[0].live):
         slot = memory.slots[i]
         means = memory.means[slot, memory.particles[slot].here]
         weight = memory.particles[slot].weight * stay
         for arm in range(policy.arms):
-            offers[arm].value += weight * means[arm].average
+            arm_scores[arm].value += weight * means[arm].average
             n = means[arm].count
-            offers[arm].index += weight * memory.deviation[min(n + memory.pending[arm], CAP)]
+            arm_scores[arm].index += weight * memory.deviation[min(n + memory.pending[arm], CAP)]
     if stay < 1.0:
         add_others(policy, memory, stay, choice)
     for arm in range(policy.arms):
         if policy.covariates > 0:
-            deviation, sd = offers[arm].index, memory.noise[0].sd
-            more = sd * sd * doubt(policy, memory, arm, choice.features, FEATURES)
-            offers[arm].index = math.sqrt(deviation * deviation + more)
-        offers[arm].doubt = offers[arm].index
-        offers[arm].index = offers[arm].value + policy.optimism * offers[arm].doubt
+            deviation, sd = arm_scores[arm].index, memory.noise[0].sd
+            more = sd * sd * std_error(policy, memory, arm, choice.features, FEATURES)
+            arm_scores[arm].index = math.sqrt(deviation * deviation + more)
+        arm_scores[arm].std_error = arm_scores[arm].index
+        arm_scores[arm].index = arm_scores[arm].value + policy.optimism * arm_scores[arm].std_error
 
 
 @kernel
@@ -117,7 +117,7 @@ def add_tests(policy: "StateLibrary", memory: Memory, stay: float, greedy: int, 
         means = memory.means[slot, here]
         gain = 0.0
         for arm in range(policy.arms):
-            if choice.offers[arm].available:
+            if choice.arm_scores[arm].available:
                 more = means[arm].average - means[greedy].average
                 gain = max(gain, more + memory.effects[arm] - memory.effects[greedy])
         if gain > 0.0:
@@ -126,12 +126,12 @@ def add_tests(policy: "StateLibrary", memory: Memory, stay: float, greedy: int, 
                 far = means[arm].average - memory.means[best, z, arm].average
                 deviation = memory.deviation[means[arm].count]
                 square = far * far + deviation * deviation
-                price = choice.offers[greedy].value - choice.offers[arm].value
+                price = choice.arm_scores[greedy].value - choice.arm_scores[arm].value
                 useful = worth
                 if price > 0.0 and memory.states[slot, here].entered > 1.0:
                     useful = max(useful, math.sqrt(price / (2.0 * gain * leaving)))
                 value = weight * gain * useful * square / (square + noise)
-                choice.offers[arm].index += value / (1.0 + memory.pending[arm])
+                choice.arm_scores[arm].index += value / (1.0 + memory.pending[arm])
 
 
 @kernel
@@ -144,6 +144,6 @@ def blend_lag(policy: "StateLibrary", memory: Memory, choice: Choice) -> None:
     for arm in range(policy.arms):
         lagged = lag.expected(memory, arm) + memory.effects[arm]
         hopeful = lagged + lag.uncertainty(memory, arm)
-        offer = choice.offers[arm]
-        offer.value = blend * offer.value + (1.0 - blend) * lagged
-        offer.index = blend * offer.index + (1.0 - blend) * hopeful
+        arm_score = choice.arm_scores[arm]
+        arm_score.value = blend * arm_score.value + (1.0 - blend) * lagged
+        arm_score.index = blend * arm_score.index + (1.0 - blend) * hopeful

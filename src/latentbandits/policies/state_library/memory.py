@@ -10,7 +10,7 @@ CAP = 512  # rewards that a remembered mean can weigh; beyond it old ones fade
 HISTORY = 256  # rounds that are learned again when the noise or the range turns out to be quite different
 # Where observed features begin among those of a choice, behind a random number and the number of the round
 FEATURES = 2
-# Rewards come from one unit, from all but the first, or from all of them
+# Rewards come from one group, from all but the first, or from all of them
 ONE, OTHERS, ALL = 0, 1, 2
 
 AGES = 64  # ages that are told apart, see `transitions`
@@ -111,10 +111,10 @@ Trust = record_type(
 )
 Budget = record_type(cost=float, gained=float)  # of tests, and by leaving the usual arm
 Observation = record_type(
-    first=int,  # arm and mean reward of the first unit, or of all if they played the same
+    first=int,  # arm and mean reward of the first group, or of all if they played the same
     reward=float,
     number=int,  # of the round
-    second=int,  # those of the other units; -1 if all played the same
+    second=int,  # those of the other groups; -1 if all played the same
     other=float,
     u=float,  # uniform on (0, 1), for the pruning
     state=int,  # id of the state that the heaviest particle believed in when the round was last learned, 0 if it had forgotten
@@ -145,11 +145,11 @@ class Memory(NamedTuple):
     visits : per particle, the states before the present one, the latest first
     ended : per particle and age, how many visits ended at it
     played : the round in which each arm was played last
-    plays : how often each arm was played by the first unit
+    plays : how often each arm was played by the first group
     claims, trust, budget : what the library claimed in the last rounds, and how much of it came true, see `trust`
     pending : rewards of each arm that are under way: of rounds after ``core.told``
-    waiting : arms of the first unit and of the others in the last rounds
-    gaussians : per group of units (ONE, OTHERS, ALL) and number of rewards behind a mean
+    waiting : arms of the first group and of the others in the last rounds
+    gaussians : per group of groups (ONE, OTHERS, ALL) and number of rewards behind a mean
     deviation : of a mean, by the number of rewards behind it
     lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
     history : the last rounds

@@ -28,19 +28,19 @@ def set_gaussians(policy: "StateLibrary", memory: Memory) -> None:
 
     prior        = (noise / spread)^2                        rewards that the prior of a mean is worth
     deviation[n] = noise / sqrt(n + prior)                   of the mean itself
-    variance     = noise^2 * (1/size + 1/(n + prior))        of the mean reward of a group of `size` units
+    variance     = noise^2 * (1/size + 1/(n + prior))        of the mean reward of a group of `size` groups
     gain         = size / (n + size + prior)                 weight of that reward in the new posterior mean
     """
     noise = memory.noise[0].sd
     prior = (noise / memory.scale[0].spread) * (noise / memory.scale[0].spread)
     for n in range(CAP + 1):
         memory.deviation[n] = noise / math.sqrt(n + prior)
-        for group in range(1 if policy.units == 1 else 3):  # one unit is a group of its own, and there is no other
-            units = 1 if group == ONE else policy.units - 1 if group == OTHERS else policy.units
-            variance = noise * noise * (1.0 / units + 1.0 / (n + prior))
+        for group in range(1 if policy.groups == 1 else 3):  # one group is a group of its own, and there is no other
+            groups = 1 if group == ONE else policy.groups - 1 if group == OTHERS else policy.groups
+            variance = noise * noise * (1.0 / groups + 1.0 / (n + prior))
             memory.gaussians[group, n].precision = 0.5 / variance
             memory.gaussians[group, n].height = 1.0 / math.sqrt(variance)
-            memory.gaussians[group, n].gain = units / (n + units + prior)
+            memory.gaussians[group, n].gain = groups / (n + groups + prior)
 
 
 @kernel
@@ -109,13 +109,13 @@ def copy(policy: "StateLibrary", memory: Memory, old: int, new: int) -> None:
 
 
 @kernel
-def add(mean: Record, gaussians: np.ndarray, reward: float, units: int) -> None:
-    """Add the mean reward of a group of units to the mean of an arm in a state of a particle.
+def add(mean: Record, gaussians: np.ndarray, reward: float, groups: int) -> None:
+    """Add the mean reward of a group of groups to the mean of an arm in a state of a particle.
 
-    mean <- mean + gain[n] * (reward - mean);  n <- min(n + units, CAP)
+    mean <- mean + gain[n] * (reward - mean);  n <- min(n + groups, CAP)
     """
     mean.average += (reward - mean.average) * gaussians[mean.count].gain
-    mean.count = min(mean.count + units, CAP)
+    mean.count = min(mean.count + groups, CAP)
 
 
 @kernel
@@ -223,7 +223,7 @@ def advance(
     A reward of an earlier round than the latest belongs to the state that each particle believes was there then.
     """
     core = memory.core[0]
-    group = ONE if policy.units == 1 or second >= 0 else ALL
+    group = ONE if policy.groups == 1 or second >= 0 else ALL
     late = core.now <= core.front
     if late:
         number, total = branch_late(policy, memory, first, reward, group, second, other)
@@ -238,9 +238,9 @@ def advance(
             memory.branches[i].slot = -1
         k = settle_late(particle, memory.visits[slot], core.now, to) if late else settle(policy, memory, slot, to)
         if k >= 0:
-            add(memory.means[slot, k, first], memory.gaussians[group], reward, 1 if group == ONE else policy.units)
+            add(memory.means[slot, k, first], memory.gaussians[group], reward, 1 if group == ONE else policy.groups)
             if second >= 0:
-                add(memory.means[slot, k, second], memory.gaussians[OTHERS], other, policy.units - 1)
+                add(memory.means[slot, k, second], memory.gaussians[OTHERS], other, policy.groups - 1)
     # Particles that have just changed may have become similar to others; of the rest one is looked at in turn
     for i in range(kept):
         slot = memory.branches[i].slot

@@ -44,25 +44,25 @@ from latentbandits.policies.state_library.scale import NARROW, WIDE, count_value
 from latentbandits.policies.state_library.staleness import await_rewards, receive, stalest
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
-from latentbandits.protocols import RIVAL, STALENESS, UNTRIED, WHY, Choice, Policy, corner
+from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, Policy, corner
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import Above, AtLeast, InUnit, Refusal, Untuned, Within
+from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Untuned, Within
 
 
 @kernel
 def remember(policy: "StateLibrary", memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-    """Write the latest round into the history: the mean reward of all units, or those of the first and of the others."""
+    """Write the latest round into the history: the mean reward of all groups, or those of the first and of the others."""
     rounds = memory.core[0].rounds
     first, second = choice.arms[0], -1
     reward, other = rewards[0], 0.0
-    for unit in range(1, policy.units):
-        other += rewards[unit]
-    if policy.units > 1 and choice.arms[1] != first:
+    for group in range(1, policy.groups):
+        other += rewards[group]
+    if policy.groups > 1 and choice.arms[1] != first:
         second = choice.arms[1]
-        other /= policy.units - 1
+        other /= policy.groups - 1
         memory.played[second] = rounds
     else:
-        reward = (reward + other) / policy.units
+        reward = (reward + other) / policy.groups
     memory.played[first] = rounds
     latest = memory.history[(rounds - 1) % HISTORY]
     latest.first = first
@@ -86,7 +86,7 @@ class StateLibrary(Policy):
     transitions are all learned, and decisions do not depend on the unit or the zero of rewards. A late reward belongs to the round of its
     decision. Observed features shift the mean of every arm linearly, beside the state.
 
-    With several units the first plays the arm with the highest index and the others the arm with the highest expected reward.
+    With several groups the first plays the arm with the highest index and the others the arm with the highest expected reward.
 
     Only available arms are compared, worth a test or tried once more, and `patience` counts them. Until the scale of rewards is known the
     available arms take turns by the number of rounds chosen. It is known after as many rounds as arms are available, two at least, and
@@ -96,12 +96,12 @@ class StateLibrary(Policy):
     ----------
     arms : int
         Number of arms.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
     covariates : int
         Number of observed features (hour, weekday, visitor), each of which shifts the reward of every arm by its own slope.
     noise : float
-        Standard deviation of one unit's reward; 0 if it is to be learned.
+        Standard deviation of one group's reward; 0 if it is to be learned.
     low : float
         Lowest mean reward to expect.
     high : float
@@ -145,7 +145,7 @@ class StateLibrary(Policy):
     scale_free = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     covariates: Annotated[int, AtLeast(0)] = 0
     noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
     low: Annotated[float, Untuned(), InUnit(level=True)] = 0.0
@@ -166,13 +166,15 @@ class StateLibrary(Policy):
     def check(self) -> None:
         """Refuse a range the wrong way round, and libraries that no memory holds."""
         if self.high < self.low:
-            raise Refusal("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
+            raise InvalidValueError("StateLibrary", "high", self.high, f"at least low, which is {self.low:g}")
         for name, size in (("noise", self.noise), ("high - low", self.high - self.low)):
             if size != 0.0 and not NARROW <= size <= WIDE:
-                raise Refusal("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
+                raise InvalidValueError("StateLibrary", name, size, f"0, or from {NARROW:g} to {WIDE:g}")
         cells = self.particles * self.states * (self.states + self.arms) + self.arms * self.arms * self.levels
         if cells > 50_000_000:
-            raise Refusal("StateLibrary", "particles x states x (states + arms)", cells, "at most 50000000 numbers")
+            raise InvalidValueError(
+                "StateLibrary", "particles x states x (states + arms)", cells, "at most 50000000 numbers"
+            )
 
     @property
     def width(self) -> int:
@@ -245,7 +247,7 @@ class StateLibrary(Policy):
         return made
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
-        """Play the arm with the highest index; all units but the first play the arm with the highest value."""
+        """Play the arm with the highest index; all groups but the first play the arm with the highest value."""
         core = memory.core[0]
         choice.features[0] = uniform(random)
         core.asked += 1
@@ -255,18 +257,18 @@ class StateLibrary(Policy):
             choice.features[FEATURES + j] = bounded(memory.features[j], context[j])
         for arm in range(self.arms):
             memory.effects[arm] = effect(self, memory.slopes[arm], memory.features, choice.features, FEATURES)
-        choice.note[WHY] = 0
+        choice.tags[PROBE_REASON] = 0
         if memory.noise[0].sd == 0.0:  # nothing is known, not even the scale: every arm in turn
             greedy = pick = nth_available(choice, (core.asked - 1) % available(choice))
-            choice.note[WHY] = UNTRIED if available(choice) > 1 else 0
+            choice.tags[PROBE_REASON] = UNTRIED if available(choice) > 1 else 0
             for arm in range(self.arms):
                 choice.features[values + arm] = np.nan
-                choice.offers[arm].value = choice.offers[arm].index = choice.offers[arm].doubt = np.nan
+                choice.arm_scores[arm].value = choice.arm_scores[arm].index = choice.arm_scores[arm].std_error = np.nan
         else:
             stay = staying(self, memory.particles[core.best])
             expect(self, memory, 1.0 - hazard(self, memory, core.best, core.asked), choice)
             for arm in range(self.arms):
-                choice.features[values + arm] = choice.offers[arm].value - memory.effects[arm]
+                choice.features[values + arm] = choice.arm_scores[arm].value - memory.effects[arm]
             greedy = highest_value(choice)
             hopeful = highest(choice)
             if core.live > 1:
@@ -282,16 +284,16 @@ class StateLibrary(Policy):
             elif pick != greedy and restrained(memory):
                 pick = greedy
             if pick != greedy:
-                choice.note[WHY] = UNTRIED if pick == hopeful else RIVAL
+                choice.tags[PROBE_REASON] = UNTRIED if pick == hopeful else RIVAL
             stale = stalest(self, memory, choice)
             if stale >= 0:
                 core.forced = core.rounds
                 pick = stale
-                choice.note[WHY] = STALENESS
+                choice.tags[PROBE_REASON] = STALENESS
             claim(memory, choice, pick, preferred, usual, doubted)
         choice.arms[0] = pick
-        for unit in range(1, self.units):
-            choice.arms[unit] = greedy
+        for group in range(1, self.groups):
+            choice.arms[group] = greedy
         memory.plays[pick] += 1
         await_rewards(self, memory, choice)
 

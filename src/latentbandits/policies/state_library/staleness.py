@@ -29,7 +29,7 @@ def stalest(policy: "StateLibrary", memory: Memory, choice: Choice) -> int:
         return -1
     oldest = nth_available(choice, 0)
     for arm in range(oldest + 1, policy.arms):
-        if choice.offers[arm].available and memory.played[arm] < memory.played[oldest]:
+        if choice.arm_scores[arm].available and memory.played[arm] < memory.played[oldest]:
             oldest = arm
     age = core.rounds - max(memory.played[oldest], core.forced)
     limit = number * max(float(policy.patience), _SHARE * core.rounds)
@@ -46,16 +46,16 @@ def await_rewards(policy: "StateLibrary", memory: Memory, choice: Choice) -> Non
     if core.asked - core.told > WAITING:
         give_up(policy, memory.pending, latest)
     latest[0] = choice.arms[0]
-    latest[1] = choice.arms[policy.units - 1]
+    latest[1] = choice.arms[policy.groups - 1]
     memory.pending[latest[0]] += 1
-    memory.pending[latest[1]] += policy.units - 1
+    memory.pending[latest[1]] += policy.groups - 1
 
 
 @kernel
 def give_up(policy: "StateLibrary", pending: np.ndarray, arms: np.ndarray) -> None:
     """Await the rewards of a round no longer: they have arrived, or later ones have."""
     pending[arms[0]] -= 1
-    pending[arms[1]] -= policy.units - 1
+    pending[arms[1]] -= policy.groups - 1
 
 
 @kernel

@@ -35,7 +35,7 @@ def usual_arm(policy: "StateLibrary", plays: np.ndarray, choice: Choice) -> int:
     """Return the available arm that was played most."""
     top = -1
     for arm in range(policy.arms):
-        if choice.offers[arm].available and (top < 0 or plays[arm] > plays[top]):
+        if choice.arm_scores[arm].available and (top < 0 or plays[arm] > plays[top]):
             top = arm
     return top
 
@@ -108,12 +108,12 @@ def restrained(memory: Memory) -> bool:
 @kernel
 def claim(memory: Memory, choice: Choice, pick: int, preferred: int, usual: int, doubted: bool) -> None:
     """Note what the library claims in this round, in which an arm is played: the preferred one, the usual one, or another as a test."""
-    budget, value = memory.budget[0], choice.offers[pick].value
-    gap = choice.offers[preferred].value - choice.offers[usual].value
+    budget, value = memory.budget[0], choice.arm_scores[pick].value
+    gap = choice.arm_scores[preferred].value - choice.arm_scores[usual].value
     if pick == preferred:
         budget.gained += gap
     elif not doubted:
-        budget.cost += choice.offers[preferred].value - value
+        budget.cost += choice.arm_scores[preferred].value - value
     if gap > 0.0 and pick in (preferred, usual):
         made = memory.claims[memory.core[0].asked % WAITING]
         made.number = memory.core[0].asked

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from latentbandits.agent.events import ROLES
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 
 VERSION = 1
 
@@ -40,4 +40,6 @@ def statements(engine: str) -> list[str]:
 def refuse_version(place: str, version: int) -> None:
     """Refuse a store whose tables are not those of this version."""
     if version != VERSION:
-        raise Refusal("store", f"schema version of {place}", version, f"{VERSION}, as this latentbandits has it")
+        raise InvalidValueError(
+            "store", f"schema version of {place}", version, f"{VERSION}, as this latentbandits has it"
+        )

@@ -18,14 +18,14 @@ CREATE TABLE event (
     kind TEXT NOT NULL,
     at_us BIGINT NOT NULL,        -- microseconds since 1970; never decreases
     key TEXT COLLATE "C",         -- the decision's id
-    unit TEXT,
+    subject TEXT,
     arm BIGINT,
     decided_by TEXT,
     probability DOUBLE PRECISION,
     value DOUBLE PRECISION,
     actor TEXT,                   -- who did it
     body TEXT,                    -- JSON: what has no column
-    scores BYTEA,                 -- of every arm: available, value, index, doubt, probability, as 32-bit numbers
+    scores BYTEA,                 -- of every arm: available, value, index, std_error, probability, as 32-bit numbers
     PRIMARY KEY (experiment, seq)
 );
 

@@ -15,14 +15,14 @@ CREATE TABLE event (
     kind TEXT NOT NULL,
     at_us INTEGER NOT NULL,       -- microseconds since 1970; never decreases
     key TEXT,                     -- the decision's id
-    unit TEXT,
+    subject TEXT,
     arm INTEGER,
     decided_by TEXT,
     probability REAL,
     value REAL,
     actor TEXT,                   -- who did it
     body TEXT,                    -- JSON: what has no column
-    scores BLOB,                  -- of every arm: available, value, index, doubt, probability, as 32-bit numbers
+    scores BLOB,                  -- of every arm: available, value, index, std_error, probability, as 32-bit numbers
     PRIMARY KEY (experiment, seq)
 ) STRICT, WITHOUT ROWID;
 

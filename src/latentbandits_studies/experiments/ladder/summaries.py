@@ -8,13 +8,13 @@ import numpy as np
 from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign, assign_highest, set_index
-from latentbandits.policies.bayes_filter import BayesFilter, BayesLimit
+from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
     PHASE,
+    PROBE_REASON,
     SCHEDULED,
-    WHY,
     Choice,
     Oracle,
     Policy,
@@ -22,7 +22,7 @@ from latentbandits.protocols import (
     record_type,
 )
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, Refusal
+from latentbandits.settings import AtLeast, InvalidValueError
 
 Scalars = record_type(
     now=int,  # rounds begun
@@ -58,14 +58,14 @@ class SummaryLearner(Policy):
     """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
 
     With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
-    features and nothing else. A probe visits the arms one after the other, one per round; all units play the same arm.
+    features and nothing else. A probe visits the arms one after the other, one per round; all groups play the same arm.
 
     Parameters
     ----------
     arms : int
         Number of arms, K.
-    units : int
-        Units per round.
+    groups : int
+        Groups per round.
     lags : int
         How many of the last decisions are in the summary, each as one-hot of the arm, and the reward times it. Without any the
         features have a constant instead.
@@ -98,7 +98,7 @@ class SummaryLearner(Policy):
     fixed_arms = True
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     lags: Annotated[int, AtLeast(0)] = 1
     fingerprints: Annotated[int, AtLeast(0)] = 0
     age: bool = False
@@ -112,13 +112,15 @@ class SummaryLearner(Policy):
         """Refuse settings that contradict each other."""
         name = "SummaryLearner"
         if self.interval and self.interval < self.arms:
-            raise Refusal(name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe")
+            raise InvalidValueError(
+                name, "interval", self.interval, f"0, or at least the {self.arms} rounds of a probe"
+            )
         if self.fingerprints and not self.interval:
-            raise Refusal(name, "fingerprints", self.fingerprints, "0 without an interval")
+            raise InvalidValueError(name, "fingerprints", self.fingerprints, "0 without an interval")
         if self.age and not self.fingerprints:
-            raise Refusal(name, "age", True, "False without a fingerprint")
+            raise InvalidValueError(name, "age", True, "False without a fingerprint")
         if self.products and not (self.fingerprints and self.lags):
-            raise Refusal(name, "products", True, "False without a fingerprint or without a lag")
+            raise InvalidValueError(name, "products", True, "False without a fingerprint or without a lag")
 
     @property
     def width(self) -> int:
@@ -151,29 +153,29 @@ class SummaryLearner(Policy):
         for arm in range(self.arms):
             mean, variance = predict(memory.factor, memory.coefficients, arm, choice.features)
             set_index(choice, arm, mean, self.exploration * math.sqrt(variance))
-        why, phase = 0, 0
+        probe_reason, phase = 0, 0
         if self.interval > 0:
             phase = scalars.now % self.interval
             if phase < self.arms:
-                why = SCHEDULED if phase == 0 else CONTINUED
+                probe_reason = SCHEDULED if phase == 0 else CONTINUED
             if phase == 0:
                 scalars.probe += 1
                 scalars.arrived = 0
-        if why == 0:
+        if probe_reason == 0:
             assign_highest(choice)
         else:
             assign(phase, choice)
-        choice.note[WHY] = why
-        choice.note[PHASE] = phase
-        choice.note[EPISODE] = scalars.probe
+        choice.tags[PROBE_REASON] = probe_reason
+        choice.tags[PHASE] = phase
+        choice.tags[EPISODE] = scalars.probe
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Update the regression of the played arm, the lags and the fingerprints."""
         arm, reward = choice.arms[0], 0.0
-        for unit in range(self.units):
-            reward += rewards[unit]
-        reward /= self.units
-        update(memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.units), reward)
+        for group in range(self.groups):
+            reward += rewards[group]
+        reward /= self.groups
+        update(memory.factor, memory.coefficients, memory.gain, arm, choice.features, float(self.groups), reward)
         for i in range(len(memory.lag_arm) - 1, 0, -1):
             memory.lag_arm[i] = memory.lag_arm[i - 1]
             memory.lag_reward[i] = memory.lag_reward[i - 1]
@@ -181,8 +183,8 @@ class SummaryLearner(Policy):
         memory.lag_reward[0] = reward
         # parts of an older probe come too late for its fingerprint
         scalars = memory.scalars[0]
-        if choice.note[WHY] != 0 and choice.note[EPISODE] == scalars.probe:
-            memory.pending[choice.note[PHASE]] = reward
+        if choice.tags[PROBE_REASON] != 0 and choice.tags[EPISODE] == scalars.probe:
+            memory.pending[choice.tags[PHASE]] = reward
             scalars.arrived += 1
             if scalars.arrived == self.arms:
                 scalars.shown = scalars.probe
@@ -275,9 +277,9 @@ class Believer(Policy):
         return self.learner.arms
 
     @property
-    def units(self) -> int:
-        """Units per round."""
-        return self.learner.units
+    def groups(self) -> int:
+        """Groups per round."""
+        return self.learner.groups
 
     @property
     def width(self) -> int:
@@ -319,20 +321,20 @@ class BeliefLearner(Oracle):
 
     Parameters
     ----------
-    arms, units, interval, exploration, regularization
+    arms, groups, interval, exploration, regularization
         As in `SummaryLearner`.
 
     Examples
     --------
     >>> import latentbandits as lb
     >>> from latentbandits_studies.experiments.ladder.summaries import BeliefLearner
-    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, units=1, seed=0, draw=0, repeat=0)
+    >>> realisation = lb.HiddenMarkov(states=3).realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)
     >>> BeliefLearner(arms=2).informed(realisation).learner.covariates
     3
     """
 
     arms: Annotated[int, AtLeast(2)]
-    units: Annotated[int, AtLeast(1)] = 1
+    groups: Annotated[int, AtLeast(1)] = 1
     interval: Annotated[int, AtLeast(0)] = 0
     exploration: Annotated[float, AtLeast(0)] = 1.0
     regularization: Annotated[float, AtLeast(1e-12)] = 0.1
@@ -340,11 +342,11 @@ class BeliefLearner(Oracle):
     def informed(self, realisation: Realisation) -> Believer:
         """Return the learner beside the filter for this world."""
         if realisation.available is not None:
-            raise Refusal("BeliefLearner", "arms", "not always all available", "the same in every round")
-        known: Any = BayesLimit(self.arms, self.units).informed(realisation)
+            raise InvalidValueError("BeliefLearner", "arms", "not always all available", "the same in every round")
+        known: Any = BayesGreedy(self.arms, self.groups).informed(realisation)
         learner = SummaryLearner(
             self.arms,
-            self.units,
+            self.groups,
             lags=0,
             covariates=len(known.start),
             interval=self.interval,

@@ -9,8 +9,8 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "scale of the main table",
-        "twice the regret per unit",
-        "Optimal single arm with means uniform on [0, 1] tends to T/6 per unit; the table tends to T/3",
+        "twice the regret per group",
+        "Optimal single arm with means uniform on [0, 1] tends to T/6 per group; the table tends to T/3",
     ),
     ("default world", "10 states, stay 0.99, noise 0.01, 20,000 rounds", "every row of the table changes one of these"),
     (
@@ -60,13 +60,13 @@ CHOICES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "many arms",
-        "5,000 rounds; one-hot lag; age caps, gaps and intervals in proportion to the rounds of a probe; as many units as arms",
+        "5,000 rounds; one-hot lag; age caps, gaps and intervals in proportion to the rounds of a probe; as many groups as arms",
         "the paper gives no figures; the gaps contribute to the growth of sequential probing",
     ),
     (
         "horizon of the misspecification checks",
         "5,000 rounds",
-        "the figures of switching come out at the scale of regret per unit",
+        "the figures of switching come out at the scale of regret per group",
     ),
     (
         "D-UCB of the misspecification checks",

@@ -117,7 +117,7 @@ SENTENCES: tuple[Sentence, ...] = (
         "Unless stated otherwise the experiments use these gates, with a residual floor equal to the noise",
         ("table2/stated-gates", "table2/floor"),
     ),
-    Sentence("6", "Regret is reported per unit, with means in [0, 1]", ("table2/scale",)),
+    Sentence("6", "Regret is reported per group, with means in [0, 1]", ("table2/scale",)),
     Sentence("6", "AdaRP-UCB is the best randomized method in 12 of 13 configurations", ("table2/adarp-over-rp",)),
     Sentence(
         "6",

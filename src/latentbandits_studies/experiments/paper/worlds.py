@@ -6,21 +6,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from latentbandits.policies.groups import ADAPTIVE, FORGETFUL, LIBRARY, PEERS, SINGLE_UNIT, TWO_UNIT
+from latentbandits.policies.groups import ADAPTIVE, FORGETFUL, LIBRARY, PEERS, SINGLE_GROUP, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY, policy
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 # Columns of the main table, in the paper's order and grouping
 BEST_ARM = "best-single-arm"
-COLUMNS = (*TWO_UNIT, *SINGLE_UNIT, BEST_ARM)
+COLUMNS = (*TWO_GROUP, *SINGLE_GROUP, BEST_ARM)
 # Policies that the paper does not have, added to its own: shown beside its columns, never scored with them
-LIBRARY_TWO = "state-library|two units"
+LIBRARY_TWO = "state-library|two groups"
 ADDED = (LIBRARY, LIBRARY_TWO, FORGETFUL, *PEERS)
 
 MATRICES, REPEATS = 128, 5
 ADDED_REPEATS = 2  # the first of the five, so that every run is paired with one of the paper's policies
 QUICK_MATRICES = 12
-# The table's numbers are twice the regret per unit: its *Optimal single arm* tends to T/3, where uniform means give T/6.
+# The table's numbers are twice the regret per group: its *Optimal single arm* tends to T/3, where uniform means give T/6.
 SCALE = 2.0
 
 
@@ -90,7 +90,7 @@ def fitted(name: str, arms: int = 2, **settings: object) -> Any:
 
 
 def same_features(name: str, interval: int, arms: int = 2) -> Any:
-    """Return an adaptive policy on a fixed schedule instead of its gates: the same features, index and units."""
+    """Return an adaptive policy on a fixed schedule instead of its gates: the same features, index and groups."""
     return fitted(name, arms, gated=False, interval=interval)
 
 

@@ -43,9 +43,9 @@ class Replay:
         """Number of rounds recorded."""
         return int(self._recorded.rounds)  # type: ignore[attr-defined]
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return the first rounds of the record; see `latentbandits.protocols.World`."""
-        found: Realisation = self._recorded.realise(horizon, units, seed, draw, repeat)  # type: ignore[attr-defined]
+        found: Realisation = self._recorded.realise(horizon, groups, seed, draw, repeat)  # type: ignore[attr-defined]
         return found
 
 
@@ -56,11 +56,11 @@ class Ruler:
     replay: Replay
     arms: int = LEVELS
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return the costs and, as context, the rewards of the replay; see `latentbandits.protocols.World`."""
         rewards = self.replay.realise(horizon, 1, seed, draw, repeat).rewards[:, 0]
         costs = np.tile(-np.arange(self.arms, dtype=float), (horizon, 1))
-        return Realisation(costs, np.repeat(costs[:, None], units, axis=1), rewards, np.full(horizon, -1), None)
+        return Realisation(costs, np.repeat(costs[:, None], groups, axis=1), rewards, np.full(horizon, -1), None)
 
 
 class Believed(Oracle):
@@ -80,8 +80,8 @@ class Believed(Oracle):
         return LEVELS
 
     @property
-    def units(self) -> int:
-        """Units per round."""
+    def groups(self) -> int:
+        """Groups per round."""
         return 1
 
     def informed(self, realisation: Realisation) -> Policy:
@@ -110,15 +110,15 @@ ALONE = ": beliefs"  # marks the cases that hold them
 
 
 def contestants(name: str, quick: bool = False) -> dict[str, Contestant]:
-    """Return every policy that plays one unit and is given nothing, by spec; a few of them for a quick run.
+    """Return every policy that plays one group and is given nothing, by spec; a few of them for a quick run.
 
-    Where rewards are not on [0, 1], policies that need such rewards learn their range (`scaled(NAME)`). Policies that play several units
+    Where rewards are not on [0, 1], policies that need such rewards learn their range (`scaled(NAME)`). Policies that play several groups
     in a round would see several arms of it, so they are left out.
     """
     world = load(name).world
     chosen = [spec for spec in (QUICK_POLICIES if quick else REGISTRY) if spec not in (*ORACLES, *STATED, SCALED)]
     made = {spec: policy(spec, arms=world.arms) for spec in (fair(spec, world) for spec in chosen)}
-    return {spec: one for spec, one in made.items() if one.units == 1}
+    return {spec: one for spec, one in made.items() if one.groups == 1}
 
 
 @cache

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, TWO_UNIT
+from latentbandits.policies.groups import LIBRARY, LIMIT, ORACLES, PEERS, TWO_GROUP
 from latentbandits.presentation.numbers import figure
 from latentbandits.simulation.results import interval, ratio
 from latentbandits_studies.experiments import table2
@@ -25,7 +25,7 @@ from latentbandits_studies.experiments.state_library.settings import (
     title,
 )
 
-SAME = 0.01  # share by which regret may differ between two units
+SAME = 0.01  # share by which regret may differ between two groups
 
 
 @once
@@ -52,11 +52,11 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
     """
     lines = []
     for case, table in per_matrix(results).items():
-        unit = LIMIT if LIMIT in table else best(table, RIVALS)
+        group = LIMIT if LIMIT in table else best(table, RIVALS)
         for name in table:
             mean, low, high = interval(table[name].to_numpy())
-            line = {"case": case, "policy": name, "regret": mean, "low": low, "high": high, "unit": unit}
-            several = ratio(table[name].to_numpy(), table[unit].to_numpy())
+            line = {"case": case, "policy": name, "regret": mean, "low": low, "high": high, "group": group}
+            several = ratio(table[name].to_numpy(), table[group].to_numpy())
             lines.append(line | dict(zip(("multiple", "multiple_low", "multiple_high"), several, strict=True)))
     return pd.DataFrame(lines)
 
@@ -65,12 +65,12 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
 def differences(results: pd.DataFrame) -> pd.DataFrame:
     """Return StateLibrary's regret less that of each policy of the paper, per row of the main table, with 95 % intervals over matrices.
 
-    With one unit it stands against every column, with two against those with two.
+    With one group it stands against every column, with two against those with two.
     """
     tables = per_matrix(results)
     lines = []
     for row in rows():
-        for ours, names in ((LIBRARY, COLUMNS), (LIBRARY_TWO, TWO_UNIT)):
+        for ours, names in ((LIBRARY, COLUMNS), (LIBRARY_TWO, TWO_GROUP)):
             for name in names:
                 mean, low, high = interval((tables[row][ours] - tables[row][name]).to_numpy())
                 lines.append({"row": row, "ours": ours, "policy": name, "difference": mean, "low": low, "high": high})
@@ -92,14 +92,14 @@ def parts(results: pd.DataFrame) -> pd.DataFrame:
 
 @once
 def lost(results: pd.DataFrame) -> pd.DataFrame:
-    """Return every case in which a policy without prior knowledge has less regret than StateLibrary with as many units.
+    """Return every case in which a policy without prior knowledge has less regret than StateLibrary with as many groups.
 
     `sure` says whether the 95 % interval of the paired difference excludes zero.
     """
     lines = []
     for case, table in per_matrix(results).items():
-        duels = [(LIBRARY, name) for name in table if name not in (*ORACLES, *TWO_UNIT, LIMIT, LIBRARY, LIBRARY_TWO)]
-        duels += [(LIBRARY_TWO, name) for name in TWO_UNIT if name in table]
+        duels = [(LIBRARY, name) for name in table if name not in (*ORACLES, *TWO_GROUP, LIMIT, LIBRARY, LIBRARY_TWO)]
+        duels += [(LIBRARY_TWO, name) for name in TWO_GROUP if name in table]
         for ours, name in duels:
             mean, low, high = interval((table[ours] - table[name]).to_numpy())
             if mean > 0:
@@ -147,13 +147,13 @@ def score(results: pd.DataFrame) -> list[Claim]:
     return [
         _below(
             pairs[pairs["ours"] == LIBRARY],
-            "one-unit",
-            "With one unit: below every policy of the paper in every row of the main table",
+            "one-group",
+            "With one group: below every policy of the paper in every row of the main table",
         ),
         _below(
             pairs[(pairs["ours"] == LIBRARY_TWO) & (pairs["policy"] == "adarp-ucb")],
-            "two-units",
-            "With two units: below AdaRP-UCB in every row of the main table",
+            "two-groups",
+            "With two groups: below AdaRP-UCB in every row of the main table",
         ),
         *_targets(results),
         _short_runs(results),
@@ -163,7 +163,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
             "none",
             losses(results),
             FAILS if lost(results)["sure"].any() else HOLDS if lost(results).empty else TIED,
-            "regret per unit; sure: the 95 % interval of the paired difference excludes zero",
+            "regret per group; sure: the 95 % interval of the paired difference excludes zero",
             TARGET,
         ),
     ]
@@ -210,7 +210,7 @@ def _no_unit(results: pd.DataFrame) -> Claim:
         f"regret / b {figure(small.mean())} and {figure(large.mean())}, ratio {same.text}; no matrix differs by more than "
         f"{np.abs(small / large - 1).max():.0e}",
         near(same, SAME),
-        "the same worlds in two units",
+        "the same worlds in two groups",
         TARGET,
     )
 

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT, TWO_UNIT
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_GROUP, TWO_GROUP
 from latentbandits.presentation.html import Cell, Html, table, tag
 from latentbandits.presentation.numbers import figure
 from latentbandits.presentation.palette import BLACK, GREY, label, style
@@ -27,7 +27,7 @@ INTRODUCTION = tag(
     "1. The ",
     tag("em", "Bayes limit"),
     " is a filter that is given means, chain and noise, and that plans: it plays an arm for what its reward says about the state if that "
-    "is worth it. The limit has one unit, also where a policy has two, which can test with one of them.",
+    "is worth it. The limit has one group, also where a policy has two, which can test with one of them.",
 )
 
 
@@ -54,7 +54,7 @@ def _lost(results: pd.DataFrame) -> str:
         for _, line in found.iterrows()
     ]
     words = (
-        "Every case in which a policy without knowledge of the world has less regret than StateLibrary with as many units. Sure: the "
+        "Every case in which a policy without knowledge of the world has less regret than StateLibrary with as many groups. Sure: the "
         "95 % interval of the paired difference excludes zero."
     )
     heads = ["case", "better", "regret", "than", "regret", "difference", "sure"]
@@ -65,10 +65,10 @@ def _multiples(results: pd.DataFrame) -> str:
     lines = []
     for case, part in claims.summary(results).groupby("case", sort=False):
         cells = part.set_index("policy")
-        unit = cells["unit"].iloc[0]
+        group = cells["group"].iloc[0]
         shown = [LIBRARY, FORGETFUL]
-        shown += [cells.loc[list(group), "regret"].idxmin() for group in (SINGLE_UNIT, PEERS)]
-        line = [settings.title(str(case)), f"{label(unit)} {figure(cells.loc[unit, 'regret'])}"]
+        shown += [cells.loc[list(group), "regret"].idxmin() for group in (SINGLE_GROUP, PEERS)]
+        line = [settings.title(str(case)), f"{label(group)} {figure(cells.loc[group, 'regret'])}"]
         for name in shown:
             cell = cells.loc[name]
             who = "" if name in (LIBRARY, FORGETFUL) else f" {label(name)}"
@@ -80,7 +80,7 @@ def _multiples(results: pd.DataFrame) -> str:
         "limit, or best rival: regret",
         label(LIBRARY),
         label(FORGETFUL),
-        "best of the paper, one unit",
+        "best of the paper, one group",
         "best peer",
     ]
     words = (
@@ -92,8 +92,8 @@ def _multiples(results: pd.DataFrame) -> str:
 
 def _differences(results: pd.DataFrame) -> str:
     found = claims.differences(results).set_index(["row", "ours", "policy"])
-    columns = [(LIBRARY, name) for name in COLUMNS] + [(LIBRARY_TWO, name) for name in TWO_UNIT]
-    heads = [f"{label(name)}{' (two units)' if ours == LIBRARY_TWO else ''}" for ours, name in columns]
+    columns = [(LIBRARY, name) for name in COLUMNS] + [(LIBRARY_TWO, name) for name in TWO_GROUP]
+    heads = [f"{label(name)}{' (two groups)' if ours == LIBRARY_TWO else ''}" for ours, name in columns]
     lines = []
     for row in rows():
         line: list[str | Cell] = [TITLES[row]]
@@ -104,7 +104,7 @@ def _differences(results: pd.DataFrame) -> str:
         lines.append(line)
     words = (
         "Regret of StateLibrary less that of each policy, on the same runs, with 95 % intervals over matrices; below zero is better. The "
-        "last two columns: StateLibrary with two units. Coloured: the interval includes zero, or lies above it."
+        "last two columns: StateLibrary with two groups. Coloured: the interval includes zero, or lies above it."
     )
     head = tag("h3", "Differences to the paper's policies") + tag("p", words)
     return head + table(["environment", *heads], lines, classes="wide")
@@ -120,7 +120,7 @@ def multiples(results: pd.DataFrame) -> Figure:
     table = claims.summary(results)
     figure = Figure(figsize=(9.4, 9.6))
     axes = figure.subplots()
-    _dots(axes, table, list(rows()), (*TWO_UNIT, *SINGLE_UNIT, "best-single-arm"))
+    _dots(axes, table, list(rows()), (*TWO_GROUP, *SINGLE_GROUP, "best-single-arm"))
     axes.set_xlabel("regret / regret of the Bayes limit on the same runs")
     _legend(figure, axes)
     return figure
@@ -133,8 +133,8 @@ def other_worlds(results: pd.DataFrame) -> Figure:
     limited = [case for case in others if case not in settings.UNLIMITED]
     figure = Figure(figsize=(9.4, 10.6))
     upper, lower = figure.subplots(2, 1, height_ratios=[len(limited), len(settings.UNLIMITED) + 0.6])
-    _dots(upper, table, limited, SINGLE_UNIT)
-    _dots(lower, table, list(settings.UNLIMITED), SINGLE_UNIT)
+    _dots(upper, table, limited, SINGLE_GROUP)
+    _dots(lower, table, list(settings.UNLIMITED), SINGLE_GROUP)
     upper.set_xlabel("regret / regret of the Bayes limit on the same runs")
     lower.set_xlabel("no limit here: regret / regret of the best rival on the same runs")
     _legend(figure, upper)
@@ -164,7 +164,7 @@ def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, .
             label=label(name),
             zorder=3,
         )
-    single = [name for name in paper if name in SINGLE_UNIT]
+    single = [name for name in paper if name in SINGLE_GROUP]
     regret = cells["multiple"].unstack("policy").loc[cases, single]
     axes.plot(
         regret.min(axis=1),
@@ -174,7 +174,7 @@ def _dots(axes: Axes, table: pd.DataFrame, cases: list[str], paper: tuple[str, .
         ms=10,
         markerfacecolor="none",
         markeredgecolor=GREY,
-        label="best with one unit in the paper",
+        label="best with one group in the paper",
         zorder=2,
     )
     ours = _ours(axes, cells, places, cases)
@@ -277,7 +277,7 @@ FIGURES = (
     Illustration(
         "state-library-other-worlds",
         "The same in other worlds and with more arms; numbers: StateLibrary. Below: worlds without a limit, where the"
-        " unit is the best rival's regret. Rivals that expect rewards on [0, 1] have them scaled where they are not (`scaled`). "
+        " group is the best rival's regret. Rivals that expect rewards on [0, 1] have them scaled where they are not (`scaled`). "
         "Bars: 95 % intervals over matrices.",
         other_worlds,
     ),

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from latentbandits import specs
-from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_UNIT
+from latentbandits.policies.groups import FORGETFUL, LIBRARY, LIMIT, PEERS, SINGLE_GROUP
 from latentbandits.policies.registry import policy
 from latentbandits.protocols import Contestant, Realisation, World
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.worlds.drift import Drift
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits.worlds.seasons import Seasons
@@ -35,7 +35,7 @@ class Rescaled:
     >>> import latentbandits as lb
     >>> from latentbandits_studies.experiments.state_library.settings import Rescaled
     >>> world = Rescaled(lb.HiddenMarkov(), shift=5.0, scale=0.001)
-    >>> bool((abs(world.realise(horizon=9, units=1, seed=0, draw=0, repeat=0).means - 5.0005) < 0.0005).all())
+    >>> bool((abs(world.realise(horizon=9, groups=1, seed=0, draw=0, repeat=0).means - 5.0005) < 0.0005).all())
     True
     """
 
@@ -45,9 +45,9 @@ class Rescaled:
 
     def __post_init__(self) -> None:
         if not self.scale > 0:
-            raise Refusal("Rescaled", "scale", self.scale, "above 0")
+            raise InvalidValueError("Rescaled", "scale", self.scale, "above 0")
         if self.world.rewards != "gaussian":
-            raise Refusal("Rescaled", "rewards", self.world.rewards, "gaussian")
+            raise InvalidValueError("Rescaled", "rewards", self.world.rewards, "gaussian")
 
     @property
     def arms(self) -> int:
@@ -60,9 +60,9 @@ class Rescaled:
         known = self.world.span if self.world.means is None else self.world.means
         return self.shift + self.scale * float(np.min(known)), self.shift + self.scale * float(np.max(known))
 
-    def realise(self, horizon: int, units: int, seed: int, draw: int, repeat: int) -> Realisation:
+    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
         """Return one realisation; see `latentbandits.protocols.World`."""
-        table = self.world.realise(horizon, units, seed, draw, repeat)
+        table = self.world.realise(horizon, groups, seed, draw, repeat)
         truth = table.truth
         if truth is not None:
             truth = truth._replace(means=self.shift + self.scale * truth.means, noise=self.scale * truth.noise)
@@ -79,7 +79,7 @@ SHORT, SHORT_REPEATS = 500, 2
 # Settings of StateLibrary were chosen on worlds of these seeds; all results here are of another
 TUNED_SEEDS, SEED = (1000, 2000, 3000), 0
 
-RIVALS = (*SINGLE_UNIT, *PEERS)  # one unit, and no knowledge of the world
+RIVALS = (*SINGLE_GROUP, *PEERS)  # one group, and no knowledge of the world
 # What is taken away from StateLibrary, one at a time
 PARTS: Mapping[str, Mapping[str, Any]] = {
     "full": {},
@@ -93,11 +93,11 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
 PARTS_ROWS = ("default", "S2", "S50", "p.5", "sd.5")
 ALONE = " | parts"  # ends the names of the ablation's cases
 CYCLIC_NOISY = "cyclic chain, noise 0.1"
-# Worlds in which the limit has no regret, or that have no chain; their unit is the best rival's regret
+# Worlds in which the limit has no regret, or that have no chain; their group is the best rival's regret
 UNLIMITED = ("one state", "drift", "seasons")
 MANY = (5, 10)
 CHAINS = ("cyclic chain", "dominant successor")
-# The same world in other units, by the factor of its rewards
+# The same world in other groups, by the factor of its rewards
 RESCALED = {"rewards / 1,000": 1e-3, "rewards x 1,000": 1e3}
 
 
@@ -172,7 +172,7 @@ def _parts_worlds() -> dict[str, World]:
 
 
 def _all(case: str, world: World) -> dict[str, Contestant]:
-    """Return all policies; rivals that expect rewards on [0, 1] have them scaled in other units."""
+    """Return all policies; rivals that expect rewards on [0, 1] have them scaled in other groups."""
     names = [LIBRARY, FORGETFUL, *RIVALS, *([] if case in UNLIMITED else [LIMIT])]
     return {name: specs.policy(specs.fair(name, world), arms=world.arms) for name in names}
 

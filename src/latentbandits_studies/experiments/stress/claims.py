@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED, TWO_UNIT
+from latentbandits.policies.groups import CONTROL, FEW, LIBRARY, ORACLES, SCALED, STATED, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.specs import fair, policy
 from latentbandits_studies.experiments.case import Case
@@ -15,8 +15,8 @@ DRAWS, QUICK_DRAWS = 24, 4
 # A quick run plays this part of the rounds
 QUICK_PART = 5
 
-# All that are given nothing about the world, with one unit; `scaled` is no policy of its own
-NAMES = tuple(name for name in REGISTRY if name not in (*ORACLES, *STATED, *TWO_UNIT, CONTROL, SCALED))
+# All that are given nothing about the world, with one group; `scaled` is no policy of its own
+NAMES = tuple(name for name in REGISTRY if name not in (*ORACLES, *STATED, *TWO_GROUP, CONTROL, SCALED))
 
 
 def cases(quick: bool) -> list[Case]:

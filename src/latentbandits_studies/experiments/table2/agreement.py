@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from latentbandits.policies.groups import ADAPTIVE, SINGLE_UNIT, TWO_UNIT
+from latentbandits.policies.groups import ADAPTIVE, SINGLE_GROUP, TWO_GROUP
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.simulation.results import interval
 from latentbandits_studies.experiments.claims import (
@@ -52,7 +52,7 @@ def settings(results: pd.DataFrame) -> list[Claim]:
     return [
         Claim(
             "table2/scale",
-            "The table has the scale of the text (regret per unit, means in [0, 1]): Optimal single arm comes out within 15 %",
+            "The table has the scale of the text (regret per group, means in [0, 1]): Optimal single arm comes out within 15 %",
             f"{alone:,.0f}",
             f"{single:,.0f} ({low:,.0f} to {high:,.0f}); published over ours: {alone / single:.2f}",
             matches([alone], [interval(per_draw(results, "default", "best-single-arm"))]),
@@ -64,7 +64,7 @@ def settings(results: pd.DataFrame) -> list[Claim]:
             ", ".join(f"{x:,.0f}" for x in gates),
             f"{cells['gates']} (x2)",
             matches(gates, _cells(results, "default", [f"{name}-stated" for name in ADAPTIVE])),
-            f"probing every 7 rounds costs T/7/6 = 476 per unit by itself; with an age cap of 50 and a gap of 4: {cells['fitted']}",
+            f"probing every 7 rounds costs T/7/6 = 476 per group by itself; with an age cap of 50 and a gap of 4: {cells['fitted']}",
         ),
         Claim(
             "table2/floor",
@@ -84,7 +84,7 @@ def _winners(results: pd.DataFrame) -> tuple[dict[str, int], list[str]]:
     """Return in how many of the 28 groups the best policy is the printed one, is tied with it, or is another; and which those are."""
     found = {"same": 0, TIED: 0, "other": 0}
     others = []
-    groups = [(row, group) for row in rows() for group in (TWO_UNIT, SINGLE_UNIT)]
+    groups = [(row, group) for row in rows() for group in (TWO_GROUP, SINGLE_GROUP)]
     for row, group in groups:
         ours = min(group, key=lambda name: mean(results, row, name))
         theirs = min(group, key=lambda name: published()[row][name])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.groups import BASELINES, SINGLE_UNIT, TWO_UNIT
+from latentbandits.policies.groups import BASELINES, SINGLE_GROUP, TWO_GROUP
 from latentbandits.simulation.results import interval
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 from latentbandits_studies import theory
@@ -71,7 +71,7 @@ def score(results: pd.DataFrame) -> list[Claim]:
 def _randomized(results: pd.DataFrame) -> list[Claim]:
     names = list(rows())
     words = {row: order(results, row, "adarp-ucb", "rp-ucb", len(names)).word for row in names}
-    print_ = {row: printed(*(published()[row][name] for name in TWO_UNIT)) for row in names}
+    print_ = {row: printed(*(published()[row][name] for name in TWO_GROUP)) for row in names}
     apart = {row: words[row] for row in names if print_[row] != TIED}
     fixed = {row: order(results, row, "adarp-ucb", "rp-ucb|same features", len(names)).word for row in names}
     following = {
@@ -83,7 +83,7 @@ def _randomized(results: pd.DataFrame) -> list[Claim]:
     return [
         Claim(
             "table2/adarp-over-rp",
-            "With two units AdaRP-UCB is better than RP-UCB in every row that print tells apart",
+            "With two groups AdaRP-UCB is better than RP-UCB in every row that print tells apart",
             "best in 12 of 13 configurations (the table has 14 rows), not at noise 0.5",
             counted(words),
             FAILS if contrary else TIED if TIED in apart.values() else HOLDS,
@@ -156,14 +156,14 @@ def _single(results: pd.DataFrame) -> list[Claim]:
     in_print = [
         row for row in names if max(published()[row][x] for x in OWN) < min(published()[row][x] for x in BASELINES)
     ]
-    rest = [name for name in SINGLE_UNIT if name != "adasp-ucb"]
+    rest = [name for name in SINGLE_GROUP if name != "adasp-ucb"]
     calm = {row: over(results, row, "adasp-ucb", rest, len(rest) * len(CALM)) for row in CALM}
     text_calm = {row: over(results, row, "adasp-ucb-stated", rest, len(rest) * len(CALM)) for row in CALM}
     lag = {row: min(("lc-ucb", "lc-ts"), key=lambda name: mean(results, row, name)) for row in FAST}
-    others = [name for name in SINGLE_UNIT if name not in ("lc-ucb", "lc-ts")]
+    others = [name for name in SINGLE_GROUP if name not in ("lc-ucb", "lc-ts")]
     quick = {row: over(results, row, lag[row], others, len(others) * len(FAST)) for row in FAST}
     noisy = min(("d-ucb", "sw-ucb"), key=lambda name: mean(results, "sd.5", name))
-    prints, loud = (*TWO_UNIT, "adasp-ucb", "sp-ucb"), published()["sd.5"]
+    prints, loud = (*TWO_GROUP, "adasp-ucb", "sp-ucb"), published()["sd.5"]
     weak = [order(results, "sd.5", noisy, name, len(prints)).word for name in prints]
     return [
         Claim(
@@ -178,7 +178,7 @@ def _single(results: pd.DataFrame) -> list[Claim]:
         ),
         Claim(
             "table2/adasp-calm",
-            "With one unit AdaSP-UCB has the least regret under little noise, slow mixing and many states",
+            "With one group AdaSP-UCB has the least regret under little noise, slow mixing and many states",
             "best under low noise, slow mixing, or larger state spaces",
             counted(calm),
             all_of(calm.values()),
@@ -264,7 +264,7 @@ def _worlds(results: pd.DataFrame) -> list[Claim]:
         name: order(results, "p.5", name, name, 4, other_case="default")
         for name in ("adarp-ucb", "rp-ucb", "adasp-ucb", "sp-ucb")
     }
-    sequential, randomized = ([fast[name].word for name in pair] for pair in (("adasp-ucb", "sp-ucb"), TWO_UNIT))
+    sequential, randomized = ([fast[name].word for name in pair] for pair in (("adasp-ucb", "sp-ucb"), TWO_GROUP))
     settled = {name: order(results, "default", name, "best-single-arm", 2) for name in ("ucb1", "ts")}
     return [
         Claim(

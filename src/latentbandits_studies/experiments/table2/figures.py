@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 
-from latentbandits.policies.groups import LIMIT, SINGLE_UNIT, TWO_UNIT
+from latentbandits.policies.groups import LIMIT, SINGLE_GROUP, TWO_GROUP
 from latentbandits.presentation.html import Cell, Html, table, tag
 from latentbandits.presentation.palette import BLACK, label, style
 from latentbandits_studies.experiments import table2
@@ -16,13 +16,13 @@ from latentbandits_studies.experiments.table2 import settings
 
 # Title -> the policies among which the best is marked, and all that are shown
 GROUPS = {
-    "Two units, oracles and the limit": (TWO_UNIT, (*TWO_UNIT, BEST_ARM, LIMIT)),
-    "One unit": (SINGLE_UNIT, SINGLE_UNIT),
+    "Two groups, oracles and the limit": (TWO_GROUP, (*TWO_GROUP, BEST_ARM, LIMIT)),
+    "One group": (SINGLE_GROUP, SINGLE_GROUP),
     "Extra columns": ((), (*settings.STATED, *settings.SAME, *settings.FOLLOWING)),
     "Policies that the paper does not have": (tuple(name for name in ADDED if name != LIBRARY_TWO), ADDED),
 }
 WORDS = Html(
-    "Mean cumulative regret per unit with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
+    "Mean cumulative regret per group with its 95 % interval over matrices; below it twice that, which is the paper's scale, the "
     "published cell, and the ratio of the two. Marked: the best of the group. Settings: those that fit the table best. The extra "
     "columns stand beside the cell of the policy that they vary: <em>stated</em> has lag and gates exactly as the text states them; "
     "<em>same features</em> is a fixed schedule with the features of the adaptive policy, so that only the timing differs; "
@@ -79,7 +79,7 @@ def heat_map(results: pd.DataFrame) -> Figure:
     axes.set_xticks(range(len(COLUMNS)), [label(name) for name in COLUMNS], rotation=40, ha="right")
     axes.set_yticks(range(len(ratio)), [TITLES[row] for row in ratio.index])
     bar = figure.colorbar(
-        image, ax=axes, ticks=np.log2([0.67, 0.8, 1, 1.25, 1.5]), label="2 x regret per unit / published cell"
+        image, ax=axes, ticks=np.log2([0.67, 0.8, 1, 1.25, 1.5]), label="2 x regret per group / published cell"
     )
     bar.ax.set_yticklabels(["0.67", "0.80", "1.00", "1.25", "1.50"])
     return figure
@@ -114,7 +114,7 @@ def multiples(results: pd.DataFrame) -> Figure:
 FIGURES = (
     Illustration(
         "table2-ratio",
-        "Ours over the published cell, all 182 cells (twice our regret per unit; 1.00 is a match).",
+        "Ours over the published cell, all 182 cells (twice our regret per group; 1.00 is a match).",
         heat_map,
     ),
     Illustration(

@@ -5,11 +5,11 @@ from functools import partial
 
 import pandas as pd
 
-from latentbandits.policies.groups import LIBRARY, LIMIT, SINGLE_UNIT, TWO_UNIT
+from latentbandits.policies.groups import LIBRARY, LIMIT, SINGLE_GROUP, TWO_GROUP
 from latentbandits.presentation.numbers import aligned, figure, multiple, span
 from latentbandits.presentation.palette import label
 from latentbandits.protocols import Contestant
-from latentbandits.settings import Refusal
+from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import Contestants, as_policies, labelled
 from latentbandits_studies.experiments.case import OWN, Case
 from latentbandits_studies.experiments.paper.worlds import (
@@ -26,8 +26,8 @@ from latentbandits_studies.experiments.table2.settings import cases, summary
 
 HEAD = ("environment", "regret", "95 % interval", "x limit", "the paper's best", "published / 2", "our run", LIBRARY)
 WORDS = (
-    "Regret per unit on the same matrices for all. The paper's best: of its policies with as many units at most, the one with the lowest "
-    "published cell; published cells are twice the regret per unit."
+    "Regret per group on the same matrices for all. The paper's best: of its policies with as many groups at most, the one with the lowest "
+    "published cell; published cells are twice the regret per group."
 )
 
 
@@ -53,7 +53,7 @@ def with_own(table2: Experiment, policies: Contestants) -> Experiment:
     taken = {label for case in cases(quick=True) for label in case.policies}
     for each in named:
         if each in taken:
-            raise Refusal("reproduce", "policies", each, "policies that the main table does not have yet")
+            raise InvalidValueError("reproduce", "policies", each, "policies that the main table does not have yet")
     wider = table2._replace(cases=partial(_cases, named=named))
     wider.cases(True)  # refuses what cannot play
     return wider
@@ -74,12 +74,14 @@ def own_policies(results: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(results.loc[results["case"].str.endswith(OWN), "policy"]))
 
 
-def own_text(results: pd.DataFrame, units: dict[str, int]) -> str:
+def own_text(results: pd.DataFrame, groups: dict[str, int]) -> str:
     """Return a table for every policy of one's own: a line per environment, with what the paper and our own runs have there."""
     cells = summary(results).set_index(["row", "policy"])
     parts = []
     for own in own_policies(results):
-        lines = [_line(cells, row, own, (*TWO_UNIT, *SINGLE_UNIT) if units[own] > 1 else SINGLE_UNIT) for row in rows()]
+        lines = [
+            _line(cells, row, own, (*TWO_GROUP, *SINGLE_GROUP) if groups[own] > 1 else SINGLE_GROUP) for row in rows()
+        ]
         parts += [f"{own} in the main table:", aligned(HEAD, lines)]
     return "\n".join([*parts, WORDS])
 

@@ -56,7 +56,7 @@ def added(quick: bool) -> list[Case]:
     made = []
     for name, (world, horizon) in rows().items():
         policies = {label: policy(label, arms=world.arms) for label in ADDED if label != LIBRARY_TWO}
-        policies[LIBRARY_TWO] = policy(LIBRARY, arms=world.arms, units=2)
+        policies[LIBRARY_TWO] = policy(LIBRARY, arms=world.arms, groups=2)
         draws, repeats = (QUICK_MATRICES, 1) if quick else (MATRICES, ADDED_REPEATS)
         made.append(Case(name + APART, world, {label: policies[label] for label in ADDED}, horizon, draws, repeats))
     return made
@@ -64,7 +64,7 @@ def added(quick: bool) -> list[Case]:
 
 @once
 def summary(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one line per cell: mean regret per unit, its 95 % interval over matrices, twice that, the published cell, the ratio.
+    """Return one line per cell: mean regret per group, its 95 % interval over matrices, twice that, the published cell, the ratio.
 
     The lines of the paper's policies come first; those of added policies, and of your own, have no published cell. An extra column is
     beside the cell of the policy that it varies.

@@ -71,10 +71,10 @@ SUMMARIES = {
 def cases(quick: bool) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedule."""
     draws, made = 8 if quick else 64, []
-    for name, units in UNITS.items():
-        policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, units, tau) for tau in INTERVALS}
-        policies |= {f"surprise|{tau}": ProbeCommit(2, units, tau, SURPRISE) for tau in INTERVALS}
-        made.append(Case(name, TWO, policies | {LIMIT: policy(LIMIT, units=units)}, HORIZON, draws))
+    for name, groups in UNITS.items():
+        policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in INTERVALS}
+        policies |= {f"surprise|{tau}": ProbeCommit(2, groups, tau, SURPRISE) for tau in INTERVALS}
+        made.append(Case(name, TWO, policies | {LIMIT: policy(LIMIT, groups=groups)}, HORIZON, draws))
     policies = {f"tau|{cap}": ProbeCommit(3, 3, cap) for cap in CAPS}
     made.append(
         Case(KEPT, DUD, policies | {f"surprise|{cap}": ProbeCommit(3, 3, cap, 0.5) for cap in CAPS}, HORIZON, draws)
@@ -154,14 +154,14 @@ def _as_stated(table: pd.DataFrame) -> Claim:
 def _reuse(results: pd.DataFrame) -> Claim:
     """Judge the cap on reuse by fixed schedules, where all episodes are equally long."""
     spare = []
-    for name, units in UNITS.items():
+    for name, groups in UNITS.items():
         for tau in INTERVALS:
             label = f"tau|{tau}"
             rounds = HORIZON - per_draw(results, name, label, "probe_rounds").mean()
             longest = np.ceil(
                 rounds / per_draw(results, name, label, "probes").mean()
             )  # the last episode may be cut short
-            spare.append((name, tau + 2 // units - 2 - longest))  # H - 1, with H = tau + m - 1
+            spare.append((name, tau + 2 // groups - 2 - longest))  # H - 1, with H = tau + m - 1
     held = all(left >= 0 for _, left in spare)
     least = {name: min(left for other, left in spare if other == name) for name in UNITS}
     return Claim(
@@ -225,7 +225,7 @@ def decoding_claims(table: pd.DataFrame) -> list[Claim]:
         if name == "synchronous":
             plain = [theory.synchronous_bound(FIVE.matrix(0, 0), sigma) for sigma in part["sigma"]]
             broken = int((part["error"] - reach > plain).sum())
-            why = f"{why}; with the plain noise instead of each unit's (sqrt(2) times that) it breaks at {broken} of {len(part)}".lstrip(
+            why = f"{why}; with the plain noise instead of each group's (sqrt(2) times that) it breaks at {broken} of {len(part)}".lstrip(
                 "; "
             )
         claims.append(

@@ -49,7 +49,7 @@ SIGMAS = (0.005, 0.01, 0.015, 0.02, 0.025, 0.03, 0.04)
 
 
 def decoded_world(noise: float) -> HiddenMarkov:
-    """Return the world of the decoded schedule; its four units have twice this noise."""
+    """Return the world of the decoded schedule; its four groups have twice this noise."""
     return HiddenMarkov(means=DECODED_MEANS, stickiness=DECODED_STAY, noise=noise)
 
 
@@ -108,12 +108,12 @@ def _schedules(results: pd.DataFrame) -> Iterator[Point]:
     """Hold Theorem 1, its corollaries and the corrected one against probe-and-commit in the two-state world."""
     means, chain, among = TWO.matrix(0, 0), TWO.chain, 2 * len(INTERVALS)
     delta, q = theory.largest_gap(means), theory.switch_rate(chain)
-    for name, units in UNITS.items():
-        window = 2 // units
+    for name, groups in UNITS.items():
+        window = 2 // groups
         # the probe errs when noise turns the nearest two means around, or when the state changes within it
-        flip = float(norm.sf(theory.state_gaps(means).max(axis=1).min() / (TWO.noise * np.sqrt(units) * np.sqrt(2))))
+        flip = float(norm.sf(theory.state_gaps(means).max(axis=1).min() / (TWO.noise * np.sqrt(groups) * np.sqrt(2))))
         error = flip + theory.window_change_bound(window, q)
-        cost = theory.probe_regret(means, chain, sequential=units == 1, worst=True)
+        cost = theory.probe_regret(means, chain, sequential=groups == 1, worst=True)
         for tau in INTERVALS:
             length = tau - window + 1  # one more than the rounds of reuse
             drift = [theory.drift_probability(means, chain, lag, worst=True) for lag in range(1, length)]
@@ -208,7 +208,7 @@ def decoding() -> pd.DataFrame:
     means, chain = FIVE.matrix(0, 0), FIVE.chain
     lines = []
     for sigma in SIGMAS:
-        spread = np.sqrt(2) * sigma  # of each unit's reward when two share a round
+        spread = np.sqrt(2) * sigma  # of each group's reward when two share a round
         together = theory.nearest_centroid_error(means, spread, FIVE.start, DRAWS, np.random.default_rng(0))
         in_turn = _sequential_error(means, chain, sigma)
         found = {"lagged": theory.Estimate(theory.lagged_error(means, chain, sigma), 0.0)}

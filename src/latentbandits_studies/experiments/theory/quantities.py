@@ -60,13 +60,13 @@ def _of(problem: Problem, draw: int) -> dict[str, float]:
     chain = (
         1 - NEVER
     ) * world.chain + NEVER / world.states  # the theory's chains reach every state, if only once in a while
-    units = min(problem.units, problem.arms)
-    rounds = -(-problem.arms // units)
+    groups = min(problem.groups, problem.arms)
+    rounds = -(-problem.arms // groups)
     one = math.sqrt(float(DISTRIBUTIONS[world.rewards].variance(means, float(world.noise)).mean()))
-    sigma = max(one * math.sqrt(units), 1e-9)
+    sigma = max(one * math.sqrt(groups), 1e-9)
     rate = theory.switch_rate(chain)
     top = theory.largest_gap(means)
-    cost = theory.probe_regret(means, chain, sequential=units == 1)
+    cost = theory.probe_regret(means, chain, sequential=groups == 1)
     generator = np.random.default_rng([problem.seed, draw])
     error = theory.nearest_centroid_error(means, sigma, world.start, FINGERPRINTS, generator).value
     still = rate < 2 * NEVER

@@ -178,7 +178,7 @@ function shell(now) {
     const command = (method, path, body) => `curl -X ${method} ${location.origin}/v1/experiments/${encodeURIComponent(now.name)}/${path} \\\n  -H "Authorization: Bearer $KEY" -d '${JSON.stringify(body)}'`;
     if (now.status === "archived") nothing("No decisions", `The experiment ${now.name} is archived, and none was ever made.`);
     else if (now.status === "draft") nothing("No decisions yet", `The experiment ${now.name} is a draft. It decides once it is live, or in shadow:`, command("PUT", "status", { status: "live" }));
-    else nothing("No decisions yet", `The experiment ${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, command("POST", "decide", { unit: "visitor-1" }));
+    else nothing("No decisions yet", `The experiment ${now.name} is ${now.status}. Its first decision appears here as soon as it is asked for:`, command("POST", "decide", { subject: "visitor-1" }));
     document.title = `${now.name} – latentbandits`;
   } else {
     $("empty").hidden = true;

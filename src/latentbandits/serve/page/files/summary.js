@@ -51,7 +51,7 @@ export function gain() {
   box.className = "headline";
   if (difference === null) {
     say(box, "Cannot be said yet");
-    say($("gain-more"), !state.spec?.holdback ? "No units are held back: without a holdback there is nothing to compare with." : `It needs rewards of both sides: the policy has ${count(policy.count)}, the holdback ${count(control.count)}.`);
+    say($("gain-more"), !state.spec?.holdback ? "No subjects are held back: without a holdback there is nothing to compare with." : `It needs rewards of both sides: the policy has ${count(policy.count)}, the holdback ${count(control.count)}.`);
   } else {
     const sure = low !== null && (low > 0 || high < 0);
     box.classList.add(!sure ? "unsure" : low > 0 ? "good" : "bad");

@@ -46,9 +46,9 @@ function tail() {
   const box = $("tail");
   if (!state.tail.length) return redraw(box, h("p", { class: "none" }, "Nothing has happened yet."));
   const rows = state.tail.map((event) => [
-    time(event.at_us, true), event.kind, named(event.arm ?? state.played.get(event.decision)), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.unit ?? "",
+    time(event.at_us, true), event.kind, named(event.arm ?? state.played.get(event.decision)), event.by ?? "", event.probability === undefined ? "" : share(event.probability), rewards(event), event.subject ?? "",
     event.decision ? h("button", { type: "button", class: "link", "data-key": `e${event.seq}`, title: event.decision, "aria-label": `Explain decision ${event.decision}`, onclick: () => explain(event.decision) }, "explain") : ""]);
-  return redraw(box, table(["time", "event", "arm", "by", "probability", "reward", "unit", "decision"], rows,
+  return redraw(box, table(["time", "event", "arm", "by", "probability", "reward", "subject", "decision"], rows,
     { numbers: [4, 5], classes: [, , , "spare", "spare", , "spare"] }));
 }
 
@@ -90,13 +90,13 @@ function explanation(found, before, after) {
   return [
     h("div", { class: "head" }, h("h3", {}, `Decision ${found.id}`), h("button", { type: "button", class: "quiet", onclick: close }, "Close")),
     h("p", {}, "At ", time(found.at_us, true), ": ", found.arms.map((arm, place) => [place ? ", " : "", named(arm)]), `, ${DECIDED[found.by] ?? found.by}.`),
-    h("p", {}, `Why: ${found.reason}${found.why.length ? ` (${found.why.join(", ")})` : ""}.`),
+    h("p", {}, `Why: ${found.reason}${found.probe_reasons.length ? ` (${found.probe_reasons.join(", ")})` : ""}.`),
     played?.probability !== null && played ? h("p", {}, `Propensity: ${number(played.probability)}.`) : null,
     belief(before, "before it"), belief(after, "after it"),
     found.options.length ? h("div", { class: "wide" }, table(["arm", "expected", "doubt", "bonus", "index", "probability", ""], found.options.map((one) => [
-      named(one.name), number(one.value), number(one.doubt), number(one.bonus), one.index === null && one.order ? one.order : number(one.index), number(one.probability),
+      named(one.name), number(one.value), number(one.std_error), number(one.bonus), one.index === null && one.order ? one.order : number(one.index), number(one.probability),
       one.played ? "played" : one.available ? "" : "not available"]), { numbers: [1, 2, 3, 4, 5], caption: "What the policy thought of every arm" })) : null,
     h("div", { class: "wide" }, table(["time", "event", "reward", "details"], found.events.map((event) => [
-      time(event.at_us, true), event.kind, rewards(event), event.said ? JSON.stringify(event.said) : event.unit ? `unit ${event.unit}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
+      time(event.at_us, true), event.kind, rewards(event), event.said ? JSON.stringify(event.said) : event.subject ? `subject ${event.subject}` : ""]), { numbers: [2], caption: `What became of it (${count(found.events.length)} events)` })),
   ];
 }
