@@ -96,7 +96,7 @@ class Parameter(NamedTuple):
     wide : the range that `advise` takes if it is left out; None for the default
     ranged : whether it may be a range
     scale : of sampling from a range: LOG, LINEAR, or COMPLEMENT for the logarithm of 1 less the number
-    scaled : whether the wide range is in groups of the spread of the means
+    scaled : whether the wide range is in units of the spread of the means
     group : words of a group replace each other
     sizes : for a matrix, the words that follow from its shape
     world : whether it is an argument of worlds; only kinds of world that take it have the word

@@ -52,8 +52,8 @@ class Agent:
         Share of decisions that play any available arm, each with the same probability. Like those of the control arm they are learned from,
         but they are no probes: one that a policy has planned for such a round waits, or is skipped.
     holdback : float
-        Share of subjects that always get the arm `control`. A hash decides whether a subject that `ask` names is held back: it stays where it
-        is; probabilities are taken over groups.
+        Share of subjects that always get the arm `control`. A hash decides whether a subject that `ask` names is held back, so
+        it stays there; probabilities are taken over subjects.
     control : str or int, optional
         The arm of subjects that are held back. While it is not available, none is.
     journal : callable, optional

@@ -16,7 +16,7 @@ from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXT
 from latentbandits.logs.series import Series
 
 PSEUDO_COUNT = 1.0  # rewards of the arm's own mean that are added to every cell of rewards of 0 and 1
-LEAST_NOISE, LEAST_WIDTH = 0.02, 0.05  # noise of a state, and width of a component, in groups of the arms' noise
+LEAST_NOISE, LEAST_WIDTH = 0.02, 0.05  # noise of a state, and width of a component, in units of the arms' noise
 PRIOR_SPREADS = 2.0  # a mean lies around that of its arm, with a prior deviation of this many spreads of the arm
 
 MOST_AR_COEF = 0.98

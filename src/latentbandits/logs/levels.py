@@ -157,7 +157,7 @@ def _kalman_innovations(
     levels: np.ndarray,
     innovations: np.ndarray,
 ) -> None:
-    """Write what is new in every value, given those before it, in groups of its deviation; `levels`, all zeros, is work space."""
+    """Write what is new in every value, given those before it, in units of its deviation; `levels`, all zeros, is work space."""
     variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
     now = 0.0
     for t in range(len(values)):

@@ -15,7 +15,7 @@ from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXT
 from latentbandits.logs.log import Log
 from latentbandits.logs.series import Series
 
-STEP = 1e-3  # of a central difference, in groups of a parameter's own deviation if nothing else were fitted
+STEP = 1e-3  # of a central difference, in units of a parameter's own deviation if nothing else were fitted
 COVERAGE, Z = 0.95, 1.959964
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
 WIDER, FROM, UNSURE = 0.025, 3, 8.0

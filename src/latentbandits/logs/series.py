@@ -15,7 +15,7 @@ from latentbandits.settings import InvalidValueError
 OWNER = "diagnose"
 FEWEST, RARE = 500, 20  # rows in all, and of an arm
 TIED = 0.3
-FLATTEST = 1e-6  # deviation of the rewards in groups of the largest: below, sums of squares lose it
+FLATTEST = 1e-6  # deviation of the rewards in units of the largest: below, sums of squares lose it
 UNEVEN = 2.0
 WEEKS = 14
 # The median of |x - y| of two standard normal numbers
@@ -115,9 +115,9 @@ class Series(NamedTuple):
         return np.asarray(np.sqrt(np.where(tried >= FEWEST_PAIRS, own, around.mean()) + 1e-12))
 
     def standardise(self) -> Self:
-        """Return the same rows for models of normal rewards: those of 0 and 1 around their mean, in groups of the deviation of their arm.
+        """Return the same rows for models of normal rewards: those of 0 and 1 around their mean, in units of the deviation of their arm.
 
-        Not in groups of their own: a click where hardly any is expected would be an outlier, and sums of plain distances show best
+        Not in units of their own: a click where hardly any is expected would be an outlier, and sums of plain distances show best
         whether log-odds have moved.
         """
         if not self.binary:

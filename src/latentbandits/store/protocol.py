@@ -197,7 +197,7 @@ class Storage(Reads, Protocol):
     def append(self, groups: Sequence[Group]) -> None:
         """Append groups in one transaction; return when they are durable.
 
-        Raises `FencedError` if an experiment has another head or epoch, or a decision would end twice, `StoreUnavailableError` if it cannot be
+        Raises `FencedError` if an experiment has another head or epoch, or a decision ends twice, `StoreUnavailableError` if it cannot be
         written; then nothing was appended, or, if the failure hides it, all of it was.
         """
 

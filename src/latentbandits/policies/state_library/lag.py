@@ -19,7 +19,7 @@ _PRIOR = 2.0  # rewards that an arm's overall mean is worth in every cell
 _RADIUS = 3.0  # a reward farther than this from all levels, in units of the noise, makes a new one
 _FADING = 1000  # rewards that a level can weigh
 _MEMORY = 0.999  # per round, of the regression that sets the blend
-_TRUST = 0.5  # what the library starts with in that regression, in groups of the squared range
+_TRUST = 0.5  # what the library starts with in that regression, in units of the squared range
 _ENOUGH = 0.9  # a blend above it counts as the library alone
 _PACE = 0.01  # of the squared error's average
 
