@@ -15,7 +15,7 @@ reproduce-full: $(VENV)/report  ## the same in full, in tens of minutes: results
 	@$(BIN)/latentbandits reproduce
 
 demo: $(VENV)/sim  ## compare all policies on the paper's default world (under a minute)
-	@$(BIN)/latentbandits compare --policies all --units 2 --horizon 20000 --runs 32
+	@$(BIN)/latentbandits compare --policies all --groups 2 --horizon 20000 --runs 32
 
 serve: $(VENV)/serve  ## decisions over HTTP, with a simulated stream of visitors: prints the page's address and a key
 	@$(BIN)/latentbandits serve --demo --store demo.db
