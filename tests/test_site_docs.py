@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from website import citation, links, reference, sources
+from website import architecture, citation, links, reference, sources
 
 from tests.test_problems_docs import PROMPT, ROOT, Step, check, folder, run, split
 
@@ -163,6 +163,20 @@ def rewrite(page: Path) -> None:
 
     with tempfile.TemporaryDirectory() as path, folder(Path(path)):
         page.write_text(BLOCK.sub(renewed, page.read_text()))
+
+
+def test_the_picture_of_the_architecture_is_that_of_the_code() -> None:
+    """`python -m website.architecture` writes it again."""
+    assert architecture.PICTURE.read_text() == architecture.picture()
+
+
+def test_the_architecture_names_files_that_exist() -> None:
+    text = (DOCS / "architecture.md").read_text()
+    files = {*re.findall(r"`((?:\w+/)+\w+\.py)(?:: [\w.]+)?`", text)}
+    packages = [ROOT / "src" / "latentbandits", ROOT / "src" / "latentbandits_studies", ROOT / "src", ROOT]
+    missing = sorted(file for file in files if not any((package / file).is_file() for package in packages))
+    assert len(files) > 30
+    assert not missing
 
 
 if __name__ == "__main__":
