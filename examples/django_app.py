@@ -2,7 +2,7 @@
 
 In a project of yours the agent belongs into an `AppConfig`, the two views into views.py and the paths into urls.py.
 
-GET  /decide?visitor=17&request=a1     {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+GET  /decide?visitor=17&request=a1     {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
 POST /reward?decision=063f...&value=1  {"outcome": "accepted"}
 """
 
@@ -39,7 +39,7 @@ def agent() -> lb.DurableAgent:
 def decide(request: HttpRequest) -> JsonResponse:
     """Decide for a visitor; the same request, sent again, has the same decision."""
     decision = agent().ask(subject=request.GET["visitor"], key=request.GET["request"])
-    return JsonResponse({"arm_score": decision.arm, "decision": decision.id})
+    return JsonResponse({"offer": decision.arm, "decision": decision.id})
 
 
 @csrf_exempt  # for other programs; a browser sends a token

@@ -1,6 +1,6 @@
 """Offers behind FastAPI: ``uvicorn fastapi_app:app``, one process and as many threads as you like.
 
-GET  /decide?visitor=17&request=a1     {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+GET  /decide?visitor=17&request=a1     {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
 POST /reward?decision=063f...&value=1  {"outcome": "accepted"}
 """
 
@@ -32,7 +32,7 @@ app = FastAPI(lifespan=lifespan)
 def decide(visitor: str, request: str) -> dict[str, str]:
     """Decide for a visitor; the same request, sent again, has the same decision."""
     decision = app.state.agent.ask(subject=visitor, key=request)
-    return {"arm_score": decision.arm, "decision": decision.id}
+    return {"offer": decision.arm, "decision": decision.id}
 
 
 @app.post("/reward")

@@ -1,6 +1,6 @@
 """Offers behind Flask: ``gunicorn --workers 1 --threads 16 'flask_app:made()'``, one process that holds the store.
 
-GET  /decide?visitor=17&request=a1     {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+GET  /decide?visitor=17&request=a1     {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
 POST /reward?decision=063f...&value=1  {"outcome": "accepted"}
 """
 
@@ -24,7 +24,7 @@ def made(store: str | None = None) -> Flask:
     def decide() -> dict[str, str]:
         """Decide for a visitor; the same request, sent again, has the same decision."""
         decision = agent.ask(subject=request.args["visitor"], key=request.args["request"])
-        return {"arm_score": str(decision.arm), "decision": decision.id}
+        return {"offer": str(decision.arm), "decision": decision.id}
 
     @app.post("/reward")
     def reward() -> dict[str, str]:

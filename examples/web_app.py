@@ -3,7 +3,7 @@
 ``python examples/web_app.py`` serves it on port 8000 with nothing but the standard library. `Shop` is plain WSGI, so any WSGI server runs
 it too, with one process and as many threads as you like: ``gunicorn --workers 1 --threads 16 'web_app:Shop()'``.
 
-    GET  /decide?visitor=17                   {"arm_score": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
+    GET  /decide?visitor=17                   {"offer": "b", "decision": "063f0c2a9d4e10b2c4d6e8f0a"}
     POST /reward?decision=063f...&value=1     204
     POST /offers?add=e    POST /offers?retire=b    204
     GET  /health                              {"asked": 120, "told": 97, ...}
@@ -82,7 +82,7 @@ class Shop:
         match request:
             case "GET /decide":
                 decision = self.agent.ask(subject=query["visitor"])
-                return {"arm_score": decision.arm, "decision": decision.id}
+                return {"offer": decision.arm, "decision": decision.id}
             case "POST /reward":
                 self.agent.tell(query["decision"], float(query["value"]))
             case "POST /offers" if "add" in query:

@@ -3,7 +3,7 @@
     latentbandits serve --uds offers.sock                      # prints an admin key: make an experiment `offers`, and a key
     OFFERS_KEY=lb_... uvicorn workers:app --workers 4          # from this folder
 
-    curl 'http://127.0.0.1:8000/decide?visitor=17'             # {"arm_score": "b", "decision": "6606a0910...", "by": "policy", ...}
+    curl 'http://127.0.0.1:8000/decide?visitor=17'             # {"offer": "b", "decision": "6606a0910...", "by": "policy", ...}
     curl -X POST 'http://127.0.0.1:8000/reward?decision=6606a0910...&value=1'
 
 If the service is gone, visitors get the control arm, and rewards wait until it is back.
@@ -47,7 +47,7 @@ class Shop:
         assert self._client is not None
         if request == "GET /decide":
             decision = await self._client.ask(subject=query["visitor"])
-            return {"arm_score": decision.arm, "decision": decision.id, "by": decision.by, "worker": os.getpid()}
+            return {"offer": decision.arm, "decision": decision.id, "by": decision.by, "worker": os.getpid()}
         if request == "POST /reward":
             return {"outcome": await self._client.tell(query["decision"], float(query["value"]))}
         raise ValueError(f"{request}: there is no such request")

@@ -19,16 +19,16 @@ def test_an_explanation_is_what_the_policy_compared() -> None:
     for name in "abc":
         agent.tell(agent.ask(available=[name]), rewards[name])
     decision = agent.ask(available=["b", "c"])
-    probe_reasons = agent.explain(decision.id)
-    assert probe_reasons.arms == decision.arms == ("c",)
-    assert (probe_reasons.by, probe_reasons.probe_reasons, probe_reasons.reason) == (
+    explanation = agent.explain(decision.id)
+    assert explanation.arms == decision.arms == ("c",)
+    assert (explanation.by, explanation.probe_reasons, explanation.reason) == (
         "policy",
         (),
         "the arm with the highest index",
     )
-    assert probe_reasons.time == decision.time
+    assert explanation.time == decision.time
     bonus = 2 * math.sqrt(math.log(3))
-    for option in probe_reasons.options:
+    for option in explanation.options:
         name = str(option.name)
         assert option.value == pytest.approx(rewards[name])
         assert option.bonus == pytest.approx(bonus)
@@ -36,11 +36,11 @@ def test_an_explanation_is_what_the_policy_compared() -> None:
         assert option.available == (name != "a")
         assert option.played == (name == "c")
         assert option.probability == (name == "c")
-    assert str(probe_reasons).splitlines()[1:] == [
+    assert str(explanation).splitlines()[1:] == [
         "arm  value  std_error  bonus  index  probability",
-        "a    0.900      -  2.096  2.996        0.000  not available",
-        "b    0.200      -  2.096  2.296        0.000",
-        "c    0.400      -  2.096  2.496        1.000         played",
+        "a    0.900          -  2.096  2.996        0.000  not available",
+        "b    0.200          -  2.096  2.296        0.000",
+        "c    0.400          -  2.096  2.496        1.000         played",
     ]
 
 
@@ -74,16 +74,16 @@ def test_explanations_of_every_policy_survive_a_file(name: str, tmp_path: Path) 
         decision = agent.ask()
         agent.tell(decision, [0.1 * (number % 3)] * policy.groups)
     decision = agent.ask()
-    probe_reasons = agent.explain(decision)
-    assert {option.name for option in probe_reasons.options if option.played} == set(decision.arms)
+    explanation = agent.explain(decision)
+    assert {option.name for option in explanation.options if option.played} == set(decision.arms)
     if policy.groups == 1:
-        (played,) = (option for option in probe_reasons.options if option.played)
+        (played,) = (option for option in explanation.options if option.played)
         assert played.probability == decision.probability
     agent.save(tmp_path / "agent")
     again = lb.Agent.load(tmp_path / "agent").explain(decision.id)
-    assert again == probe_reasons
-    assert str(again) == str(probe_reasons)
-    assert len(str(probe_reasons).splitlines()) == 5
+    assert again == explanation
+    assert str(again) == str(explanation)
+    assert len(str(explanation).splitlines()) == 5
 
 
 def test_an_explanation_needs_an_open_decision() -> None:
@@ -103,7 +103,7 @@ def test_stats(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.forget(first)
     kept = agent.ask()
     monkeypatch.setattr("latentbandits.agent.agent.time_ns", lambda: round((kept.time + 86400.0) * 1e9))
-    assert list(agent.stats) == [4, 2, 1, 1, 0, 1, 86400.0]
+    assert list(agent.stats) == pytest.approx([4, 2, 1, 1, 0, 1, 86400.0])
     agent.save(tmp_path / "agent")
     assert lb.Agent.load(tmp_path / "agent").stats == agent.stats
     monkeypatch.setattr(

@@ -165,7 +165,7 @@ def test_rewards_wait_and_are_sent_together(caplog: pytest.LogCaptureFixture) ->
             {
                 "outcomes": [
                     {"outcome": "accepted"},
-                    {"outcome": "refused", "error": "probe_reasons"},
+                    {"outcome": "refused", "error": "why"},
                     {"outcome": "late"},
                 ]
             }
@@ -178,7 +178,7 @@ def test_rewards_wait_and_are_sent_together(caplog: pytest.LogCaptureFixture) ->
             == [{"id": known, "reward": n / 10} for n, known in enumerate(ids)][2:]
         )
         assert (one.pending, one._exchange.refused) == (0, 1)
-        assert "probe_reasons" in caplog.text
+        assert "why" in caplog.text
 
 
 def test_numbers_of_numpy_and_bad_ones() -> None:

@@ -210,8 +210,8 @@ def test_a_regime_can_be_named(visit: Open, site: Site) -> None:
 
 
 def test_any_decision_is_explained(visit: Open, site: Site) -> None:
-    made = site.play(site.make("probe_reasons", "state-library"), 5)
-    page = visit().enter("probe_reasons")
+    made = site.play(site.make("why", "state-library"), 5)
+    page = visit().enter("why")
     probed = site.send("GET", "/experiments/why/gain")["probed"]
     expect(page.locator("#probing")).to_have_text(f"Probing: {probed} probes.")  # what they cost is not known
     page.fill("#decision", made[0])

@@ -12,7 +12,8 @@ MINE = """from typing import NamedTuple
 
 import numpy as np
 
-import latentbandits as lb
+from latentbandits.compiled import kernel
+from latentbandits.protocols import Policy
 
 
 class Memory(NamedTuple):

@@ -192,7 +192,7 @@ def test_the_commands_of_the_guide_work(tmp_path: Path) -> None:
         ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
     )
     assert found.returncode == 0, found.stderr + found.stdout
-    assert "error" not in found.stdout
+    assert '"error"' not in found.stdout
     assert '"outcome":"accepted"' in found.stdout
     assert server.stop()[0] == 0
 

@@ -219,13 +219,13 @@ def test_explanations_show_the_doubt_of_every_arm(covariates: int) -> None:
     for _ in range(200):
         decision = agent.ask(generator.normal(size=covariates))
         agent.tell(decision, float(generator.normal((0.2, 0.5, 0.8)[int(decision.arm)], 0.1)))
-    probe_reason = agent.explain(agent.ask(np.full(covariates, 0.1)))
-    std_errors = {option.name: option.std_error or math.nan for option in probe_reason.options}
+    explanation = agent.explain(agent.ask(np.full(covariates, 0.1)))
+    std_errors = {option.name: option.std_error or math.nan for option in explanation.options}
     assert all(std_error > 0 for std_error in std_errors.values())
     assert std_errors[2] < 0.03  # played 190 times
     assert std_errors[0] > 2 * std_errors[2]  # tried a few times
-    assert "std_error" in str(probe_reason).splitlines()[1]
-    assert f"{std_errors[2]:.3f}" in str(probe_reason)
+    assert "std_error" in str(explanation).splitlines()[1]
+    assert f"{std_errors[2]:.3f}" in str(explanation)
 
 
 def test_features_that_are_far_from_those_seen_raise_the_doubt() -> None:

@@ -79,7 +79,7 @@ def test_values_are_known_before_the_first_reward_if_the_range_is_given() -> Non
     agent = Agent(lb.policies.StateLibrary(arms=3, low=0.0, high=1.0), seed=1)
     decisions = [agent.ask() for _ in range(6)]
     assert [decision.arm for decision in decisions] == [0, 1, 2, 0, 1, 2]  # rewards under way make an arm less unknown
-    assert [arm_score.value for arm_score in agent.explain(decisions[-1].id).options] == pytest.approx([0.5] * 3)
+    assert [option.value for option in agent.explain(decisions[-1].id).options] == pytest.approx([0.5] * 3)
 
 
 def test_rewards_under_way_are_awaited_until_later_ones_arrive() -> None:

@@ -204,7 +204,7 @@ def test_the_figure_shows_search_and_verdict() -> None:
         ({"policy": "random", "search": None}, "tune: policy is 'UniformRandom' but must be one with settings"),
         (
             {"policy": "state-oracle", "search": None},
-            "tune: policy is .state-oracle. but must be a NamedTuple of settings, and not given the truth",
+            "tune: policy is .state-oracle. but must be a policy that needs no knowledge of the world",
         ),
         ({"policy": 7}, "tune: policies"),
         ({"policy": "adarp-ucb", "search": None}, "tune: groups of adarp-ucb is 2 but must be at most the problem's 1"),

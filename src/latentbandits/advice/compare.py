@@ -237,7 +237,7 @@ def policies_source(specs: Mapping[str, Spec]) -> str:
 
     def source(spec: Spec) -> str:
         ours = type(spec).__module__.startswith("latentbandits.")
-        return f"lb.{spec!r}" if ours else repr(spec)
+        return f"lb.policies.{spec!r}" if ours else repr(spec)
 
     return "{" + ", ".join(f"{label!r}: {source(spec)}" for label, spec in specs.items()) + "}"
 

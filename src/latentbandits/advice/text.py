@@ -146,12 +146,12 @@ def first_two(comparison: "Comparison") -> list[str]:
 
 def remarks(comparison: "Comparison") -> list[str]:
     """Return what a reader should know before comparing: policies that expect rewards on [0, 1] were scaled."""
-    scaled = [spec for spec in comparison.policies.values() if isinstance(spec, str) and spec.startswith(f"{SCALED}:")]
+    scaled = [spec for spec in comparison.policies.values() if isinstance(spec, str) and spec.startswith(f"{SCALED}(")]
     if not scaled:
         return []
     return [
-        f"Policies that expect rewards on [0, 1] were played within `{SCALED}:`, which learns the range of rewards; policies of your own, "
-        "and specs with settings in the unit of rewards, as they are."
+        f"Policies that expect rewards on [0, 1] were played within `{SCALED}(...)`, which learns the range of rewards; "
+        "policies of your own, and specs with settings in the unit of rewards, as they are."
     ]
 
 

@@ -333,7 +333,7 @@ class Agent:
                 raise InvalidValueError("Agent", "event", event, rule) from problem
 
     def explain(self, decision: Decision | str) -> Explanation:
-        """Return why an open decision was made: every arm's value, doubt, bonus, index and probability. ``print`` shows a table.
+        """Return why an open decision was made: every arm's value, standard error, bonus, index and probability. ``print`` shows a table.
 
         Examples
         --------

@@ -1,5 +1,6 @@
 """What people change: experiments, their status, arms and regimes, and keys; with what they send."""
 
+import re
 from typing import Annotated, Any
 
 import msgspec
@@ -276,8 +277,8 @@ def read_policy(text: str, arms: int, toml: bool = False, **settings: int) -> Po
 
 def _refuse_foreign(text: str) -> None:
     """Refuse a text with a name in it that is not in the registry."""
-    for part in text.split(":"):
-        if "=" in part and not part.lower().endswith(".toml"):
+    for part in re.split("[:()]", text):
+        if part == "" or ("=" in part and not part.lower().endswith(".toml")):
             continue
         if part.strip().lower() not in REGISTRY:
             raise InvalidValueError(
