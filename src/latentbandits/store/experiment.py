@@ -184,7 +184,7 @@ class Experiment:
         return requests.Repeated(decisions)
 
     def _checked(self, wanted: requests.Round) -> requests.Round:
-        """Return a round whose context is an array, whose arms are numbers and whose unit is a text; or refuse it."""
+        """Return a round whose context is an array, whose arms are numbers and whose subject is a text; or refuse it."""
         context, available, subject, deferred = wanted
         state = self.state
         seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
