@@ -48,7 +48,9 @@ def test_every_reason_has_words() -> None:
     agent = lb.Agent("ucb1", arms=["a", "b"], floor=0.999999, seed=1)
     assert agent.explain(agent.ask()).reason == "any arm, by the floor (100 % of all decisions)"
     agent = lb.Agent("ucb1", arms=["a", "b"], holdback=1.0, control="b")
-    assert agent.explain(agent.ask()).reason == "the control arm, since this subject is held back (100 % of all groups)"
+    assert (
+        agent.explain(agent.ask()).reason == "the control arm, since this subject is held back (100 % of all subjects)"
+    )
     assert agent.explain(agent.ask(available=["a"])).reason == "the only available arm"
     agent = lb.Agent("sp-ucb:interval=2", arms=["a", "b"])
     agent.ask()

@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import random
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -167,6 +168,26 @@ def test_the_code_of_a_user_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert digest_code(lb.policy("ucb1")) not in before
     (tmp_path / "mine.py").write_text(source + "\n# edited\n")
     assert not {digest_code(policy) for policy in policies} & set(before)
+
+
+def test_the_code_of_a_problem_and_of_what_it_inherits_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = lb.Problem(arms=2)
+    before = digest_code(problem)
+    for kind in type(problem).__mro__[:2]:
+        monkeypatch.setattr(Path, "read_bytes", _edited(sys.modules[kind.__module__].__file__))
+        assert digest_code(problem) != before
+        monkeypatch.undo()
+    assert digest_code(problem) == before
+
+
+def _edited(file: str | None) -> Callable[[Path], bytes]:
+    """Return a way to read files as if one of them had been edited."""
+
+    def read(path: Path) -> bytes:
+        with path.open("rb") as content:
+            return content.read() + (b"# edited" if str(path) == file else b"")
+
+    return read
 
 
 def test_names_of_executors(capsys: pytest.CaptureFixture[str]) -> None:

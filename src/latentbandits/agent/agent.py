@@ -115,8 +115,8 @@ class Agent:
         self._revisions: dict[Path, str | None] = {}
         self._lock, self._saving = OneCall(), OneCall()
         self._compiled = self._warned = False
-        self._units, self._covariates = state.player.policy.groups, state.covariates
-        self._rewards = np.zeros(self._units)
+        self._groups, self._covariates = state.player.policy.groups, state.covariates
+        self._rewards = np.zeros(self._groups)
         advice = "a forked process must make or load an agent of its own, and save it to a path of its own"
         refuse_in_children(self, advice)
 
@@ -235,10 +235,10 @@ class Agent:
                 lock.busy = True
                 key, state = self._player.find(decision, self._session), self._state
                 # the usual case first, since checks take longer than learning
-                if type(rewards) is float and self._units == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
+                if type(rewards) is float and self._groups == 1 and -LARGEST_REWARD <= rewards <= LARGEST_REWARD:
                     self._rewards[0] = rewards
                 else:
-                    self._rewards[:] = received(rewards, self._units)
+                    self._rewards[:] = received(rewards, self._groups)
                 at_us = time_ns() // 1000
                 if at_us < state.last_us:
                     at_us = state.last_us

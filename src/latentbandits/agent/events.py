@@ -11,7 +11,7 @@ status        ``body``: status
 add, retire   ``body``: arm (a name)
 name          ``body``: number (of a regime), name
 decide        key, subject; ``body``: context, available (names), deferred; in a store also what came of it: arm, decided_by, probability,
-              scores; ``body``: probe_reasons; status (if not live), policy (its arm, in shadow); arms and probabilities of several groups
+              scores; ``body``: probe_reasons, status (if not live), policy (its arm, in shadow), arms and probabilities of several groups
 activate      key: the decision was shown
 reward        key, value (``body``: rewards, if there are several groups). One of these three ends a decision, once.
 expire        key, value: the reward window is over, and the default value was taken

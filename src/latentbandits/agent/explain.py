@@ -32,7 +32,7 @@ class Option:
     Attributes
     ----------
     name : str or int
-    played : bool, whether a subject plays it
+    played : bool, whether a group plays it
     available : bool, whether it could be played
     value : float, the reward that the policy expected of it; None if it had no expectation
     std_error : float, the standard deviation of the value; None if unknown
@@ -118,7 +118,7 @@ def explained(
     mixing: Mixing,
     certain: bool,
 ) -> Explanation:
-    """Return why a decision was made, by its rows: available, value, index, doubt and probability of every arm."""
+    """Return why a decision was made, by its rows: available, value, index, standard error and probability of every arm."""
     played = set(arms)
     options = []
     for arm, (available, *numbers) in enumerate(rows):
@@ -142,7 +142,7 @@ def _reason(
 ) -> str:
     """Return the sentence."""
     if by == CONTROL:
-        return f"the control arm, since this subject is held back ({percent(mixing.holdback)} of all groups)"
+        return f"the control arm, since this subject is held back ({percent(mixing.holdback)} of all subjects)"
     if by == FLOOR:
         return f"any arm, by the floor ({percent(mixing.floor)} of all decisions)"
     if sum(option.available for option in options) == 1:

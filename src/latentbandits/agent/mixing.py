@@ -1,4 +1,4 @@
-"""Play that the policy does not decide: a floor of uniform play, and groups that are held back on a control arm."""
+"""Play that the policy does not decide: a floor of uniform play, and subjects that are held back on a control arm."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -25,7 +25,7 @@ class Mixing(NamedTuple):
     floor : float, share of uniform play over the available arms
     holdback : float, share of subjects that always get the control arm
     control : int, that arm; -1 for none
-    salt : bytes, which groups are held back follows from it
+    salt : bytes, which subjects are held back follows from it
     random : its random stream
     """
 

@@ -41,7 +41,7 @@ class Slots:
     blank : bytes of a blank choice, in which the retired arms are not available
     choice : Choice, views of the block
     block : memoryview, the bytes of the choice
-    probability : float array, a view of the offers
+    probability : float array, a view of the arm scores
     """
 
     def __init__(self, policy: Policy, retired: Iterable[int] = ()) -> None:

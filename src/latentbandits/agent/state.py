@@ -15,8 +15,7 @@ from latentbandits.agent.mixing import CONTROL
 from latentbandits.agent.player import Player
 from latentbandits.agent.slots import Open
 from latentbandits.agent.spec import LEARNING, Spec, SpecRecord
-from latentbandits.memories import copied
-from latentbandits.protocols import ArmScore, Choice
+from latentbandits.protocols import ArmScore
 from latentbandits.settings import InvalidValueError
 
 NOTHING = np.zeros(0)  # what is observed without covariates
@@ -242,15 +241,6 @@ class State:
         player.mix(spec.mixing(player.names))
         return player
 
-    def arm_scores(self) -> np.ndarray | None:
-        """Return every arm as the policy would see it if it were asked now; None if it would need a context."""
-        if self.covariates:
-            return None
-        player, choice = self.player, Choice.blank(self.player.policy)
-        choice.arm_scores["available"][list(player.retired)] = 0
-        player.choose(player.policy, copied(player.memory), NOTHING, player.random.copy(), choice)
-        return choice.arm_scores
-
     def shown(self) -> str:
         """Return the settings as they are now, as JSON: what a store shows of an experiment."""
         return text({**self.spec.plain(), "arms": list(self.arms), "retired": list(self.retired)}) or ""
@@ -296,13 +286,13 @@ def _near(chances: Sequence[float | None], others: Sequence[float | None]) -> bo
 
 
 def scored(choices: Sequence[bytes], arms: int) -> list[bytes]:
-    """Return what a policy thought of every arm in each of some choices: available, value, index, doubt and probability, as 32-bit numbers.
+    """Return what a policy thought of every arm in each of some choices, as 32-bit numbers; many at once take little longer than one.
 
-    Many at once take little longer than one.
+    There are five per arm: available, value, index, standard error and probability.
     """
     words = np.frombuffer(b"".join(choices), np.float64).reshape(len(choices), -1)
-    # a choice ends with its offers
-    arm_scores = words[:, words.shape[1] - arms * _OFFER :].reshape(len(choices), arms, _OFFER)
+    # a choice ends with its arm scores
+    arm_scores = words[:, words.shape[1] - arms * _SCORE_WORDS :].reshape(len(choices), arms, _SCORE_WORDS)
     table = np.empty((len(choices), arms, 5), "<f4")
     table[:, :, 0] = arm_scores.view(np.int64)[:, :, 0]
     with np.errstate(over="ignore"):  # indices that go before all others are beyond these numbers: infinite
@@ -316,5 +306,5 @@ def scores(content: bytes | None) -> list[list[float]]:
     return np.frombuffer(content or b"", "<f4").reshape(-1, 5).tolist()
 
 
-_OFFER = ArmScore.itemsize // 8
-_SCORES = [1, 2, 4, 3]  # places of value, index, doubt and probability in an offer
+_SCORE_WORDS = ArmScore.itemsize // 8
+_SCORES = [1, 2, 4, 3]  # places of value, index, standard error and probability in an arm score

@@ -189,7 +189,7 @@ class Side(Answer):
 
 
 class Gain(Answer):
-    """Reward of the policy (with its probes and the floor) against that of the groups that are held back."""
+    """Reward of the policy (with its probes and the floor) against that of the subjects that are held back."""
 
     policy: Side
     control: Side

@@ -9,14 +9,13 @@ from latentbandits.serve.endpoint import Call, Table
 from latentbandits.serve.fields import MOST, ONE, SETTINGS, Answer, Body, Id, Name, Names
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import Activate, Censor, Decide, Repeated, Reward, StoreUnavailableError
-from latentbandits.store import Round as Wanted
 
 ROUTES = Table()
 Rewards = float | Annotated[list[float], Meta(min_length=1, max_length=MOST)]
 
 
 class Round(Body):
-    """One decision that is wanted."""
+    """One decision that is wanted; the store takes it as it is."""
 
     context: Annotated[list[float], Meta(max_length=MOST)] | None = None
     available: Names | None = None
@@ -86,7 +85,8 @@ class Outcomes(Answer):
 @ROUTES.route("POST", f"{ONE}/decide", "decide", "Decide", keyed=True)
 async def decide(call: Call, body: Round) -> Decided:
     """Decide once."""
-    decisions = await call.service.do(Decide(call.experiment, (_round(call, body),), call.key, call.actor))
+    _refuse_context(call, body)
+    decisions = await call.service.do(Decide(call.experiment, (body,), call.key, call.actor))
     return _decided(decisions[0], isinstance(decisions, Repeated))
 
 
@@ -100,8 +100,9 @@ async def reward(call: Call, body: Told) -> Outcome:
 async def decide_batch(call: Call, body: Rounds) -> DecidedMany:
     """Decide several times, in one transaction."""
     _refuse_long(call, "rounds", len(body.rounds))
-    rounds = tuple([_round(call, each) for each in body.rounds])
-    decisions = await call.service.do(Decide(call.experiment, rounds, call.key, call.actor), len(rounds))
+    for each in body.rounds:
+        _refuse_context(call, each)
+    decisions = await call.service.do(Decide(call.experiment, body.rounds, call.key, call.actor), len(body.rounds))
     again = isinstance(decisions, Repeated)
     return DecidedMany(decisions=[_decided(decision, again) for decision in decisions], again=again)
 
@@ -127,12 +128,11 @@ async def censor(call: Call, body: Which) -> Outcome:
     return Outcome(outcome=await call.service.do(Censor(call.experiment, body.id, call.actor)))
 
 
-def _round(call: Call, given: Round) -> Wanted:
-    """Return a round as the store takes it."""
+def _refuse_context(call: Call, wanted: Round) -> None:
+    """Refuse a context that is too long."""
     most = call.service.settings.context
-    if given.context is not None and len(given.context) > most:
-        raise InvalidValueError("request", "context", len(given.context), f"at most {most} numbers", " length")
-    return Wanted(given.context, given.available, given.subject, given.deferred)
+    if wanted.context is not None and len(wanted.context) > most:
+        raise InvalidValueError("request", "context", len(wanted.context), f"at most {most} numbers", " length")
 
 
 def _refuse_long(call: Call, field: str, length: int) -> None:

@@ -145,7 +145,7 @@ def mean_delay(rows: Sequence[Minute]) -> float | None:
 def compared(changes: Iterable[Event]) -> tuple[int, int]:
     """Return the number of the control arm, and the minute in which it or the share of subjects that are held back was last changed.
 
-    Before that minute others were held back, or other groups: in a world that changes, those would be compared with another time.
+    Before that minute others were held back, or on another arm: in a world that changes, those would be compared with another time.
     """
     settings: dict[str, Any] = {}
     names: list[Name] = []
@@ -203,7 +203,7 @@ def _gain(sums: Mapping[str, _Sum]) -> Gain:
 
 
 class Sums:
-    """Rewards of the policy and of the groups that are held back, over all and by the regime of the minute, and what probing has cost.
+    """Rewards of the policy and of the subjects that are held back, over all and by the regime of the minute, and what probing has cost.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ class Sums:
                 self._cost += row.probed * (max(means) - own) if own is not None else 0.0
 
     def gains(self, names: Mapping[int, str]) -> Gains:
-        """Return what the policy gains against the groups that are held back, over all and by the regime of the minute.
+        """Return what the policy gains against the subjects that are held back, over all and by the regime of the minute.
 
         Examples
         --------

@@ -20,7 +20,7 @@ from latentbandits.serve.fields import ONE, Query
 from latentbandits.serve.service import Service
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import ApiKey, Event, Ledger, Minute, Reads, Row, Spec, View
-from latentbandits.store.minutes import MINUTE_US, expected, leader, offers_now
+from latentbandits.store.minutes import MINUTE_US, arm_scores_now, expected, leader
 
 ROUTES = Table()
 
@@ -123,7 +123,7 @@ async def read_minutes(call: Call, query: Since) -> answers.Minutes:
 
 @ROUTES.route("GET", f"{ONE}/gain", "read", "Gain against the holdback")
 async def read_gain(call: Call, query: Since) -> answers.Gains:
-    """Compare the reward of the policy with that of the groups that are held back, over all and by regime."""
+    """Compare the reward of the policy with that of the subjects that are held back, over all and by regime."""
     service, since = call.service, query.since or 0
     view = await service.view(call.experiment)
     return await service.read(lambda reads: service.past.gains(reads, view.id, since, view.regimes))
@@ -168,7 +168,7 @@ async def now(service: Service, name: str) -> tuple[View, answers.Now]:
     """Return an experiment as it is now."""
 
     def look(ledger: Ledger) -> tuple[View, np.ndarray]:
-        return ledger.view(name), ledger.state(name, offers_now)
+        return ledger.view(name), ledger.state(name, arm_scores_now)
 
     view, arm_scores = await service.writer.look(look)
     at_us = service.now_us()

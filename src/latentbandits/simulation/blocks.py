@@ -161,18 +161,14 @@ def _examples(block: Block) -> Iterator[tuple[str, Callable[..., int], Run]]:
 
 
 def digest_code(*things: object) -> str:
-    """Return a digest of the code that results of policies and worlds depend on: this package, and the files of classes from elsewhere.
+    """Return a digest of the code that results of policies and worlds depend on: all that may be compiled, and the files of their classes.
 
     Classes of a script do not count: they travel with the block, or come from the same script.
     """
     digest = hashlib.sha256((source_digest() or "").encode())
-    package = __package__.partition(".")[0]
-    modules = {kind.__module__ for thing in things for kind in _classes(thing)} - {
-        "__main__",
-        "__mp_main__",
-        "builtins",
-    }
-    for name in sorted(name for name in modules if name.partition(".")[0] != package):
+    kinds = {base for thing in things for kind in _classes(thing) for base in kind.__mro__}
+    modules = {kind.__module__ for kind in kinds} - {"__main__", "__mp_main__"}
+    for name in sorted(name for name in modules if name.partition(".")[0] not in sys.stdlib_module_names):
         file = sys.modules[name].__file__
         if file is not None:
             digest.update(name.encode() + b"\0" + Path(file).read_bytes() + b"\0")

@@ -18,7 +18,7 @@ class Late(NamedTuple):
     ----------
     arrivals : int array (arrivals, 2), the round of the arrival and that of the choice, in order
     clock : one `Clock`, the round and the number of arrivals so far
-    arms, features, tags, offers, rewards : the pool, with a row per slot; the choice of a round has the slot ``round % slots``
+    arms, features, tags, arm_scores, rewards : the pool, with a row per slot; the choice of a round has the slot ``round % slots``
     choice, received : what arrives
     """
 

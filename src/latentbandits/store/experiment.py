@@ -183,10 +183,9 @@ class Experiment:
             )
         return requests.Repeated(decisions)
 
-    def _checked(self, wanted: requests.Round) -> requests.Round:
-        """Return a round whose context is an array, whose arms are numbers and whose unit is a text; or refuse it."""
-        context, available, subject, deferred = wanted
-        state = self.state
+    def _checked(self, wanted: requests.Wanted) -> requests.Round:
+        """Return a round whose context is an array, whose arms are numbers and whose subject is a text; or refuse it."""
+        state, context, available, subject = self.state, wanted.context, wanted.available, wanted.subject
         seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
         offered = None if available is None else state.player.offered(available)
         subject = None if subject is None else str(as_name(subject, "subject"))
@@ -194,7 +193,7 @@ class Experiment:
             raise InvalidValueError(
                 "experiment", "subject", subject, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold"
             )
-        return requests.Round(seen, offered, subject, bool(deferred))
+        return requests.Round(seen, offered, subject, bool(wanted.deferred))
 
     def _decide_round(self, wanted: requests.Round, actor: str | None, now_us: int) -> Decision:
         """Make one decision."""
@@ -221,9 +220,8 @@ class Experiment:
         own = meant or waiting
         if own.content:
             self._choices.setdefault(len(names), {})[len(self.pending)] = own.content
-        event = _tuple(
-            Event, (seq, "decide", at_us, key, subject, waiting.arms[0], by, chances[0], None, actor, body, None)
-        )
+        row = (seq, "decide", at_us, key, subject, waiting.arms[0], by, chances[0], None, actor, body, None)
+        event = _tuple(Event, row)
         self._minutes.count(event, waiting)
         self.pending.append(event)
         return decision

@@ -99,7 +99,7 @@ def believed(state: State) -> str | None:
         "states": [[each.number, round(each.probability, 4)] for each in states],
         "current": max(states, key=lambda each: each.probability).number,
         "elsewhere": round(belief.elsewhere, 4),
-        "means": expected(offers_now(state)),
+        "means": expected(arm_scores_now(state)),
     }
     return json.dumps(summary, separators=(",", ":"))
 
@@ -112,8 +112,8 @@ def belief_of(state: State) -> Belief | None:
     return belief if isinstance(belief, Belief) else None
 
 
-def offers_now(state: State) -> np.ndarray:
-    """Return every arm as the policy would see it if it were asked now: its own offers, the numbers that it decides by.
+def arm_scores_now(state: State) -> np.ndarray:
+    """Return every arm as the policy would see it if it were asked now: the numbers that it decides by.
 
     A policy with covariates is asked about a context of zeros if it has beliefs about regimes, which are about that context too; any
     other has no idea without a context.
@@ -127,7 +127,7 @@ def offers_now(state: State) -> np.ndarray:
 
 
 def expected(arm_scores: np.ndarray, field: str = "value") -> list[float | None]:
-    """Return the reward that is expected of every arm, by the policy's prior where it has never tried one; or another `field` of offers.
+    """Return the reward that is expected of every arm, by the policy's prior where it has never tried one; or another `field`.
 
     None stands for arms that cannot be played, and for those of which the policy has no idea.
     """

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,8 +11,28 @@ from latentbandits.agent.decision import Decision, Outcome
 from latentbandits.agent.spec import Spec
 
 
+class Wanted(Protocol):
+    """One decision that is wanted: a `Round`, or anything else that says the same, such as a decoded body."""
+
+    @property
+    def context(self) -> object:
+        """What is observed, as for `Agent.ask`."""
+
+    @property
+    def available(self) -> object:
+        """The names of the arms that can be played, None for all."""
+
+    @property
+    def subject(self) -> object:
+        """For whom it is, None if nobody is named."""
+
+    @property
+    def deferred(self) -> bool:
+        """Whether it counts once it is activated."""
+
+
 class Round(NamedTuple):
-    """One decision that is wanted: as for `Agent.ask`; a deferred one counts once it is activated."""
+    """One decision that is wanted, by values."""
 
     context: Any = None
     available: Any = None
@@ -24,16 +44,17 @@ class Decide(NamedTuple):
     """Decide for one round or several; answered by the decisions. With a `key` that was used before they are `Repeated`."""
 
     experiment: str
-    rounds: tuple[Round, ...] = (Round(),)
+    rounds: Sequence[Wanted] = (Round(),)
     key: str | None = None
     actor: str | None = None
 
     def digest(self) -> str:
         """Return the digest of what is wanted: one request has one."""
+        rounds = [[each.context, each.available, each.subject, each.deferred] for each in self.rounds]
         try:
-            text = json.dumps([list(one) for one in self.rounds], default=_plain, allow_nan=True)
+            text = json.dumps(rounds, default=_plain, allow_nan=True)
         except (TypeError, ValueError):
-            text = repr(self.rounds)
+            text = repr(rounds)
         return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

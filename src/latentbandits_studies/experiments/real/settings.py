@@ -90,7 +90,8 @@ class Believed(Oracle):
         none = np.zeros((len(rewards), 0))
         played = Realisation(rewards, rewards[:, None], none, realisation.states, None)
         beliefs = believe_one(self.base, played, stream(self.seed, Purpose.POLICY, self.draw, 0))
-        means = [np.zeros(0) if one.present is None else np.array(one.present.means) for one in beliefs]
+        present = [one.present for one in beliefs]
+        means = [np.zeros(0) if state is None else np.array(state.means) for state in present]
         low, high = rewards.min(), rewards.max()
         known = [one[~np.isnan(one)] for one in means]
         level = np.array([one.mean() if len(one) else (low + high) / 2 for one in known])
