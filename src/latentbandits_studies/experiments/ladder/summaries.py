@@ -16,7 +16,8 @@ from latentbandits.protocols import (
     PROBE_REASON,
     SCHEDULED,
     Choice,
-    Oracle,
+    PlainOracle,
+    PlainPolicy,
     Policy,
     Realisation,
     record_type,
@@ -54,7 +55,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-class SummaryLearner(Policy):
+class SummaryLearner(PlainPolicy):
     """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
 
     With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
@@ -97,8 +98,6 @@ class SummaryLearner(Policy):
     deterministic = True
     fixed_arms = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     lags: Annotated[int, AtLeast(0)] = 1
     fingerprints: Annotated[int, AtLeast(0)] = 0
     age: bool = False
@@ -314,7 +313,7 @@ class Believer(Policy):
         self.learner.learn(memory, choice, rewards)
 
 
-class BeliefLearner(Oracle):
+class BeliefLearner(PlainOracle):
     """Oracle: LinUCB that must learn the arms' rewards, but is given the exact belief over the hidden state in every round.
 
     The summary of the history that loses nothing. It still probes at fixed times where `interval` says so, for likeness.
@@ -333,8 +332,6 @@ class BeliefLearner(Oracle):
     3
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     interval: Annotated[int, AtLeast(0)] = 0
     exploration: Annotated[float, AtLeast(0)] = 1.0
     regularization: Annotated[float, AtLeast(1e-12)] = 0.1
