@@ -9,6 +9,7 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign, assign_highest, set_index
 from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
+from latentbandits.policies.bayes_filter import Memory as FilterMemory
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -240,19 +241,10 @@ def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, featu
 
 
 class BelieverMemory(NamedTuple):
-    """The memories of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields."""
+    """The memories of a `SummaryLearner` and of a `BayesFilter`."""
 
-    factor: np.ndarray
-    coefficients: np.ndarray
-    gain: np.ndarray
-    lag_arm: np.ndarray
-    lag_reward: np.ndarray
-    fingerprints: np.ndarray
-    pending: np.ndarray
-    scalars: np.ndarray
-    belief: np.ndarray
-    next_belief: np.ndarray
-    clock: np.ndarray
+    learner: Memory
+    filter: FilterMemory
 
 
 class Believer(Policy):
@@ -287,30 +279,17 @@ class Believer(Policy):
 
     def init(self) -> BelieverMemory:
         """Return the memory before the first round."""
-        mine, its = self.learner.init(), self.filter.init()
-        return BelieverMemory(
-            mine.factor,
-            mine.coefficients,
-            mine.gain,
-            mine.lag_arm,
-            mine.lag_reward,
-            mine.fingerprints,
-            mine.pending,
-            mine.scalars,
-            its.belief,
-            its.next_belief,
-            its.clock,
-        )
+        return BelieverMemory(self.learner.init(), self.filter.init())
 
-    def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
+    def choose(self, memory: BelieverMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Move the filter's belief to this round; the learner, which sees it, chooses."""
-        self.filter.choose(memory, context, random, choice)
-        self.learner.choose(memory, memory.belief, random, choice)
+        self.filter.choose(memory.filter, context, random, choice)
+        self.learner.choose(memory.learner, memory.filter.belief, random, choice)
 
-    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: BelieverMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Both learn."""
-        self.filter.learn(memory, choice, rewards)
-        self.learner.learn(memory, choice, rewards)
+        self.filter.learn(memory.filter, choice, rewards)
+        self.learner.learn(memory.learner, choice, rewards)
 
 
 class BeliefLearner(PlainOracle):
