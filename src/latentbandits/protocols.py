@@ -5,13 +5,13 @@ simulation and online. Its memory is a NamedTuple of arrays that the methods cha
 """
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from latentbandits.parameters import Parameters
 from latentbandits.random import Stream
-from latentbandits.settings import InvalidValueError
+from latentbandits.settings import AtLeast, InvalidValueError
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.belief import Belief
@@ -224,12 +224,26 @@ class Policy(Contestant):
         return np.arange(self.width)
 
 
+class PlainPolicy(Policy):
+    """A policy with ``arms`` and ``groups`` as its first settings: the base of all that do not have them from elsewhere."""
+
+    arms: Annotated[int, AtLeast(2)]
+    groups: Annotated[int, AtLeast(1)] = 1
+
+
 class Oracle(Contestant):
     """What must be given the truth about a world before it can play."""
 
     def informed(self, realisation: "Realisation") -> Policy:
         """Return the policy for this very realisation."""
         raise NotImplementedError
+
+
+class PlainOracle(Oracle):
+    """An oracle with ``arms`` and ``groups`` as its first settings."""
+
+    arms: Annotated[int, AtLeast(2)]
+    groups: Annotated[int, AtLeast(1)] = 1
 
 
 def corner(fresh: Any, memory: Any) -> Any:

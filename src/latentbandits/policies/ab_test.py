@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import LAST, assign_highest, available, nth_available, set_means
-from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, Policy, record_type
+from latentbandits.policies.counting import count_each
+from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, PlainPolicy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, InvalidValueError
 
@@ -20,7 +21,7 @@ class Memory(NamedTuple):
     sums: np.ndarray
 
 
-class ABTest(Policy):
+class ABTest(PlainPolicy):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
     The test is one probe; with more than two arms it is called an A/B/n test. Rewards of the test that come late count whenever they
@@ -53,8 +54,6 @@ class ABTest(Policy):
     deterministic = True
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     test: Annotated[int, AtLeast(1)] = 1000
 
     def init(self) -> Memory:
@@ -77,9 +76,7 @@ class ABTest(Policy):
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every group's reward of the test."""
         if choice.tags[PROBE_REASON] != 0:
-            for group in range(self.groups):
-                memory.counts[choice.arms[group]] += 1
-                memory.sums[choice.arms[group]] += rewards[group]
+            count_each(memory.counts, memory.sums, choice, rewards)
 
     def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
         """Refuse a new arm."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.protocols import Choice
-from latentbandits.random import Stream, normal
+from latentbandits.random import Stream, below, normal, uniform
 
 # Indices of arms that go before or after all others; those of other arms are smaller, since rewards are at most LARGEST_REWARD
 FIRST, LAST = 1e300, -1e300
@@ -134,6 +134,17 @@ def set_mixture(choice: Choice, best: int, share: float) -> None:
     for arm in range(len(choice.arm_scores)):
         random = share / number if choice.arm_scores[arm].available else 0.0
         choice.arm_scores[arm].probability = random + (1.0 - share if arm == best else 0.0)
+
+
+@kernel
+def play_mixture(choice: Choice, share: float, random: Stream) -> None:
+    """Play a random available arm a share of the time, and else the one with the highest index."""
+    best = highest(choice)
+    set_mixture(choice, best, share)
+    if uniform(random) < share:
+        assign(nth_available(choice, below(random, available(choice))), choice)
+    else:
+        assign(best, choice)
 
 
 @kernel

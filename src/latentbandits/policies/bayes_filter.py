@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import Choice, Oracle, Policy, Realisation, record_type
+from latentbandits.protocols import Choice, PlainOracle, Policy, Realisation, record_type
 from latentbandits.random import Stream
 from latentbandits.rewards import NAMES, check_means, log_likelihood
 from latentbandits.settings import AtLeast, InvalidValueError, OneOf, Vector
@@ -86,7 +86,38 @@ def check_world(owner: str, known: Any) -> None:
     check_means(owner, "means", means, NAMES[known.rewards])
 
 
-class BayesFilter(Policy):
+class KnownWorld(Policy):
+    """A policy that is given everything but the state of a hidden Markov world, and has a belief about that: see `BayesFilter`."""
+
+    deterministic = True
+
+    transition: Annotated[Any, Vector(2)]
+    means: Annotated[Any, Vector(2)]
+    start: Annotated[Any, Vector(1)]
+    noise: Annotated[Any, Vector(1)] = 0.1
+    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
+    groups: Annotated[int, AtLeast(1)] = 1
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.means.shape[1])
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit each other."""
+        check_world(type(self).__name__, self)
+
+    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+        """Weigh the belief by the rewards' likelihood."""
+        weigh(memory, self, choice.arms, rewards)
+
+    def grow(self, memory: Any) -> Any:  # noqa: ARG002
+        """Refuse a new arm."""
+        allowed = "one whose means in all states are given from the start"
+        raise InvalidValueError(type(self).__name__, "new arm", self.arms, allowed)
+
+
+class BayesFilter(KnownWorld):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
     It is given everything but the state, but it does not plan: an arm is never played for the sake of information, so a policy that tests
@@ -119,24 +150,6 @@ class BayesFilter(Policy):
     1
     """
 
-    deterministic = True
-
-    transition: Annotated[Any, Vector(2)]
-    means: Annotated[Any, Vector(2)]
-    start: Annotated[Any, Vector(1)]
-    noise: Annotated[Any, Vector(1)] = 0.1
-    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
-    groups: Annotated[int, AtLeast(1)] = 1
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return int(self.means.shape[1])
-
-    def check(self) -> None:
-        """Refuse arrays that do not fit each other."""
-        check_world("BayesFilter", self)
-
     def init(self) -> Memory:
         """Return the memory before the first round."""
         return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, Clock))
@@ -147,18 +160,8 @@ class BayesFilter(Policy):
         expect(memory.belief, self.means, choice)
         assign_highest(choice)
 
-    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Weigh the belief by the rewards' likelihood."""
-        weigh(memory, self, choice.arms, rewards)
 
-    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
-        """Refuse a new arm."""
-        raise InvalidValueError(
-            "BayesFilter", "new arm", self.arms, "one whose means in all states are given from the start"
-        )
-
-
-class BayesGreedy(Oracle):
+class BayesGreedy(PlainOracle):
     """Oracle: the greedy Bayes filter, given the chain, the means and the noise of the very world it plays.
 
     Parameters
@@ -175,9 +178,6 @@ class BayesGreedy(Oracle):
     >>> len(lb.policies.BayesGreedy(arms=2).informed(realisation).means)
     3
     """
-
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the filter for this world."""

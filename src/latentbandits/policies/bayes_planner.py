@@ -6,13 +6,13 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign, highest, highest_value, set_index
-from latentbandits.policies.bayes_filter import Clock, check_world, expect, known_world, move, weigh
+from latentbandits.policies.bayes_filter import Clock, KnownWorld, expect, known_world, move
 from latentbandits.policies.bayes_imagination import best_multiplier
 from latentbandits.policies.bayes_nodes import nodes_per_state, place_nodes
-from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, Oracle, Policy, Realisation
+from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, PlainOracle, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.rewards import DISTRIBUTIONS, NAMES
-from latentbandits.settings import Above, AtLeast, InvalidValueError, OneOf, Vector
+from latentbandits.settings import Above, InvalidValueError
 
 # Doubt below this share of the range of the means is not worth a thought; and what a state that is less likely adds to a thought
 _CERTAIN, _UNLIKELY = 1e-5, 1e-9
@@ -118,7 +118,7 @@ def plan(memory: Memory, multiplier: float, choice: Choice) -> None:
                 set_index(choice, arm, arm_score.value, multiplier * max(gain, 0.0))
 
 
-class PlanningFilter(Policy):
+class PlanningFilter(KnownWorld):
     """Filter the hidden state exactly and play the arm that pays most, what its reward says about the state included.
 
     An arm's index is its expected reward plus `multiplier` times the gain of information: how much more the best arm of the next round is
@@ -157,20 +157,7 @@ class PlanningFilter(Policy):
     (2, ('rival',))
     """
 
-    deterministic = True
-
-    transition: Annotated[Any, Vector(2)]
-    means: Annotated[Any, Vector(2)]
-    start: Annotated[Any, Vector(1)]
-    noise: Annotated[Any, Vector(1)] = 0.1
-    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
-    groups: Annotated[int, AtLeast(1)] = 1
     multiplier: Annotated[float, Above(0)] = 8.0
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return int(self.means.shape[1])
 
     @property
     def scratch(self) -> tuple[str, ...]:
@@ -179,7 +166,7 @@ class PlanningFilter(Policy):
 
     def check(self) -> None:
         """Refuse arrays that do not fit each other."""
-        check_world("PlanningFilter", self)
+        super().check()
         if not DISTRIBUTIONS[NAMES[self.rewards]].limit:
             planned = ", ".join(name for name in NAMES if DISTRIBUTIONS[name].limit)
             raise InvalidValueError("PlanningFilter", "rewards", NAMES[self.rewards], f"one of {planned}")
@@ -213,18 +200,8 @@ class PlanningFilter(Policy):
         choice.tags[PROBE_REASON] = 0 if arm == highest_value(choice) else RIVAL
         assign(arm, choice)
 
-    def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
-        """Weigh the belief by the rewards' likelihood."""
-        weigh(memory, self, choice.arms, rewards)
 
-    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
-        """Refuse a new arm."""
-        raise InvalidValueError(
-            "PlanningFilter", "new arm", self.arms, "one whose means in all states are given from the start"
-        )
-
-
-class BayesPlanner(Oracle):
+class BayesPlanner(PlainOracle):
     """Oracle: the planning filter, given the chain, the means and the noise of the very world it plays. Regret is a multiple of its regret.
 
     The multiplier is the best of 1, 2, 4, ..., 64 in an imagined run of the known world (`best_multiplier`), with all arms that are ever
@@ -244,9 +221,6 @@ class BayesPlanner(Oracle):
     >>> lb.policies.BayesPlanner(arms=2).informed(world.realise(horizon=10, groups=1, seed=0, draw=0, repeat=0)).multiplier
     8.0
     """
-
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the planning filter for this world."""

@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign_highest, sample_index
-from latentbandits.protocols import Choice, Policy, record_type
+from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, InUnit, Untuned, Within
 
@@ -36,7 +36,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-class ChangePointThompson(Policy):
+class ChangePointThompson(PlainPolicy):
     """Thompson sampling with Bayesian change-point detection: Global-STS of Mellor & Shapiro (2013), all arms change together.
 
     A hypothesis says when the last change was, and has the rewards since then. Its weight is that of the filter over run lengths
@@ -68,8 +68,6 @@ class ChangePointThompson(Policy):
     0
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     hazard: Annotated[float, Within(0, 1)] = 0.002
     hypotheses: Annotated[int, AtLeast(2), Untuned()] = 32
     noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0

@@ -1,24 +1,18 @@
 """D-UCB: forgets at a constant rate."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
 from latentbandits.policies.arms import FIRST, assign_highest, set_index, set_untried
-from latentbandits.protocols import Choice, Policy
+from latentbandits.policies.counting import CountingPolicy, Memory, count_each
+from latentbandits.protocols import Choice
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within
 
 
-class Memory(NamedTuple):
-    """Discounted counts and sums per arm."""
-
-    counts: np.ndarray
-    sums: np.ndarray
-
-
-class DiscountedUCB(Policy):
+class DiscountedUCB(CountingPolicy):
     """Upper confidence bounds on discounted means (Garivier & Moulines 2011).
 
     Counts and sums of all arms shrink by ``discount`` in every round. The bonus is ``sqrt(exploration * log(n) / n_a)`` with n the
@@ -44,14 +38,8 @@ class DiscountedUCB(Policy):
 
     deterministic = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     discount: Annotated[float, Within(0.01, 1)] = 0.99
     exploration: Annotated[float, AtLeast(0)] = 0.5
-
-    def init(self) -> Memory:
-        """Return the memory before the first round."""
-        return Memory(np.zeros(self.arms), np.zeros(self.arms))
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest index."""
@@ -72,6 +60,4 @@ class DiscountedUCB(Policy):
         for arm in range(self.arms):
             memory.counts[arm] *= self.discount
             memory.sums[arm] *= self.discount
-        for group in range(self.groups):
-            memory.counts[choice.arms[group]] += 1
-            memory.sums[choice.arms[group]] += rewards[group]
+        count_each(memory.counts, memory.sums, choice, rewards)

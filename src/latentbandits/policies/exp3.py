@@ -7,9 +7,9 @@ import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import available
-from latentbandits.protocols import Choice, Policy
+from latentbandits.protocols import Choice, PlainPolicy
 from latentbandits.random import Stream, uniform
-from latentbandits.settings import AtLeast, Within
+from latentbandits.settings import Within
 
 # A weight never falls below this share, so that rewards far outside [0, 1] cannot make all of them vanish
 _LEAST = 1e-250
@@ -23,7 +23,7 @@ class Memory(NamedTuple):
     weights: np.ndarray
 
 
-class EXP3(Policy):
+class EXP3(PlainPolicy):
     """Sample an arm by exponential weights of importance-weighted rewards (Auer, Cesa-Bianchi, Freund & Schapire 2002).
 
     With ``share`` above 0 it is EXP3.S: after each update every weight receives ``e * share / K`` of the total, so that no arm is
@@ -49,8 +49,6 @@ class EXP3(Policy):
     0
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     mixing: Annotated[float, Within(1e-9, 1)] = 0.1
     share: Annotated[float, Within(0, 1)] = 0.0
 

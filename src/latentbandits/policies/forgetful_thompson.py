@@ -17,7 +17,7 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     sample_mean,
 )
-from latentbandits.protocols import Choice, Policy
+from latentbandits.protocols import Choice, PlainPolicy
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Untuned, Within
 
@@ -54,7 +54,7 @@ def play_sampled(memory: DiscountedMemory | WindowMemory, noise: float, random: 
     play_highest(choice, clock, memory.asked)
 
 
-class DiscountedThompson(Policy):
+class DiscountedThompson(PlainPolicy):
     """Thompson sampling with a discounted Gaussian posterior (Raj & Kalyani 2017; Gaussian: Qi, Wang & Zhu 2023).
 
     A reward that is k rounds older than the newest one has the weight ``discount^k``. With the sum n of the weights of an arm, and the
@@ -83,8 +83,6 @@ class DiscountedThompson(Policy):
 
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     discount: Annotated[float, Within(0.01, 1)] = 0.93
     exploration: Annotated[float, AtLeast(0)] = 0.3
     noise: Annotated[float, AtLeast(0), Untuned()] = 0.0
@@ -113,7 +111,7 @@ class DiscountedThompson(Policy):
         count_discounted(memory.counts, memory.sums, self.discount, arrived(clock, choice), arm, reward)
 
 
-class SlidingWindowThompson(Policy):
+class SlidingWindowThompson(PlainPolicy):
     """Thompson sampling with the rewards of the last rounds (Trovo et al. 2020; Gaussian: Fiandri, Metelli & Trovo 2024).
 
     The window is that of the `window` rounds before the newest one whose rewards have arrived. With n rewards of an arm in it, and their
@@ -142,8 +140,6 @@ class SlidingWindowThompson(Policy):
 
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     window: Annotated[int, AtLeast(2)] = 30
     exploration: Annotated[float, AtLeast(0)] = 0.5
     noise: Annotated[float, AtLeast(0), Untuned()] = 0.0

@@ -7,7 +7,7 @@ import numpy as np
 
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import Choice, Policy, corner, record_type
+from latentbandits.protocols import Choice, PlainPolicy, corner, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within
 
@@ -25,7 +25,7 @@ class Memory(NamedTuple):
     gain: np.ndarray  # space that an update of the regressions needs
 
 
-class LatentAutoregressive(Policy):
+class LatentAutoregressive(PlainPolicy):
     """Latent autoregressive LinUCB (Trella et al. 2024): the last `lags` arms and rewards as context.
 
     If all means are linear in one latent state that follows an autoregression, the best prediction of the next reward (a steady-state
@@ -55,8 +55,6 @@ class LatentAutoregressive(Policy):
 
     deterministic = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     lags: Annotated[int, Within(1, 100)] = 5
     exploration: Annotated[float, AtLeast(0)] = 0.6
     regularization: Annotated[float, AtLeast(1e-12)] = 1.0

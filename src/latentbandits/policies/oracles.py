@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign
-from latentbandits.protocols import Choice, Oracle, Policy, Realisation, record_type
+from latentbandits.protocols import Choice, PlainOracle, PlainPolicy, Policy, Realisation, record_type
 from latentbandits.random import Stream
-from latentbandits.settings import AtLeast, InvalidValueError, Vector
+from latentbandits.settings import InvalidValueError, Vector
 
 Scalars = record_type(rounds=int)
 
@@ -19,7 +19,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-class Scripted(Policy):
+class Scripted(PlainPolicy):
     """Play a given sequence of arms, over and over.
 
     Parameters
@@ -43,8 +43,6 @@ class Scripted(Policy):
     fixed_arms = True
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     script: Annotated[Sequence[int] | np.ndarray, Vector(1, whole=True)] = (0,)
 
     def check(self) -> None:
@@ -69,7 +67,7 @@ class Scripted(Policy):
         """Learn nothing."""
 
 
-class BestSingleArm(Oracle):
+class BestSingleArm(PlainOracle):
     """Oracle: the one arm that is best on average over the stationary distribution (over the realisation, where there is no chain).
 
     Parameters
@@ -87,9 +85,6 @@ class BestSingleArm(Oracle):
     Scripted(arms=2, groups=1, script=[0])
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
-
     def informed(self, realisation: Realisation) -> Policy:
         """Return the policy that plays the best arm of this world."""
         value = (
@@ -102,7 +97,7 @@ class BestSingleArm(Oracle):
         return Scripted(self.arms, self.groups, np.where(realisation.available, value, -np.inf).argmax(axis=1))
 
 
-class StateOracle(Oracle):
+class StateOracle(PlainOracle):
     """Oracle: sees the hidden state and plays its best arm, with no regret at all.
 
     Parameters
@@ -120,9 +115,6 @@ class StateOracle(Oracle):
     >>> bool((script == realisation.means.argmax(axis=1)).all())
     True
     """
-
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
 
     def informed(self, realisation: Realisation) -> Policy:
         """Return the policy that plays the best arm of every round of this realisation."""

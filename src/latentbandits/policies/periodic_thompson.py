@@ -17,7 +17,7 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     sample_mean,
 )
-from latentbandits.protocols import Choice, Policy, record_type
+from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Untuned, Within
 
@@ -56,7 +56,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-class PeriodicThompson(Policy):
+class PeriodicThompson(PlainPolicy):
     """Thompson sampling with a period that is learned (after Chen, Wang & Wang 2020), and that of `DiscountedThompson` without one.
 
     For every lag up to `longest`, the squared differences of two rewards of one arm that are so many rounds apart have the mean d(lag).
@@ -95,8 +95,6 @@ class PeriodicThompson(Policy):
 
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     longest: Annotated[int, AtLeast(2), Untuned()] = 512
     dip: Annotated[float, Within(0, 1)] = 0.4
     discount: Annotated[float, Within(0.01, 1)] = 0.93

@@ -13,7 +13,7 @@ from latentbandits.protocols import (
     RESIDUAL,
     SCHEDULED,
     Choice,
-    Policy,
+    PlainPolicy,
     record_type,
 )
 from latentbandits.random import Stream
@@ -33,7 +33,7 @@ class Memory(NamedTuple):
     probed: np.ndarray
 
 
-class ProbeCommit(Policy):
+class ProbeCommit(PlainPolicy):
     """Probe all arms every ``interval`` rounds and play the arm that paid most until the next probe.
 
     It learns nothing from one probe to the next: the policy of the bounds on probing schedules (Theorem 1 and its corollaries). Groups
@@ -81,8 +81,6 @@ class ProbeCommit(Policy):
     deterministic = True
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     interval: Annotated[int, AtLeast(1)] = 20
     surprise: Annotated[float, AtLeast(0)] = 0.0
 

@@ -17,7 +17,7 @@ from latentbandits.policies.rounds import (
     reward_of_round,
     set_unseen,
 )
-from latentbandits.protocols import Choice, Policy
+from latentbandits.protocols import Choice, PlainPolicy
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Untuned, Within
 
@@ -41,7 +41,7 @@ class Memory(NamedTuple):
     noise: np.ndarray  # see `latentbandits.noise`
 
 
-class RecurrentBandit(Policy):
+class RecurrentBandit(PlainPolicy):
     """Upper confidence bounds with change detection and recurring concepts: BR-MAB (Re et al. 2021).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rewards of the present concept, n_a of them
@@ -95,8 +95,6 @@ class RecurrentBandit(Policy):
     deterministic = True
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     warm_up: Annotated[int, AtLeast(1)] = 5
     drift: Annotated[float, AtLeast(0)] = 0.5
     threshold: Annotated[float, AtLeast(0)] = 7.0

@@ -10,16 +10,13 @@ from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import (
     assign,
     assign_highest,
-    available,
     forced_arm,
-    highest,
-    nth_available,
+    play_mixture,
     set_bounds,
-    set_mixture,
 )
 from latentbandits.policies.likelihood_ratio import changes, forget
-from latentbandits.protocols import Choice, Policy, record_type
-from latentbandits.random import Stream, below, uniform
+from latentbandits.protocols import Choice, PlainPolicy, record_type
+from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Step, Untuned, Within
 
 Scalars = record_type(rounds=int)  # since the restart
@@ -70,7 +67,7 @@ def play_in_turns(memory: SplitMemory | RecentMemory, width: float, forced: floa
         assign_highest(choice)
 
 
-class GLRUCB(Policy):
+class GLRUCB(PlainPolicy):
     """Upper confidence bounds since the last change, which a test finds: GLR-UCB with global restarts (Besson et al. 2022).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
@@ -110,8 +107,6 @@ class GLRUCB(Policy):
 
     deterministic = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     risk: Annotated[float, Within(0, 1)] = 0.1
     forced: Annotated[float, Within(0, 1)] = 0.003
     exploration: Annotated[float, AtLeast(0)] = 2.0
@@ -147,7 +142,7 @@ class GLRUCB(Policy):
             forget(memory)
 
 
-class MonitoredUCB(Policy):
+class MonitoredUCB(PlainPolicy):
     """Upper confidence bounds since the last change, which a window finds: M-UCB (Cao, Wen, Kveton & Xie 2019).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds since the restart, n_a of
@@ -183,8 +178,6 @@ class MonitoredUCB(Policy):
 
     deterministic = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     window: Annotated[int, AtLeast(2), Step(2)] = 8
     threshold: Annotated[float, AtLeast(0)] = 3.0
     forced: Annotated[float, Within(0, 1)] = 0.01
@@ -237,7 +230,7 @@ class MonitoredUCB(Policy):
                 memory.sums[other] = 0.0
 
 
-class CUSUMUCB(Policy):
+class CUSUMUCB(PlainPolicy):
     """Upper confidence bounds since the last change, which two cumulative sums find: CUSUM-UCB (Liu, Lee & Shroff 2018).
 
     The index of an arm is its mean plus ``exploration * noise * sqrt(log(n) / n_a)`` after n rounds, n_a of them with arm a. In
@@ -276,8 +269,6 @@ class CUSUMUCB(Policy):
     0
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     warm_up: Annotated[int, AtLeast(1)] = 5
     drift: Annotated[float, AtLeast(0)] = 1.0
     threshold: Annotated[float, AtLeast(0)] = 5.0
@@ -307,12 +298,7 @@ class CUSUMUCB(Policy):
             total += memory.counts[arm]
         width = self.exploration * (memory.noise[0].sd / math.sqrt(self.groups))
         set_bounds(choice, memory.sums, memory.counts, total, width)
-        best = highest(choice)
-        set_mixture(choice, best, self.forced)
-        if uniform(random) < self.forced:
-            assign(nth_available(choice, below(random, available(choice))), choice)
-        else:
-            assign(best, choice)
+        play_mixture(choice, self.forced, random)
 
     def learn(self, memory: SumsMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Count the rewards and move the sums; restart if one of them is too large."""

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_bounds
-from latentbandits.protocols import Choice, Policy, record_type
+from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast
 
@@ -22,7 +22,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-class SlidingWindowUCB(Policy):
+class SlidingWindowUCB(PlainPolicy):
     """Upper confidence bounds on the last ``window`` rewards (Garivier & Moulines 2011).
 
     The bonus is ``exploration * sqrt(log(min(n, window)) / n_a)`` after n rewards, n_a of them from arm a within the window. An arm that
@@ -48,8 +48,6 @@ class SlidingWindowUCB(Policy):
 
     deterministic = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     window: Annotated[int, AtLeast(2)] = 50
     exploration: Annotated[float, AtLeast(0)] = 0.5
 

@@ -33,7 +33,7 @@ from latentbandits.protocols import (
     SCHEDULED,
     STALENESS,
     Choice,
-    Policy,
+    PlainPolicy,
     corner,
     record_type,
 )
@@ -77,7 +77,7 @@ class Memory(NamedTuple):
     noise: np.ndarray
 
 
-class TraceLearner(Policy):
+class TraceLearner(PlainPolicy):
     """Linear bandit on lagged rewards and probe fingerprints (Algorithms 1 to 5 of the paper are settings of it).
 
     Every round it builds a context: the fingerprint (the rewards that the arms of the probe set gave in the last probe), the lag (arm and
@@ -149,8 +149,6 @@ class TraceLearner(Policy):
     'accepted'
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     lag: Annotated[int | str, LAGS] = "slopes"
     fingerprint: bool = False
     covariates: Annotated[int, AtLeast(0)] = 0

@@ -5,7 +5,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.policies.arms import assign_highest, set_bounds
-from latentbandits.protocols import Choice, Policy, record_type
+from latentbandits.policies.counting import count_each
+from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast
 
@@ -20,7 +21,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-class UCB1(Policy):
+class UCB1(PlainPolicy):
     """Play every arm once, then the one with the highest mean plus bonus (Auer, Cesa-Bianchi & Fischer 2002).
 
     The bonus is ``exploration * sqrt(log(n) / n_a)`` after n rewards, n_a of them from arm a.
@@ -44,8 +45,6 @@ class UCB1(Policy):
 
     deterministic = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     exploration: Annotated[float, AtLeast(0)] = 2.0
 
     def init(self) -> Memory:
@@ -59,7 +58,5 @@ class UCB1(Policy):
 
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every group's reward."""
-        for group in range(self.groups):
-            memory.counts[choice.arms[group]] += 1
-            memory.sums[choice.arms[group]] += rewards[group]
+        count_each(memory.counts, memory.sums, choice, rewards)
         memory.scalars[0].total += self.groups

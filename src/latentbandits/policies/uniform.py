@@ -1,13 +1,12 @@
 """Uniform random choice: the floor of every comparison."""
 
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from latentbandits.policies.arms import available, nth_available, set_mixture
-from latentbandits.protocols import Choice, Policy, record_type
+from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream, below
-from latentbandits.settings import AtLeast
 
 Scalars = record_type(rewards=int)
 
@@ -18,7 +17,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-class UniformRandom(Policy):
+class UniformRandom(PlainPolicy):
     """Play a random arm, sampled for every group.
 
     Parameters
@@ -37,9 +36,6 @@ class UniformRandom(Policy):
     """
 
     scale_free = True
-
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

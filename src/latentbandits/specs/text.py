@@ -376,9 +376,8 @@ def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
     try:
         made = kind(arms=arms, **settings)
     except TypeError as problem:
-        raise InvalidValueError(
-            "policy", "name", name, f"a class that takes arms and its settings ({problem})"
-        ) from None
+        rule = f"a class that takes arms and its settings ({problem})"
+        raise InvalidValueError("policy", "name", name, rule) from None
     if not isinstance(made, Policy | Oracle):
         raise InvalidValueError("policy", "name", name, "a class that inherits latentbandits.protocols.Policy")
     return made
@@ -394,9 +393,8 @@ def _user_class(name: str) -> Any:
         kind = getattr(importlib.import_module(module), attribute)
     except Exception as problem:  # user code may raise anything when it is imported
         reason = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise InvalidValueError(
-            "policy", "name", name, f"a class in a module that can be imported from here ({reason})"
-        ) from None
+        rule = f"a class in a module that can be imported from here ({reason})"
+        raise InvalidValueError("policy", "name", name, rule) from None
     if not isinstance(kind, type):
         raise InvalidValueError("policy", "name", name, "a class with init, choose and learn")
     return kind

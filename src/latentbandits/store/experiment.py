@@ -332,9 +332,8 @@ class Experiment:
     def _retire_arm(self, request: requests.RetireArm, now_us: int) -> int:
         payload = self.state.retiring(request.arm)
         if payload["arm"] == self.state.spec.control:
-            raise InvalidValueError(
-                "experiment", "arm", request.arm, "another than the control arm (change that first)"
-            )
+            rule = "another than the control arm (change that first)"
+            raise InvalidValueError("experiment", "arm", request.arm, rule)
         return self._change("retire", payload, request.actor, now_us)
 
     def _name_regime(self, request: requests.NameRegime, now_us: int) -> int:
@@ -343,9 +342,8 @@ class Experiment:
     def _set_status(self, request: requests.SetStatus, now_us: int) -> int:
         status, present = request.status, self.state.status
         if status not in STATUSES:
-            raise InvalidValueError(
-                "experiment", "status", status, f"one of {', '.join(STATUSES)}{nearest(str(status), STATUSES)}"
-            )
+            rule = f"one of {', '.join(STATUSES)}{nearest(str(status), STATUSES)}"
+            raise InvalidValueError("experiment", "status", status, rule)
         if status == present:
             return self.state.head
         if status not in AFTER[present]:

@@ -9,16 +9,17 @@ import contextlib
 import os
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import psycopg
 
 from latentbandits.agent.events import Event
 from latentbandits.settings import Above, InvalidValueError, check_range
 from latentbandits.store import queries
-from latentbandits.store.connection import Connection, Database, PostgresReader
+from latentbandits.store.connection import Connection, PostgresReader
 from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
-from latentbandits.store.protocol import Answered, ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
+from latentbandits.store.protocol import Answered, Believed, Group, Minute, Owner, Row
 from latentbandits.store.schema import refuse_version, statements
 
 LEASE = 5.0  # seconds
@@ -71,7 +72,7 @@ def _append(group: Group, lease: float) -> tuple[str, list[object]]:
     return f"{', '.join(parts)} SELECT COUNT(*) FROM moved", values
 
 
-class PostgreSQL(Connection):
+class PostgreSQL(queries.Writes, Connection):
     """A writer of a database; others may write other experiments at the same time.
 
     Every commit is on the server's disk before it returns: ``synchronous_commit`` is ``on``, or stricter if the server says so.
@@ -113,20 +114,20 @@ class PostgreSQL(Connection):
 
     def _prepare(self, new: bool) -> None:
         """Make the tables of a new store, all or none, one process at a time; refuse tables of another version."""
-        with self._transaction() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_PREPARING,))
-            if connection.execute("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
+        with self._transaction() as run:
+            run("SELECT pg_advisory_xact_lock(?)", (_PREPARING,))
+            if run("SELECT to_regclass('schema_version') IS NULL").fetchone() == (True,):
                 if not new:
                     raise InvalidValueError("store", "database", self.place, "one that is a store")
                 for statement in statements("postgresql"):
-                    connection.execute(statement)
+                    run(statement)
         refuse_version(self.place, self._rows(queries.VERSION)[0][0])
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[Database]:
+    def _transaction(self) -> Iterator[Callable[..., psycopg.Cursor[tuple[Any, ...]]]]:
         """Run statements in one transaction, which is durable afterwards, or as if it had never begun."""
         with self._asking() as connection, connection.transaction():
-            yield connection
+            yield lambda sql, values=None: connection.execute(sql.replace("?", "%s"), values)
 
     def _run(self, sql: str, values: Sequence[object]) -> int:
         """Run a statement and return how many rows it has changed."""
@@ -139,13 +140,10 @@ class PostgreSQL(Connection):
             raise ConflictError("store", "experiment", name, "a new name (this one is taken)")
         sql = queries.insert("experiment", ("name", "spec", "status", "head", "epoch"), f" RETURNING {queries.ROW}")
         try:
-            with self._transaction() as connection:
-                row = Row(
-                    *connection.execute(sql.replace("?", "%s"), (name, spec, status, len(events), 0)).fetchall()[0]
-                )
-                add = queries.ADD_EVENT.replace("?", "%s")
+            with self._transaction() as run:
+                row = Row(*run(sql, (name, spec, status, len(events), 0)).fetchall()[0])
                 for event in events:
-                    connection.execute(add, (row.id, *event))
+                    run(queries.ADD_EVENT, (row.id, *event))
         except FencedError:  # by another process, at the same time
             raise ConflictError("store", "experiment", name, "a new name (this one is taken)") from None
         return row
@@ -154,16 +152,15 @@ class PostgreSQL(Connection):
         """See `Storage`."""
         began = time.monotonic()
         self._expected = {}
-        with self._transaction() as connection:
-            claimed = connection.execute(
-                "UPDATE experiment SET epoch = epoch + 1, owner = %s, address = %s, "
-                "lease_until = clock_timestamp() + make_interval(secs => %s) "
-                f"WHERE id = %s AND (owner = %s OR lease_until <= clock_timestamp()) RETURNING {queries.ROW}",
+        with self._transaction() as run:
+            claimed = run(
+                "UPDATE experiment SET epoch = epoch + 1, owner = ?, address = ?, "
+                "lease_until = clock_timestamp() + make_interval(secs => ?) "
+                f"WHERE id = ? AND (owner = ? OR lease_until <= clock_timestamp()) RETURNING {queries.ROW}",
                 (self.name, self._reached_at, self._lease, experiment, self.name),
             ).fetchall()
             if claimed:
-                values = (build, experiment, build, experiment)
-                connection.execute(queries.ADD_BUILD.replace("?", "%s"), values)
+                run(queries.ADD_BUILD, (build, experiment, build, experiment))
         if not claimed:
             raise self._fenced(experiment)
         self._held[experiment] = began + self._lease
@@ -243,36 +240,6 @@ class PostgreSQL(Connection):
             raise self._fenced(stale.experiment)
         for group in groups:
             self._held[group.experiment] = began + self._lease
-
-    def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
-        """See `Storage`."""
-        with self._transaction() as connection:
-            connection.execute(queries.ADD_SNAPSHOT.replace("?", "%s"), (experiment, *snapshot))
-            connection.execute(queries.KEEP_NEWEST.replace("?", "%s"), (experiment, experiment, deep))
-
-    def forget_answers(self, experiment: int, before_us: int) -> int:
-        """See `Storage`."""
-        return self._run(queries.FORGET_ANSWERS, (experiment, before_us))
-
-    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
-        """See `Storage`."""
-        with self._transaction() as connection:
-            values = (spec, status, row.id, row.head, row.epoch)
-            moved = connection.execute(queries.REBUILD.replace("?", "%s"), values).rowcount == 1
-            tables = (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs))
-            for table, sql, rows in tables if moved else ():
-                connection.execute(f"DELETE FROM {table} WHERE experiment = %s", (row.id,))
-                connection.cursor().executemany(sql.replace("?", "%s"), [(row.id, *one) for one in rows])
-        if not moved:
-            raise self._fenced(row.id)
-
-    def add_key(self, key: ApiKey) -> None:
-        """See `Storage`."""
-        self._run(queries.ADD_KEY, key)
-
-    def revoke_key(self, key: str, at_us: int) -> bool:
-        """See `Storage`."""
-        return self._run(queries.REVOKE_KEY, (at_us, key)) == 1
 
     def size(self) -> int:
         """See `Storage`."""

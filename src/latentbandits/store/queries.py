@@ -1,10 +1,13 @@
-"""Reading a store: the same SQL for every engine that has `?` or a translation of it."""
+"""Reading a store, and most of writing it: the same SQL for every engine that has `?` or a translation of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
+from itertools import chain
 from typing import Any
 
 from latentbandits.agent.events import Event
+from latentbandits.store.errors import FencedError
 from latentbandits.store.protocol import Answered, ApiKey, Believed, Built, Minute, Row, Snapshot
 from latentbandits.store.schema import CHANGED, OF_ROLE
 
@@ -98,6 +101,53 @@ class Queries:
             ApiKey(*row)
             for row in self._rows(f"SELECT {', '.join(ApiKey._fields)} FROM api_key ORDER BY created_us, id")
         ]
+
+
+class Writes(Queries):
+    """What every engine writes with the same SQL, by two more methods that it has: `_transaction` and `_fenced`."""
+
+    def _transaction(self) -> AbstractContextManager[Callable[..., Any]]:
+        raise NotImplementedError
+
+    def _fenced(self, experiment: int) -> FencedError:
+        raise NotImplementedError
+
+    def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
+        """See `Storage`."""
+        with self._transaction() as run:
+            run(ADD_SNAPSHOT, (experiment, *snapshot))
+            run(KEEP_NEWEST, (experiment, experiment, deep))
+
+    def forget_answers(self, experiment: int, before_us: int) -> int:
+        """See `Storage`."""
+        with self._transaction() as run:
+            return int(run(FORGET_ANSWERS, (experiment, before_us)).rowcount)
+
+    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
+        """See `Storage`."""
+        with self._transaction() as run:
+            moved = run(REBUILD, (spec, status, row.id, row.head, row.epoch)).rowcount == 1
+            for table, sql, rows in (("minute", ADD_MINUTE, minutes), ("belief", ADD_BELIEF, beliefs)) if moved else ():
+                run(f"DELETE FROM {table} WHERE experiment = ?", (row.id,))
+                add_rows(run, sql, row.id, rows)
+        if not moved:
+            raise self._fenced(row.id)
+
+    def add_key(self, key: ApiKey) -> None:
+        """See `Storage`."""
+        with self._transaction() as run:
+            run(ADD_KEY, key)
+
+    def revoke_key(self, key: str, at_us: int) -> bool:
+        """See `Storage`."""
+        with self._transaction() as run:
+            return bool(run(REVOKE_KEY, (at_us, key)).rowcount == 1)
+
+
+def add_rows(run: Callable[..., Any], sql: str, experiment: int, rows: Sequence[Any]) -> None:
+    """Insert rows of an experiment, many with each statement."""
+    for many, part in together(sql, rows):
+        run(many, list(chain.from_iterable([(experiment, *row) for row in part])))
 
 
 def insert(table: str, columns: Sequence[str], then: str = "") -> str:

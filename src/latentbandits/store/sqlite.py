@@ -4,7 +4,6 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from latentbandits.files import Held
 from latentbandits.settings import InvalidValueError
 from latentbandits.store import queries
 from latentbandits.store.errors import ConflictError, FencedError, StoreUnavailableError
-from latentbandits.store.protocol import ApiKey, Believed, Group, Minute, Owner, Row, Snapshot
+from latentbandits.store.protocol import Group, Owner, Row
 from latentbandits.store.schema import refuse_version, statements
 
 _BUSY = 10_000  # ms that a reader waits while a file is being recovered
@@ -22,7 +21,7 @@ _PAGES = 8_000  # of the write-ahead log, about 32 MB, after which they are writ
 _BOUND = 64 * 2**20  # bytes that the write-ahead log keeps when it starts again
 
 
-class SQLite(queries.Queries):
+class SQLite(queries.Writes):
     """The writer of a file.
 
     Every commit is on disk before it returns (``synchronous=FULL``). A second process is refused: a lock of the operating system on the
@@ -216,39 +215,7 @@ class SQLite(queries.Queries):
                     (queries.ADD_MINUTE, group.minutes),
                     (queries.ADD_BELIEF, group.beliefs),
                 ):
-                    for many, part in queries.together(sql, rows):
-                        run(many, list(chain.from_iterable([(number, *row) for row in part])))
-
-    def keep(self, experiment: int, snapshot: Snapshot, deep: int = 3) -> None:
-        """See `Storage`."""
-        with self._transaction() as run:
-            run(queries.ADD_SNAPSHOT, (experiment, *snapshot))
-            run(queries.KEEP_NEWEST, (experiment, experiment, deep))
-
-    def forget_answers(self, experiment: int, before_us: int) -> int:
-        """See `Storage`."""
-        with self._transaction() as run:
-            return run(queries.FORGET_ANSWERS, (experiment, before_us)).rowcount
-
-    def rebuild(self, row: Row, minutes: Sequence[Minute], beliefs: Sequence[Believed], spec: str, status: str) -> None:
-        """See `Storage`."""
-        experiment = row.id
-        with self._transaction() as run:
-            if run(queries.REBUILD, (spec, status, experiment, row.head, row.epoch)).rowcount != 1:
-                raise self._fenced(experiment)
-            for table, sql, rows in (("minute", queries.ADD_MINUTE, minutes), ("belief", queries.ADD_BELIEF, beliefs)):
-                run(f"DELETE FROM {table} WHERE experiment = ?", (experiment,))
-                self._ready().executemany(sql, [(experiment, *one) for one in rows])
-
-    def add_key(self, key: ApiKey) -> None:
-        """See `Storage`."""
-        with self._transaction() as run:
-            run(queries.ADD_KEY, key)
-
-    def revoke_key(self, key: str, at_us: int) -> bool:
-        """See `Storage`."""
-        with self._transaction() as run:
-            return run(queries.REVOKE_KEY, (at_us, key)).rowcount == 1
+                    queries.add_rows(run, sql, number, rows)
 
     def compact(self) -> None:
         """See `Storage`."""

@@ -16,7 +16,6 @@ How often should two sticky states be probed, and what does that cost at most pe
 (7, 0.066)
 """
 
-from latentbandits_studies.theory.adaptive import adaptive_bound
 from latentbandits_studies.theory.decoding import (
     Estimate,
     bayes_error,
@@ -53,6 +52,7 @@ from latentbandits_studies.theory.learners import (
 )
 from latentbandits_studies.theory.schedules import (
     Split,
+    adaptive_bound,
     age_cap,
     approximation_bound,
     best_interval,

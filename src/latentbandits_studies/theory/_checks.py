@@ -30,6 +30,12 @@ def chain_matrix(owner: str, transition: ArrayLike, states: int | None = None) -
     return made
 
 
+def world(owner: str, means: ArrayLike, transition: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean rewards and the transition matrix of a world."""
+    matrix = means_matrix(owner, means)
+    return matrix, chain_matrix(owner, transition, len(matrix))
+
+
 def distribution(owner: str, field: str, weights: ArrayLike | None, count: int) -> np.ndarray:
     """Return `count` probabilities that sum to one; equal ones if there are none."""
     if weights is None:

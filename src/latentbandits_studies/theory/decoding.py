@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
 from latentbandits.settings import InvalidValueError, Vector, array, check_int
-from latentbandits_studies.theory._checks import chain_matrix, deviation, distribution, means_matrix, probe_set
+from latentbandits_studies.theory._checks import deviation, distribution, means_matrix, probe_set, world
 from latentbandits_studies.theory.gaps import (
     arm_separations,
     joint_separation,
@@ -82,10 +82,8 @@ def sequential_bound(
 
     Parameters
     ----------
-    means : array (states, arms)
-        Mean rewards.
-    transition : array (states, states)
-        The chain.
+    means, transition : arrays (states, arms) and (states, states)
+        Mean rewards, and the chain.
     sigma : float
         Standard deviation of one coordinate of the fingerprint.
     arms : sequence of int, optional
@@ -101,8 +99,8 @@ def sequential_bound(
     >>> round(sequential_bound([[0.0, 1.0], [1.0, 0.0]], [[0.9, 0.1], [0.1, 0.9]], sigma=0.1), 9)
     0.1
     """
-    matrix, sigma = means_matrix("sequential_bound", means), deviation("sequential_bound", sigma)
-    chain = chain_matrix("sequential_bound", transition, len(matrix))
+    matrix, chain = world("sequential_bound", means, transition)
+    sigma = deviation("sequential_bound", sigma)
     chosen = probe_set("sequential_bound", arms, matrix.shape[1])
     window = len(chosen)
     mismatch = window_change_bound(window, switch_rate(chain)) if union else window_change(chain, window)
@@ -117,10 +115,8 @@ def lagged_bound(
 
     Parameters
     ----------
-    means : array (states, arms)
-        Mean rewards.
-    transition : array (states, states)
-        The chain.
+    means, transition : arrays (states, arms) and (states, states)
+        Mean rewards, and the chain.
     sigma : float
         Standard deviation of the previous reward.
     plays : array (arms,), optional
@@ -134,8 +130,8 @@ def lagged_bound(
     >>> round(lagged_bound([[0.0, 0.5], [1.0, 0.0]], [[0.9, 0.1], [0.1, 0.9]], sigma=0.1, plays=[0.5, 0.5]), 6)
     0.12197
     """
-    matrix, sigma = means_matrix("lagged_bound", means), deviation("lagged_bound", sigma)
-    chain = chain_matrix("lagged_bound", transition, len(matrix))
+    matrix, chain = world("lagged_bound", means, transition)
+    sigma = deviation("lagged_bound", sigma)
     shares = distribution("lagged_bound", "plays", plays, matrix.shape[1])
     tails = [_tail(separation, sigma) for separation in arm_separations(matrix)]
     bound = prediction_error(chain) + (len(matrix) - 1) * float(shares @ tails)
@@ -213,12 +209,8 @@ def bayes_error(levels: ArrayLike, sigma: float, weights: ArrayLike | None = Non
 
     Parameters
     ----------
-    levels : array (states,)
-        Mean reward of the arm in every state.
-    sigma : float
-        Standard deviation of the reward.
-    weights : array (states,), optional
-        How often each state occurs; equally often by default.
+    levels, sigma, weights
+        As in `nearest_mean_error`.
 
     Examples
     --------
@@ -248,10 +240,8 @@ def lagged_error(
 
     Parameters
     ----------
-    means : array (states, arms)
-        Mean rewards.
-    transition : array (states, states)
-        The chain.
+    means, transition : arrays (states, arms) and (states, states)
+        Mean rewards, and the chain.
     sigma : float
         Standard deviation of the previous reward.
     plays : array (arms,), optional
@@ -267,8 +257,8 @@ def lagged_error(
     >>> [round(error, 3) for error in (lagged_error(*world, bayes=True), lagged_error(*world), lagged_bound(*world))]
     [0.173, 0.173, 0.471]
     """
-    matrix, sigma = means_matrix("lagged_error", means), deviation("lagged_error", sigma)
-    chain = chain_matrix("lagged_error", transition, len(matrix))
+    matrix, chain = world("lagged_error", means, transition)
+    sigma = deviation("lagged_error", sigma)
     shares = distribution("lagged_error", "plays", plays, matrix.shape[1])
     now = stationary(chain)
     part = _lagged_bayes if bayes else _lagged_nearest

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 
 from latentbandits.settings import InvalidValueError, check_int, check_range
-from latentbandits_studies.theory._checks import PROBABILITY, chain_matrix, means_matrix, probe_set
+from latentbandits_studies.theory._checks import PROBABILITY, chain_matrix, means_matrix, probe_set, world
 
 
 def optimal_arms(means: ArrayLike) -> np.ndarray:
@@ -198,10 +198,8 @@ def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, wors
 
     Parameters
     ----------
-    means : array (states, arms)
-        Mean rewards.
-    transition : array (states, states)
-        The chain.
+    means, transition : arrays (states, arms) and (states, states)
+        Mean rewards, and the chain.
     lag : int
         How many rounds later (j).
     worst : bool
@@ -216,8 +214,7 @@ def drift_probability(means: ArrayLike, transition: ArrayLike, lag: int, *, wors
     >>> round(drift_probability(means, chain, lag=2), 9), drift_bound(lag=2, q=0.1)
     (0.18, 0.2)
     """
-    matrix = means_matrix("drift_probability", means)
-    chain = chain_matrix("drift_probability", transition, len(matrix))
+    matrix, chain = world("drift_probability", means, transition)
     best = matrix.argmax(axis=1)
     later = np.linalg.matrix_power(chain, check_int("drift_probability", "lag", lag, least=0))
     moved = (later * (best[:, None] != best[None, :])).sum(axis=1)
@@ -243,14 +240,10 @@ def stale_regret(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bo
 
     Parameters
     ----------
-    means : array (states, arms)
-        Mean rewards.
-    transition : array (states, states)
-        The chain.
+    means, transition, worst
+        As in `drift_probability`.
     lag : int
         How many rounds ago (j).
-    worst : bool
-        Start in the worst state instead of the stationary distribution.
 
     Examples
     --------
@@ -258,8 +251,7 @@ def stale_regret(means: ArrayLike, transition: ArrayLike, lag: int, *, worst: bo
     >>> round(stale_regret([[1.0, 0.5], [0.0, 1.0]], [[0.9, 0.1], [0.1, 0.9]], lag=1), 9)
     0.075
     """
-    matrix = means_matrix("stale_regret", means)
-    chain = chain_matrix("stale_regret", transition, len(matrix))
+    matrix, chain = world("stale_regret", means, transition)
     later = np.linalg.matrix_power(chain, check_int("stale_regret", "lag", lag, least=0))
     cost = (later @ state_gaps(matrix))[np.arange(len(matrix)), matrix.argmax(axis=1)]
     return _over_states(cost, chain, worst)
@@ -280,10 +272,8 @@ def probe_regret(
 
     Parameters
     ----------
-    means : array (states, arms)
-        Mean rewards.
-    transition : array (states, states)
-        The chain.
+    means, transition : arrays (states, arms) and (states, states)
+        Mean rewards, and the chain.
     arms : sequence of int, optional
         The arms that the probe plays (B); all by default.
     sequential : bool
@@ -301,8 +291,7 @@ def probe_regret(
     >>> round(probe_regret(means, chain, worst=True), 9)
     0.5
     """
-    matrix = means_matrix("probe_regret", means)
-    chain = chain_matrix("probe_regret", transition, len(matrix))
+    matrix, chain = world("probe_regret", means, transition)
     chosen = probe_set("probe_regret", arms, matrix.shape[1])
     gaps = state_gaps(matrix)[:, chosen]
     if not sequential:

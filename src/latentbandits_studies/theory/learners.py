@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentbandits.settings import AtLeast, Within, check_int, check_range
-from latentbandits_studies.theory._checks import POSITIVE, chain_matrix, deviation, means_matrix, probe_set
+from latentbandits_studies.theory._checks import POSITIVE, deviation, probe_set, world
 from latentbandits_studies.theory.decoding import synchronous_bound
 from latentbandits_studies.theory.gaps import drift_probability, optimal_arms, state_gaps, stationary
 
@@ -139,8 +139,7 @@ def matched_bound(
     >>> [round(matched_bound(means, chain, horizon, sigma=0.1), 1) for horizon in (10, 1_000, 100_000)]
     [3.5, 6.5, 9.5]
     """
-    matrix = means_matrix("matched_bound", means)
-    chain = chain_matrix("matched_bound", transition, len(matrix))
+    matrix, chain = world("matched_bound", means, transition)
     rounds = check_int("matched_bound", "horizon", horizon, least=1)
     chance = _risk("matched_bound", risk, rounds)
     (count, arms), top = matrix.shape, float(np.abs(matrix).max())
@@ -218,8 +217,7 @@ def decoded_bound(
     >>> decoded_bound(means, chain, sigma=0.15, interval=8, horizon=8_000).total > 0.5 * 8_000  # says nothing
     True
     """
-    matrix = means_matrix("decoded_bound", means)
-    chain = chain_matrix("decoded_bound", transition, len(matrix))
+    matrix, chain = world("decoded_bound", means, transition)
     noise = deviation("decoded_bound", sigma)
     rounds = check_int("decoded_bound", "horizon", horizon, least=1)
     tau = min(check_int("decoded_bound", "interval", interval, least=1), rounds)

@@ -44,7 +44,7 @@ from latentbandits.policies.state_library.scale import NARROW, WIDE, count_value
 from latentbandits.policies.state_library.staleness import await_rewards, receive, stalest
 from latentbandits.policies.state_library.transitions import hazard, staying
 from latentbandits.policies.state_library.trust import check, claim, restrained, trusted, usual_arm
-from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, Policy, corner
+from latentbandits.protocols import PROBE_REASON, RIVAL, STALENESS, UNTRIED, Choice, PlainPolicy, corner
 from latentbandits.random import Stream, uniform
 from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Untuned, Within
 
@@ -75,7 +75,7 @@ def remember(policy: "StateLibrary", memory: Memory, choice: Choice, rewards: np
     latest.u = choice.features[0]
 
 
-class StateLibrary(Policy):
+class StateLibrary(PlainPolicy):
     """Remember every state that was met, and play what is best in the present one; needs no knowledge of the world.
 
     A library holds the mean reward of every arm in every state encountered. Which state we are in now is uncertain, so up to `particles`
@@ -144,8 +144,6 @@ class StateLibrary(Policy):
     has_belief = True
     scale_free = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     covariates: Annotated[int, AtLeast(0)] = 0
     noise: Annotated[float, AtLeast(0), Untuned(), InUnit()] = 0.0
     low: Annotated[float, Untuned(), InUnit(level=True)] = 0.0

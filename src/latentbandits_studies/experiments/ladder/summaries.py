@@ -9,6 +9,7 @@ from latentbandits.compiled import kernel
 from latentbandits.linear import predict, reset, update
 from latentbandits.policies.arms import assign, assign_highest, set_index
 from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
+from latentbandits.policies.bayes_filter import Memory as FilterMemory
 from latentbandits.protocols import (
     CONTINUED,
     EPISODE,
@@ -16,7 +17,8 @@ from latentbandits.protocols import (
     PROBE_REASON,
     SCHEDULED,
     Choice,
-    Oracle,
+    PlainOracle,
+    PlainPolicy,
     Policy,
     Realisation,
     record_type,
@@ -54,7 +56,7 @@ class Memory(NamedTuple):
     scalars: np.ndarray
 
 
-class SummaryLearner(Policy):
+class SummaryLearner(PlainPolicy):
     """LinUCB on a summary of the history that is put together from parts, with probes at fixed times.
 
     With ``lags=1, fingerprints=1`` it is SP-UCB (`TraceLearner` with the lag "slopes"), to the bit. Every other summary changes the
@@ -97,8 +99,6 @@ class SummaryLearner(Policy):
     deterministic = True
     fixed_arms = True
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     lags: Annotated[int, AtLeast(0)] = 1
     fingerprints: Annotated[int, AtLeast(0)] = 0
     age: bool = False
@@ -241,19 +241,10 @@ def summarise(policy: SummaryLearner, memory: Memory, context: np.ndarray, featu
 
 
 class BelieverMemory(NamedTuple):
-    """The memories of a `SummaryLearner` and of a `BayesFilter`, side by side: each finds its own fields."""
+    """The memories of a `SummaryLearner` and of a `BayesFilter`."""
 
-    factor: np.ndarray
-    coefficients: np.ndarray
-    gain: np.ndarray
-    lag_arm: np.ndarray
-    lag_reward: np.ndarray
-    fingerprints: np.ndarray
-    pending: np.ndarray
-    scalars: np.ndarray
-    belief: np.ndarray
-    next_belief: np.ndarray
-    clock: np.ndarray
+    learner: Memory
+    filter: FilterMemory
 
 
 class Believer(Policy):
@@ -288,33 +279,20 @@ class Believer(Policy):
 
     def init(self) -> BelieverMemory:
         """Return the memory before the first round."""
-        mine, its = self.learner.init(), self.filter.init()
-        return BelieverMemory(
-            mine.factor,
-            mine.coefficients,
-            mine.gain,
-            mine.lag_arm,
-            mine.lag_reward,
-            mine.fingerprints,
-            mine.pending,
-            mine.scalars,
-            its.belief,
-            its.next_belief,
-            its.clock,
-        )
+        return BelieverMemory(self.learner.init(), self.filter.init())
 
-    def choose(self, memory: Any, context: np.ndarray, random: Stream, choice: Choice) -> None:
+    def choose(self, memory: BelieverMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Move the filter's belief to this round; the learner, which sees it, chooses."""
-        self.filter.choose(memory, context, random, choice)
-        self.learner.choose(memory, memory.belief, random, choice)
+        self.filter.choose(memory.filter, context, random, choice)
+        self.learner.choose(memory.learner, memory.filter.belief, random, choice)
 
-    def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: BelieverMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Both learn."""
-        self.filter.learn(memory, choice, rewards)
-        self.learner.learn(memory, choice, rewards)
+        self.filter.learn(memory.filter, choice, rewards)
+        self.learner.learn(memory.learner, choice, rewards)
 
 
-class BeliefLearner(Oracle):
+class BeliefLearner(PlainOracle):
     """Oracle: LinUCB that must learn the arms' rewards, but is given the exact belief over the hidden state in every round.
 
     The summary of the history that loses nothing. It still probes at fixed times where `interval` says so, for likeness.
@@ -333,8 +311,6 @@ class BeliefLearner(Oracle):
     3
     """
 
-    arms: Annotated[int, AtLeast(2)]
-    groups: Annotated[int, AtLeast(1)] = 1
     interval: Annotated[int, AtLeast(0)] = 0
     exploration: Annotated[float, AtLeast(0)] = 1.0
     regularization: Annotated[float, AtLeast(1e-12)] = 0.1
