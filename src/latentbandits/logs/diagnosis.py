@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from latentbandits.logs.value import Rule, Value
 
 OWNER = "diagnose"
-NEVER = 1.0  # expected rows below which a cell was never tried
 NEAR = 3.0  # noises between the two nearest states below which there may be more states
 CLOSE = 10.0  # nats by which one state less or more must be worse
 BESIDE = 5  # rows before and after a change that are compared
