@@ -306,7 +306,7 @@ class Diagnosis(Result):
         world = self.worlds.get(REGIMES)
         if self.fit is None or self.samples is None or not isinstance(world, FittedRegimes):
             raise InvalidValueError(OWNER, "period", True, "left out where no states could be fitted")
-        if self.log.groups is not None:
+        if self.log.subjects is not None:
             raise InvalidValueError(OWNER, "period", True, "left out where a round has several rows")
         count = max(1, min(PERIODS, CELLS // self.state_probs.size))
         filtered = []
