@@ -15,7 +15,7 @@ from latentbandits_studies.experiments.paper.worlds import TITLES, rows
 
 DRAWS, SHORT_DRAWS = 128, 512  # matrices; more for runs below 20,000 rounds
 WORST = 20  # one run in so many is one of the worst
-STUCK = 0.5  # excess above the planner, in groups of its mean regret, from which on a run counts as stuck
+STUCK = 0.5  # excess above the planner, in units of its mean regret, from which on a run counts as stuck
 MORE = {
     "5 arms": lb.HiddenMarkov(arms=5),
     "10 arms": lb.HiddenMarkov(arms=10),

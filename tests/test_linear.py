@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from latentbandits.compiled import fast
-from latentbandits.linear import inverse_matrix, predict, reset, update
+from latentbandits.linear import predict, reset, update
+
+
+def inverse_matrix(factor: np.ndarray, arm: int) -> np.ndarray:
+    upper = np.tril(factor[arm], -1).T + np.eye(factor.shape[1])
+    product: np.ndarray = (upper * np.diag(factor[arm])) @ upper.T
+    return product
 
 
 def feed(

@@ -30,7 +30,7 @@ def made(rows: int = 60, **more: Any) -> lb.Log:
 
 def same(log: lb.Log, other: lb.Log) -> None:
     assert other.arms == log.arms
-    for name in ("played", "rewards", "times", "groups", "propensities", "gaps"):
+    for name in ("played", "rewards", "times", "subjects", "propensities", "gaps"):
         one, two = getattr(log, name), getattr(other, name)
         assert (one is None) == (two is None), name
         assert one is None or np.array_equal(one, two), name

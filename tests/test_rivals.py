@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.policies.groups import FURTHER_PEERS
-from latentbandits.policies.registry import REGISTRY
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from tests.twins import assert_same, play, twin_of
 
-SCALE_FREE = [name for name in FURTHER_PEERS if name != "larl"]
-
-
-def test_the_group_names_policies() -> None:
-    assert set(FURTHER_PEERS) < set(REGISTRY)
+# Policies from elsewhere that forget, recall, regress on lags or expect a period
+NAMES = ("d-ts", "sw-ts", "br-mab", "larl", "period")
+SCALE_FREE = [name for name in NAMES if name != "larl"]
 
 
 @pytest.mark.parametrize("name", SCALE_FREE)
@@ -26,7 +22,7 @@ def test_the_unit_of_rewards_does_not_matter(name: str, scale: float, shift: flo
     assert_same(record_one(policy, realisation, stream(1)), record_one(policy, other, stream(1)))
 
 
-@pytest.mark.parametrize("name", FURTHER_PEERS)
+@pytest.mark.parametrize("name", NAMES)
 def test_rewards_that_are_twenty_rounds_late_are_learned(name: str) -> None:
     """Arm 1 is better; untried arms take turns while nothing has arrived."""
     agent = lb.Agent(lb.policy(name, arms=3), seed=2, compiled=False)

@@ -222,8 +222,8 @@ def test_an_export_is_a_log(make: Make, tmp_path: Path, capsys: pytest.CaptureFi
     assert log.propensities.tolist() == [one.probability for one in made]
     assert log.times is not None
     assert log.times.astype(np.int64).tolist() == [int(one.id[:13], 16) for one in made]
-    assert log.groups is not None
-    assert log.groups.tolist() == [n % 5 for n in range(12)]
+    assert log.subjects is not None
+    assert log.subjects.tolist() == [n % 5 for n in range(12)]
     assert open_one.by == "control"
 
 

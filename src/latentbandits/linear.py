@@ -76,21 +76,3 @@ def update(
         coefficients[arm, j] += gain[j] * move
     left = inverse / weight
     return residual * left, (total - 1.0 / weight) * left
-
-
-def inverse_matrix(factor: np.ndarray, arm: int) -> np.ndarray:
-    """Return the full inverse matrix of one arm, for inspection.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from latentbandits.linear import inverse_matrix, reset, update
-    >>> factor, coefficients = np.zeros((1, 2, 2)), np.zeros((1, 2))
-    >>> reset(factor, regularization=0.5)
-    >>> _ = update(factor, coefficients, np.zeros(2), 0, np.array([1.0, 2.0]), 1.0, 3.0)
-    >>> np.allclose(inverse_matrix(factor, 0), np.linalg.inv([[1.5, 2.0], [2.0, 4.5]]))
-    True
-    """
-    upper = np.tril(factor[arm], -1).T + np.eye(factor.shape[1])
-    product: np.ndarray = (upper * np.diag(factor[arm])) @ upper.T
-    return product

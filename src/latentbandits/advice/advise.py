@@ -11,7 +11,7 @@ import pandas as pd
 
 from latentbandits.advice import flips
 from latentbandits.advice.base import BaseProblem
-from latentbandits.advice.candidates import Spec, Specs, candidates, check_units
+from latentbandits.advice.candidates import Spec, Specs, candidates, check_groups
 from latentbandits.advice.compare import REFERENCES, Comparison, has_limit, is_record, policies_source, wins
 from latentbandits.advice.measure import (
     MEASURED,
@@ -308,7 +308,7 @@ def prepare(described: BaseProblem, policies: Specs | None) -> tuple[BaseProblem
     specs = fairly(candidates(problem, policies), problem)
     made: dict[str, Policy] = {}
     for label, policy in as_policies(specs, problem, "advise").items():
-        check_units(label, policy, problem.groups)
+        check_groups(label, policy, problem.groups)
         if not isinstance(policy, Policy) or label in REFERENCES[:2]:
             raise InvalidValueError("advise", "policies", label, "policies that are not given the truth")
         made[label] = policy

@@ -69,7 +69,7 @@ def ab_test(problem: BaseProblem) -> str:
     return f"{AB_TEST}:test={max(problem.arms, problem.horizon // 10)}"
 
 
-def check_units(label: str, policy: Contestant, groups: int | None) -> None:
+def check_groups(label: str, policy: Contestant, groups: int | None) -> None:
     """Refuse a policy that needs more groups than there are."""
     needed: int = policy.groups
     if groups is not None and needed > groups:
@@ -112,7 +112,7 @@ def fit_policy(owner: str, problem: object, policy: Spec, **words: object) -> Si
         described = as_problem(problem, **words)
         spec = specs.shown_as(policy)
         made = as_policies({spec: policy}, described)[spec]
-        check_units(spec, made, described.groups)
+        check_groups(spec, made, described.groups)
         return Single(described, spec, specs.name_of(policy), made)
     except InvalidValueError as refusal:
         if refusal.owner in ("compare", "simulate"):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from latentbandits.advice.base import BaseProblem
-from latentbandits.advice.candidates import Spec, Specs, candidates, check_units
+from latentbandits.advice.candidates import Spec, Specs, candidates, check_groups
 from latentbandits.advice.parameter import Words
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.result import Result, Values, plain, records
@@ -206,7 +206,7 @@ def compare(
             )
     made = as_policies(specs, described, "compare")
     for label, policy in made.items():
-        check_units(label, policy, described.groups)
+        check_groups(label, policy, described.groups)
     made |= references(described, made)
     results = simulate(
         described, made, horizon=described.horizon, draws=described.runs, repeats=1, seed=described.seed, bins=BINS,

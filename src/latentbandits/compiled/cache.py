@@ -37,7 +37,6 @@ _NEVER_COMPILED = (
     "advice",
     "cli",
     "client",
-    "executors",
     "presentation",
     "serve",
     "store",

@@ -9,7 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
-from latentbandits.logs import em
+from latentbandits.logs import em, hmm
 from latentbandits.logs.calendar import Calendar
 from latentbandits.logs.changes import Segments
 from latentbandits.logs.conclusion import conclude
@@ -230,7 +230,7 @@ def _recount_states(series: Series, hypothesis: Hypothesis, seed: int, tick: Tic
     """Return regimes whose states were counted again on more rows: a state more as long as that scores better."""
     begin = (series.rows - RECOUNT) // 2
     part = series.select(slice(begin, begin + RECOUNT))
-    part = part if part.binary == (hypothesis.regimes.model.family == "binary") else part.standardise()
+    part = part if part.binary == (hypothesis.regimes.model.family == hmm.BINARY) else part.standardise()
     random = np.random.default_rng([seed, 3])
     best = em.fit_em(part, hypothesis.regimes.model, 40, 0.5, tick=tick)
     scores = {best.num_states: em.bic_score(part, best)}

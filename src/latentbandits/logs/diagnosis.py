@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from latentbandits.logs.value import Rule, Value
 
 OWNER = "diagnose"
-NEVER = 1.0  # expected rows below which a cell was never tried
 NEAR = 3.0  # noises between the two nearest states below which there may be more states
 CLOSE = 10.0  # nats by which one state less or more must be worse
 BESIDE = 5  # rows before and after a change that are compared
@@ -307,7 +306,7 @@ class Diagnosis(Result):
         world = self.worlds.get(REGIMES)
         if self.fit is None or self.samples is None or not isinstance(world, FittedRegimes):
             raise InvalidValueError(OWNER, "period", True, "left out where no states could be fitted")
-        if self.log.groups is not None:
+        if self.log.subjects is not None:
             raise InvalidValueError(OWNER, "period", True, "left out where a round has several rows")
         count = max(1, min(PERIODS, CELLS // self.state_probs.size))
         filtered = []

@@ -217,7 +217,7 @@ def init_kmeans(
 
 
 def init_split(series: Series, model: Model, random: np.random.Generator) -> Model:
-    """Return a model with one state more: that with the most rows, or another at random, becomes two."""
+    """Return a model with one state more: one at random, those with many rows more often, becomes two."""
     weight = model.tried.sum(axis=1)
     state = int(random.choice(model.num_states, p=weight / weight.sum()))
     step = 0.5 * series.spreads * random.choice((-1.0, 1.0), series.width)

@@ -25,7 +25,7 @@ MOST_EXIT_PROB = 0.2
 
 
 class Model(NamedTuple):
-    """A chain of hidden states and what they pay, in the groups of a series.
+    """A chain of hidden states and what they pay, in the units of a series.
 
     Attributes
     ----------

@@ -84,11 +84,11 @@ def _kalman_filter_arms(
         last[arm] = now
         spread = variance[arm] + 1.0
         gain = variance[arm] / spread
-        subject, value = 1.0 - levels[arm, 0], values[t] - levels[arm, 1]
-        levels[arm, 0] += gain * subject
+        constant, value = 1.0 - levels[arm, 0], values[t] - levels[arm, 1]
+        levels[arm, 0] += gain * constant
         levels[arm, 1] += gain * value
-        products[arm, 0] += subject * subject / spread
-        products[arm, 1] += subject * value / spread
+        products[arm, 0] += constant * constant / spread
+        products[arm, 1] += constant * value / spread
         products[arm, 2] += value * value / spread
         variance[arm] /= spread
         log_det += np.log(spread)

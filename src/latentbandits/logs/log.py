@@ -53,7 +53,7 @@ class Log:
     played : int array (rows,), the arm of every row, a position in `arms`
     rewards : array (rows,)
     times : array (rows,) of datetime64, or of numbers such as rounds; None if there are none
-    groups : array (rows,), to whom; rows with one time are then one round. None if every row is a round of its own
+    subjects : array (rows,), to whom; rows with one time are then one round. None if every row is a round of its own
     propensities : array (rows,), the probability with which the arm was played; None if unknown
     context : name -> array (rows,), numbers that were known before the decision
     gaps : array (rows,), rounds since the row before, 0 within a round
@@ -68,7 +68,7 @@ class Log:
     played: np.ndarray
     rewards: np.ndarray
     times: np.ndarray | None = None
-    groups: np.ndarray | None = None
+    subjects: np.ndarray | None = None
     propensities: np.ndarray | None = None
     context: Mapping[str, np.ndarray] = field(default_factory=dict)
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -141,7 +141,7 @@ class Log:
                 possible = (propensities > 0) & (propensities <= 1)
             faults.add(~possible, "a propensity that is not above 0 and at most 1")
         features = {name: parse_numbers(table.columns[name], name, faults) for name in context}
-        groups = pd.factorize(pd.Series(cells["subject"]))[0] if "subject" in cells else None
+        subjects = pd.factorize(pd.Series(cells["subject"]))[0] if "subject" in cells else None
         rows = np.flatnonzero(~faults.bad)
         bad = faults.summary()
         if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + len(table.refused)):
@@ -152,16 +152,16 @@ class Log:
             rows = rows[np.argsort(times[rows], kind="stable")]
         used, place = np.unique(played[rows], return_inverse=True)
         times = None if times is None else times[rows]
-        groups = None if groups is None else groups[rows]
+        subjects = None if subjects is None else subjects[rows]
         return cls(
             tuple(arms[arm] for arm in used),
             place.astype(np.int64),
             rewards[rows],
             times,
-            groups,
+            subjects,
             None if propensities is None else propensities[rows],
             {name: values[rows] for name, values in features.items()},
-            gaps=count_gaps(times, groups, len(rows)),
+            gaps=count_gaps(times, subjects, len(rows)),
             columns=columns,
             guessed=guessed,
             bad=bad,
@@ -222,9 +222,11 @@ class Log:
         times: Sequence[str | float | None] = [None] * len(self)
         if self.times is not None:
             times = [f"{when}Z" for when in np.datetime_as_string(self.times)] if self.dated else self.times.tolist()
-        groups = [None] * len(self) if self.groups is None else self.groups.tolist()
+        subjects = [None] * len(self) if self.subjects is None else self.subjects.tolist()
         context = {name: column.tolist() for name, column in self.context.items()}
-        rows = zip(self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, groups, strict=True)
+        rows = zip(
+            self.played.tolist(), self.rewards.tolist(), self.propensities.tolist(), times, subjects, strict=True
+        )
         with whole(path) as file:
             for row, (played, reward, propensity, time, subject) in enumerate(rows):
                 features = {name: column[row] for name, column in context.items()}
@@ -255,10 +257,10 @@ class Log:
         return "\n".join(lines)
 
 
-def count_gaps(times: np.ndarray | None, groups: np.ndarray | None, rows: int) -> np.ndarray:
+def count_gaps(times: np.ndarray | None, subjects: np.ndarray | None, rows: int) -> np.ndarray:
     """Return the rounds since the row before: 0 for rows of one round, several after a pause.
 
-    Rows are rounds, unless times are whole numbers (of rounds) or there are groups. After a pause of more than 50 usual steps the rounds
+    Rows are rounds, unless times are whole numbers (of rounds) or there are subjects. After a pause of more than 50 usual steps the rounds
     that fit into it have gone by.
 
     Examples
@@ -276,7 +278,7 @@ def count_gaps(times: np.ndarray | None, groups: np.ndarray | None, rows: int) -
     if not dated and (times % 1 == 0).all():
         gaps[1:] = steps
         return gaps
-    if groups is not None:
+    if subjects is not None:
         gaps[1:] = steps > 0
     usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 0.0
     if usual > 0:

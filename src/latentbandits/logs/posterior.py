@@ -22,7 +22,7 @@ WIDER, FROM, UNSURE = 0.025, 3, 8.0
 
 
 class Samples(NamedTuple):
-    """Models sampled from the posterior, in the groups of a series.
+    """Models sampled from the posterior, in the units of a series.
 
     Attributes
     ----------

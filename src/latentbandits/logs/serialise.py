@@ -75,7 +75,7 @@ def to_npz(d: Diagnosis) -> bytes:
             "played": log.played,
             "rewards": log.rewards,
             "times": log.times,
-            "groups": log.groups,
+            "subjects": log.subjects,
             "propensities": log.propensities,
             "gaps": log.gaps,
         },

@@ -70,7 +70,7 @@ class FittedWorld:
         return Realisation(means, rewards, np.zeros((horizon, 0)), states, truth)
 
     def sample_rewards(self, means: np.ndarray, groups: int, seed: int, draw: int, repeat: int) -> np.ndarray:
-        """Return rewards (rounds, groups, arms) around means (rounds, arms); the noise of a subject is the same for all arms of a round."""
+        """Return rewards (rounds, groups, arms) around means (rounds, arms); the noise of a group is the same for all arms of a round."""
         size = (len(means), groups)
         random = np.random.default_rng(stream(seed, Purpose.NOISE, draw, repeat, groups))
         if self.rewards == BINARY:

@@ -24,7 +24,5 @@ BASELINES = ("d-ucb", "exp3", "exp3-s", "sw-ucb", "ts", "ucb1")
 SINGLE_GROUP = tuple(sorted({*OWN, *BASELINES} - {*TWO_GROUP}))
 # Policies from elsewhere that restart after a change
 PEERS = ("cp-ts", "glr-ucb", "cusum-ucb", "m-ucb")
-# Policies from elsewhere that forget, recall, regress on lags or expect a period; no part of the paper's comparisons
-FURTHER_PEERS = ("d-ts", "sw-ts", "br-mab", "larl", "period")
 # Enough for a first look: one that remembers, and one of each way to forget or not; quick to compile
 FEW = (LIBRARY, FORGETFUL, "ts", "sw-ucb", "cp-ts", "glr-ucb", "epsilon-greedy")

@@ -241,7 +241,7 @@ def _regimes(view: View) -> tuple[Remembered, ...]:
 
 def _present(view: View) -> Remembered | None:
     """Return the most probable regime."""
-    return max(_regimes(view), key=lambda state: state.probability, default=None)
+    return view.belief.present if isinstance(view.belief, Belief) else None
 
 
 def _here(state: Remembered, visits: list[answers.Stay]) -> answers.Here:

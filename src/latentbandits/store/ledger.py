@@ -4,6 +4,7 @@ There is no timer. Whoever comes while a group is being written waits, and all w
 as have come, and a lone request waits for nobody.
 """
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -97,7 +98,6 @@ class Ledger:
         self._held: dict[str, _Held] = {}
         self._waiting: deque[_Ticket] = deque()
         self._lock = self._saving = OneCall()
-        self.failures = 0  # groups that could not be stored
         refuse_in_children(
             self,
             "a forked process must open the store itself, once this one has closed it, or ask a service by a `Client`",
@@ -170,7 +170,6 @@ class Ledger:
         try:
             self.storage.append(list(groups.values()))
         except StoreUnavailableError as problem:
-            self.failures += 1
             failed.update(dict.fromkeys(groups, problem))
             if isinstance(problem, FencedError):
                 for name in groups:
@@ -306,10 +305,8 @@ class Ledger:
         one = held.experiment
         if one is None or one.pending or one.state.head == held.snapshot:
             return
-        try:
+        with contextlib.suppress(StoreUnavailableError):
             self.storage.keep(held.row.id, replay.take_snapshot(one.state))
-        except StoreUnavailableError:
-            self.failures += 1
         held.snapshot, held.work = one.state.head, 0.0
 
     def snapshot(self, name: str) -> None:

@@ -97,7 +97,7 @@ def believed(state: State) -> str | None:
         return None
     summary = {
         "states": [[each.number, round(each.probability, 4)] for each in states],
-        "current": max(states, key=lambda each: each.probability).number,
+        "current": belief.current,
         "elsewhere": round(belief.elsewhere, 4),
         "means": expected(arm_scores_now(state)),
     }

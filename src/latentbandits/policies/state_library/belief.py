@@ -1,11 +1,11 @@
 """What StateLibrary believes, in a form to read."""
 
-import importlib
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from latentbandits import pictures
 from latentbandits.policies.state_library.memory import Memory
 from latentbandits.policies.state_library.transitions import staying
 from latentbandits.protocols import Record
@@ -20,14 +20,14 @@ class Remembered(NamedTuple):
     Attributes
     ----------
     number : that of its regime, 1, 2, 3 and so on, whichever particle is the heaviest; see `regimes`
-    name : the one that `Agent.name` gave it, else empty
+    name : the one that `Agent.name_state` gave it, else empty
     probability : that this is the present state
     means : mean reward of every arm; NaN where it was never tried in this state
     counts : rewards behind each mean, at most 512
     visits : how often the state was entered
     seen : the last round in it, of an earlier visit if it is the present state; 0 if there was none
     dwell : rounds that a visit has lasted on average, without the present one unless it is the first
-    id : that of the state itself, which earlier versions showed as its number
+    id : that of the state itself within its particle's library
     """
 
     number: int
@@ -82,8 +82,7 @@ class Belief(NamedTuple):
         return next((state for state in self.states if state.number == self.current), None)
 
     def _repr_html_(self) -> str:
-        # how a belief looks is no part of a result, which depends on all that is imported otherwise
-        return str(importlib.import_module("latentbandits.pictures").belief(self))
+        return pictures.belief(self)
 
 
 def probabilities(memory: Memory) -> np.ndarray:

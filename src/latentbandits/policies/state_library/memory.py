@@ -149,7 +149,7 @@ class Memory(NamedTuple):
     claims, trust, budget : what the library claimed in the last rounds, and how much of it came true, see `trust`
     pending : rewards of each arm that are under way: of rounds after ``core.told``
     waiting : arms of the first group and of the others in the last rounds
-    gaussians : per group of groups (ONE, OTHERS, ALL) and number of rewards behind a mean
+    gaussians : per set of groups (ONE, OTHERS, ALL) and number of rewards behind a mean
     deviation : of a mean, by the number of rewards behind it
     lag, levels, lag_arms, lag_levels, lag_next : the lag model, see `lag`
     history : the last rounds

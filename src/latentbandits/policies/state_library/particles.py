@@ -28,14 +28,14 @@ def set_gaussians(policy: "StateLibrary", memory: Memory) -> None:
 
     prior        = (noise / spread)^2                        rewards that the prior of a mean is worth
     deviation[n] = noise / sqrt(n + prior)                   of the mean itself
-    variance     = noise^2 * (1/size + 1/(n + prior))        of the mean reward of a group of `size` groups
+    variance     = noise^2 * (1/size + 1/(n + prior))        of the mean reward of a set of `size` groups
     gain         = size / (n + size + prior)                 weight of that reward in the new posterior mean
     """
     noise = memory.noise[0].sd
     prior = (noise / memory.scale[0].spread) * (noise / memory.scale[0].spread)
     for n in range(CAP + 1):
         memory.deviation[n] = noise / math.sqrt(n + prior)
-        for group in range(1 if policy.groups == 1 else 3):  # one group is a group of its own, and there is no other
+        for group in range(1 if policy.groups == 1 else 3):  # one group is all of them, and there is no other set
             groups = 1 if group == ONE else policy.groups - 1 if group == OTHERS else policy.groups
             variance = noise * noise * (1.0 / groups + 1.0 / (n + prior))
             memory.gaussians[group, n].precision = 0.5 / variance
@@ -110,7 +110,7 @@ def copy(policy: "StateLibrary", memory: Memory, old: int, new: int) -> None:
 
 @kernel
 def add(mean: Record, gaussians: np.ndarray, reward: float, groups: int) -> None:
-    """Add the mean reward of a group of groups to the mean of an arm in a state of a particle.
+    """Add the mean reward of a set of groups to the mean of an arm in a state of a particle.
 
     mean <- mean + gain[n] * (reward - mean);  n <- min(n + groups, CAP)
     """

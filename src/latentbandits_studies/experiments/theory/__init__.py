@@ -39,6 +39,7 @@ from latentbandits_studies.experiments.theory.bounds import (
     DRAWS,
     DUD,
     FIVE,
+    GROUPS,
     HORIZON,
     HORIZONS,
     INTERVALS,
@@ -46,7 +47,6 @@ from latentbandits_studies.experiments.theory.bounds import (
     MATCHED,
     SURPRISE,
     TWO,
-    UNITS,
     decoded_world,
     decoding,
     kept_error,
@@ -71,7 +71,7 @@ SUMMARIES = {
 def cases(quick: bool) -> list[Case]:
     """Return schedules with both kinds of probes, the counter-example, the matched learner and the decoded schedule."""
     draws, made = 8 if quick else 64, []
-    for name, groups in UNITS.items():
+    for name, groups in GROUPS.items():
         policies: dict[str, Contestant] = {f"tau|{tau}": ProbeCommit(2, groups, tau) for tau in INTERVALS}
         policies |= {f"surprise|{tau}": ProbeCommit(2, groups, tau, SURPRISE) for tau in INTERVALS}
         made.append(Case(name, TWO, policies | {LIMIT: policy(LIMIT, groups=groups)}, HORIZON, draws))
@@ -154,7 +154,7 @@ def _as_stated(table: pd.DataFrame) -> Claim:
 def _reuse(results: pd.DataFrame) -> Claim:
     """Judge the cap on reuse by fixed schedules, where all episodes are equally long."""
     spare = []
-    for name, groups in UNITS.items():
+    for name, groups in GROUPS.items():
         for tau in INTERVALS:
             label = f"tau|{tau}"
             rounds = HORIZON - per_draw(results, name, label, "probe_rounds").mean()
@@ -163,7 +163,7 @@ def _reuse(results: pd.DataFrame) -> Claim:
             )  # the last episode may be cut short
             spare.append((name, tau + 2 // groups - 2 - longest))  # H - 1, with H = tau + m - 1
     held = all(left >= 0 for _, left in spare)
-    least = {name: min(left for other, left in spare if other == name) for name in UNITS}
+    least = {name: min(left for other, left in spare if other == name) for name in GROUPS}
     return Claim(
         "theory/reuse-cap",
         "An age cap of H rounds lets a probe be reused in H - 1 rounds at most, one of m arms in turn in H + m - 2",

@@ -19,7 +19,7 @@ HORIZON = 20_000
 # Two states, each with its own best arm, as Corollary 1 assumes; tau* is 5 there and the bound's own minimum at 7.07
 TWO = HiddenMarkov(means=[[0.8, 0.3], [0.25, 0.7]], stickiness=0.98, noise=0.05)
 INTERVALS = (2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 56)
-UNITS = {"randomized": 2, "sequential": 1}
+GROUPS = {"randomized": 2, "sequential": 1}
 # How far a reward may be from the probe's: three standard deviations of noise, half of what a change of state moves it
 SURPRISE = 0.25
 # An arm that hardly ever pays, beside one that often does. A probe that saw nothing commits to the first arm: wrong, and never
@@ -108,7 +108,7 @@ def _schedules(results: pd.DataFrame) -> Iterator[Point]:
     """Hold Theorem 1, its corollaries and the corrected one against probe-and-commit in the two-state world."""
     means, chain, among = TWO.matrix(0, 0), TWO.chain, 2 * len(INTERVALS)
     delta, q = theory.largest_gap(means), theory.switch_rate(chain)
-    for name, groups in UNITS.items():
+    for name, groups in GROUPS.items():
         window = 2 // groups
         # the probe errs when noise turns the nearest two means around, or when the state changes within it
         flip = float(norm.sf(theory.state_gaps(means).max(axis=1).min() / (TWO.noise * np.sqrt(groups) * np.sqrt(2))))

@@ -30,7 +30,7 @@ def bounds(results: pd.DataFrame) -> Figure:
     table, decoded = setting.points(results), setting.decoding().set_index("summary")
     figure = Figure(figsize=(9.4, 6.2))
     grid = figure.subplots(2, 2)
-    for axes, name in zip(grid[0], setting.UNITS, strict=True):
+    for axes, name in zip(grid[0], setting.GROUPS, strict=True):
         part = table[(table["case"] == name) & (table["kind"] == "tau")]
         _simulated(axes, part[part["bound_of"] == "theorem"], BLUE, "simulated")
         for bound_of, title, color, line in (
@@ -83,7 +83,7 @@ def adaptive(results: pd.DataFrame) -> Figure:
     """Plot the hazard corollary for schedules that probe early when surprised: where it holds, and where it does not."""
     table = setting.points(results).set_index(["case", "bound_of", "kind"])
     figure = Figure(figsize=(9.4, 3.6))
-    panels = {name: f"{name} probes" for name in setting.UNITS} | {
+    panels = {name: f"{name} probes" for name in setting.GROUPS} | {
         setting.KEPT: "counter-example: wrong probes are kept"
     }
     for axes, (case, title) in zip(figure.subplots(1, 3), panels.items(), strict=True):
