@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import latentbandits as lb
-from latentbandits.store import Create, Decide, Ledger, Reads, Reward, Round, Spec, SQLite, replay
+from latentbandits.store import Create, Decide, Ledger, Reads, Reward, Round, Spec, SQLite, reader_of, replay
 
 SECOND = 1_000_000
 
@@ -80,3 +80,21 @@ def played(case: Case, rounds: int) -> list[lb.Decision]:
         if n % 4:
             case.tell(decisions[-1], (n % 7) / 7)
     return decisions
+
+
+def assert_kept(store: str, made: dict[str, tuple[str, str]], told: dict[str, float]) -> None:
+    """Check that a store of killed writers has all that was acknowledged: decisions (id and arm) by their keys, rewards by the ids."""
+    reader = reader_of(store)
+    for known, arm in made.values():  # mutation: synchronous=OFF passes here, answering before COMMIT does not
+        assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
+    events = reader.events(1, 0, 1_000_000)
+    rewards = {event.key: event.value for event in events if event.kind == "reward"}
+    assert told.items() <= rewards.items()
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    with lb.open_agent(store, "e", compiled=False) as agent:
+        live = agent.digest
+        for key, (known, _) in list(made.items())[-20:]:  # a request in doubt is asked again by its key
+            assert agent.ask(subject=key, key=key).id == known
+        assert agent.digest == live
+    assert repeated(reader) == live
+    reader.close()

@@ -22,18 +22,24 @@ def test_the_unit_of_rewards_does_not_matter(name: str, scale: float, shift: flo
     assert_same(record_one(policy, realisation, stream(1)), record_one(policy, other, stream(1)))
 
 
+def played_late(agent: lb.Agent, late: int, rewards: np.ndarray) -> list[int]:
+    """Return the arms of an agent that is told each reward so many rounds late, at what its arm pays by then."""
+    waiting, played = [], []
+    for paid in rewards:
+        waiting.append(agent.ask())
+        played.append(waiting[-1].arm)
+        if len(waiting) > late:
+            decision = waiting.pop(0)
+            agent.tell(decision, paid[decision.arm])
+    return played
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_rewards_that_are_twenty_rounds_late_are_learned(name: str) -> None:
     """Arm 1 is better; untried arms take turns while nothing has arrived."""
     agent = lb.Agent(lb.policy(name, arms=3), seed=2, compiled=False)
     noise = np.random.default_rng(0).normal(0, 0.05, 300)
-    waiting, played = [], []
-    for t in range(300):
-        waiting.append(agent.ask())
-        played.append(waiting[-1].arm)
-        if len(waiting) > 20:
-            decision = waiting.pop(0)
-            agent.tell(decision, (0.2, 0.8, 0.5)[decision.arm] + noise[t])
+    played = played_late(agent, 20, np.array([0.2, 0.8, 0.5]) + noise[:, None])
     assert played[150:].count(1) > 90  # chance: 50
     if name != "larl":
         assert sorted(played[:3]) == [0, 1, 2]
@@ -46,18 +52,14 @@ def test_a_period_is_found_and_the_twin_finds_the_same() -> None:
     assert_same((arms, probe_reason), play(twin_of(policy, realisation, 3), realisation))
     assert (realisation.means[np.arange(900), arms[:, 0]] == realisation.means.max(axis=1))[600:].mean() > 0.85
     agent = lb.Agent(policy, seed=1, compiled=False)
-    for paid in realisation.rewards[:, 0]:
-        decision = agent.ask()
-        agent.tell(decision, paid[decision.arm])
+    played_late(agent, 0, realisation.rewards[:, 0])
     assert agent.memory.scalars[0]["period"] == 12
 
 
 def test_no_period_is_found_where_states_persist() -> None:
     agent = lb.Agent(lb.policy("period", longest=64), seed=1, compiled=False)
     realisation = lb.HiddenMarkov(states=4, stickiness=0.98, noise=0.1).realise(1000, 1, seed=2, draw=0, repeat=0)
-    for paid in realisation.rewards[:, 0]:
-        decision = agent.ask()
-        agent.tell(decision, paid[decision.arm])
+    played_late(agent, 0, realisation.rewards[:, 0])
     assert agent.memory.scalars[0]["period"] == 0
 
 
@@ -80,11 +82,5 @@ def test_an_arm_outside_the_window_is_not_asked_for_again_while_its_reward_is_un
     """Two arms, rewards five rounds late: once that delay is known, an untried arm is asked for once and then waited for."""
     policy = lb.policy(name, arms=2) if name == "d-ts" else lb.policy(name, arms=2, window=10)
     agent = lb.Agent(policy, seed=2, compiled=False)
-    waiting, played = [], []
-    for _ in range(60):
-        waiting.append(agent.ask())
-        played.append(waiting[-1].arm)
-        if len(waiting) > 5:
-            decision = waiting.pop(0)
-            agent.tell(decision, (0.9, 0.1)[decision.arm])
+    played = played_late(agent, 5, np.tile([0.9, 0.1], (60, 1)))
     assert played[20:].count(1) <= 6

@@ -13,11 +13,10 @@ import httpx
 import numpy as np
 import pytest
 
-import latentbandits as lb
 from latentbandits.store import Reader, SQLite
 from tests.serve_load import work
 from tests.services import ADMIN, Process, Web
-from tests.stores import repeated
+from tests.stores import assert_kept, repeated
 
 E = "/v1/experiments/e"
 
@@ -194,16 +193,7 @@ def kills(folder: Path, number: int) -> None:
             elif rest[1] == "accepted":
                 told[rest[0]] = float(rest[2])
     assert len(made) > number
-    reader = Reader(folder / "k.db")
-    for known, arm in made.values():  # mutation: an answer before the group is stored
-        assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
-    rewards = {event.key: event.value for event in reader.events(1, 0, 1_000_000) if event.kind == "reward"}
-    assert told.items() <= rewards.items()
-    with lb.open_agent(folder / "k.db", "e", compiled=False) as agent:
-        live = agent.digest
-        for key, (known, _) in list(made.items())[-10:]:
-            assert agent.ask(subject=key, key=key).id == known
-    assert repeated(reader) == live
+    assert_kept(str(folder / "k.db"), made, told)
 
 
 def test_kills_of_a_server_under_load_lose_nothing(tmp_path: Path) -> None:

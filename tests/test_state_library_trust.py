@@ -1,5 +1,6 @@
 """StateLibrary's trust in itself: claims that prove untrue are no longer followed, true ones are, and tests have a budget."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,24 +27,24 @@ def claims(memory: Any, choice: Choice, rounds: int, pick: int, doubted: bool, r
         trust.check(memory.claims, memory.trust, memory.core[0].asked, reward + 0.05 * (-1) ** i)
 
 
-def decided(memory: Any) -> list[bool]:
-    """Return whether the library may leave the usual arm, in the next 1,000 rounds."""
+def answers(memory: Any, rule: Callable[[Any], bool] = trust.trusted) -> list[bool]:
+    """Return whether a rule holds in the next 1,000 rounds: by default, whether the library may leave the usual arm."""
     found = []
     for _ in range(1000):
         memory.core[0].asked += 1
-        found.append(bool(trust.trusted(memory)))
+        found.append(bool(rule(memory)))
     return found
 
 
 def test_a_usual_arm_that_pays_more_than_claimed_makes_the_library_suspect_and_its_own_rewards_clear_it() -> None:
     _, memory, choice = library()
     claims(memory, choice, 20, pick=1, doubted=False, reward=0.8)
-    assert all(decided(memory))
+    assert all(answers(memory))
     claims(memory, choice, 20, pick=0, doubted=False, reward=0.7)  # tests: 0.4 of the gap of 0.5 is untrue
-    assert sum(decided(memory)) == pytest.approx(125, abs=2)
+    assert sum(answers(memory)) == pytest.approx(125, abs=2)
     # Played in its stead, the usual arm pays what was claimed: the gap is there after all
     claims(memory, choice, 3, pick=0, doubted=True, reward=0.3)
-    assert all(decided(memory))
+    assert all(answers(memory))
 
 
 def test_the_library_is_not_trusted_while_the_usual_arm_pays_as_much_as_the_preferred_one() -> None:
@@ -51,9 +52,9 @@ def test_the_library_is_not_trusted_while_the_usual_arm_pays_as_much_as_the_pref
     claims(memory, choice, 50, pick=1, doubted=False, reward=0.8)
     claims(memory, choice, 20, pick=0, doubted=False, reward=0.85)
     claims(memory, choice, 20, pick=0, doubted=True, reward=0.85)
-    assert sum(decided(memory)) == pytest.approx(125, abs=2)
+    assert sum(answers(memory)) == pytest.approx(125, abs=2)
     claims(memory, choice, 600, pick=0, doubted=True, reward=0.3)  # the world has changed
-    assert all(decided(memory))
+    assert all(answers(memory))
 
 
 def test_rounds_in_which_a_doubted_library_decides_have_no_period() -> None:
@@ -81,21 +82,13 @@ def test_a_reward_is_compared_with_the_claim_of_its_own_round() -> None:
 def test_tests_have_a_budget_that_grows_with_what_they_find() -> None:
     _, memory, choice = library()
     claims(memory, choice, 14, pick=2, doubted=False, reward=0.1)  # each costs 0.7, as claimed; the range is 1
-    assert not any(restrained(memory))
+    assert not any(answers(memory, trust.restrained))
     claims(memory, choice, 1, pick=2, doubted=False, reward=0.1)
-    assert sum(restrained(memory)) == pytest.approx(875, abs=2)
+    assert sum(answers(memory, trust.restrained)) == pytest.approx(875, abs=2)
     claims(
         memory, choice, 4, pick=1, doubted=False, reward=0.8
     )  # each gains 0.5, as claimed, of which 0.3 may be spent
-    assert not any(restrained(memory))
-
-
-def restrained(memory: Any) -> list[bool]:
-    found = []
-    for _ in range(1000):
-        memory.core[0].asked += 1
-        found.append(bool(trust.restrained(memory)))
-    return found
+    assert not any(answers(memory, trust.restrained))
 
 
 def test_errors_of_forecasts_that_look_like_states_drive_it_from_the_best_arm_less_often() -> None:

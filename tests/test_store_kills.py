@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 import latentbandits as lb
-from latentbandits.store import reader_of
 from tests.postgres import address
-from tests.stores import repeated
+from tests.stores import assert_kept
 
 ROOT = Path(__file__).parent.parent
 
@@ -43,20 +42,7 @@ def kills(store: str, number: int) -> None:
             with lb.open_agent(store, "e", compiled=False) as agent:
                 agent._ledger.snapshot("e")
     assert len(made) > number
-    reader = reader_of(store)
-    for known, arm in made.values():  # mutation: synchronous=OFF passes here, answering before COMMIT does not
-        assert reader.story(1, known)[0].arm == ("a", "b", "c").index(arm)
-    events = reader.events(1, 0, 1_000_000)
-    rewards = {event.key: event.value for event in events if event.kind == "reward"}
-    assert told.items() <= rewards.items()
-    assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    with lb.open_agent(store, "e", compiled=False) as agent:
-        live = agent.digest
-        for key, (known, _) in list(made.items())[-20:]:  # a request in doubt is asked again by its key
-            assert agent.ask(subject=key, key=key).id == known
-        assert agent.digest == live
-    assert repeated(reader) == live
-    reader.close()
+    assert_kept(store, made, told)
 
 
 def test_six_kills_lose_nothing(tmp_path: Path) -> None:
