@@ -10,6 +10,8 @@ import numpy as np
 from latentbandits.agent.decision import Decision, Outcome
 from latentbandits.agent.spec import Spec
 
+LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
+
 
 class Round(NamedTuple):
     """One decision that is wanted: as for `Agent.ask`; a deferred one counts once it is activated."""
@@ -139,3 +141,12 @@ def keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
 
 def _plain(value: object) -> object:
     return np.asarray(value).tolist()
+
+
+def fits(given: str) -> bool:
+    """Return whether a store can hold a text."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return len(given) <= LONGEST_KEY and "\0" not in given
