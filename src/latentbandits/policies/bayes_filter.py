@@ -1,7 +1,7 @@
 """The greedy filter: a Bayes filter that is given means, chain and noise, and plays the best arm under its belief."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Never, Protocol
 
 import numpy as np
 
@@ -23,8 +23,64 @@ class Memory(NamedTuple):
     clock: np.ndarray
 
 
+class Filtering(Protocol):
+    """What the memory of every filter has."""
+
+    @property
+    def belief(self) -> np.ndarray:
+        """The belief over the hidden state."""
+
+    @property
+    def next_belief(self) -> np.ndarray:
+        """Space to compute it in."""
+
+    @property
+    def clock(self) -> np.ndarray:
+        """The number of rounds begun."""
+
+
+class KnownWorld(Policy):
+    """A policy that is given everything about a hidden Markov world but the state: the settings that `BayesFilter` describes."""
+
+    deterministic = True
+
+    transition: Annotated[Any, Vector(2)]
+    means: Annotated[Any, Vector(2)]
+    start: Annotated[Any, Vector(1)]
+    noise: Annotated[Any, Vector(1)] = 0.1
+    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
+    groups: Annotated[int, AtLeast(1)] = 1
+
+    @property
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(self.means.shape[1])
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit each other."""
+        owner, states = type(self).__name__, len(self.means)
+        if self.means.size == 0 or self.means.shape[1] < 2:
+            raise InvalidValueError(owner, "means", self.means.tolist(), "at least one row and two columns")
+        rows = self.transition
+        if rows.shape != (states, states) or (rows < 0).any() or (abs(rows.sum(1) - 1) > 1e-9).any():
+            raise InvalidValueError(
+                owner, "transition", rows.tolist(), f"{states} rows of probabilities that sum to one"
+            )
+        if self.start.shape != (states,) or (self.start < 0).any() or abs(self.start.sum() - 1) > 1e-9:
+            raise InvalidValueError(owner, "start", self.start.tolist(), f"{states} probabilities that sum to one")
+        if self.noise.size not in (1, self.groups) or (self.noise <= 0).any():
+            rule = f"one number above 0, or {self.groups}, one per group"
+            raise InvalidValueError(owner, "noise", self.noise.tolist(), rule)
+        check_means(owner, "means", self.means, NAMES[self.rewards])
+
+    def grow(self, memory: object) -> Never:  # noqa: ARG002
+        """Refuse a new arm."""
+        rule = "one whose means in all states are given from the start"
+        raise InvalidValueError(type(self).__name__, "new arm", self.arms, rule)
+
+
 @kernel
-def move(memory: Any, transition: np.ndarray) -> None:
+def move(memory: Filtering, transition: np.ndarray) -> None:
     """Move the belief on to the round that begins."""
     belief, before = memory.belief, memory.next_belief
     if memory.clock[0].rounds > 0:
@@ -48,7 +104,7 @@ def expect(belief: np.ndarray, means: np.ndarray, choice: Choice) -> None:
 
 
 @kernel
-def weigh(memory: Any, known: Any, arms: np.ndarray, rewards: np.ndarray) -> None:
+def weigh(memory: Filtering, known: KnownWorld, arms: np.ndarray, rewards: np.ndarray) -> None:
     """Weigh the belief by the likelihood of the rewards, given the fields `means`, `noise` and `rewards` of a policy."""
     states = len(memory.belief)
     highest = -np.inf
@@ -68,25 +124,7 @@ def weigh(memory: Any, known: Any, arms: np.ndarray, rewards: np.ndarray) -> Non
         memory.belief[s] = memory.next_belief[s] / total
 
 
-def check_world(owner: str, known: Any) -> None:
-    """Refuse arrays of a known world that do not fit each other."""
-    transition, means, start = known.transition, known.means, known.start
-    states = len(means)
-    if means.size == 0 or means.shape[1] < 2:
-        raise InvalidValueError(owner, "means", means.tolist(), "at least one row and two columns")
-    if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
-        raise InvalidValueError(
-            owner, "transition", transition.tolist(), f"{states} rows of probabilities that sum to one"
-        )
-    if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
-        raise InvalidValueError(owner, "start", start.tolist(), f"{states} probabilities that sum to one")
-    noise = np.asarray(known.noise)
-    if noise.size not in (1, known.groups) or (noise <= 0).any():
-        raise InvalidValueError(owner, "noise", noise.tolist(), f"one number above 0, or {known.groups}, one per group")
-    check_means(owner, "means", means, NAMES[known.rewards])
-
-
-class BayesFilter(Policy):
+class BayesFilter(KnownWorld):
     """Filter the hidden state exactly and play the arm with the highest expected reward.
 
     It is given everything but the state, but it does not plan: an arm is never played for the sake of information, so a policy that tests
@@ -119,24 +157,6 @@ class BayesFilter(Policy):
     1
     """
 
-    deterministic = True
-
-    transition: Annotated[Any, Vector(2)]
-    means: Annotated[Any, Vector(2)]
-    start: Annotated[Any, Vector(1)]
-    noise: Annotated[Any, Vector(1)] = 0.1
-    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
-    groups: Annotated[int, AtLeast(1)] = 1
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return int(self.means.shape[1])
-
-    def check(self) -> None:
-        """Refuse arrays that do not fit each other."""
-        check_world("BayesFilter", self)
-
     def init(self) -> Memory:
         """Return the memory before the first round."""
         return Memory(self.start.copy(), np.zeros(len(self.start)), np.zeros(1, Clock))
@@ -150,12 +170,6 @@ class BayesFilter(Policy):
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
         weigh(memory, self, choice.arms, rewards)
-
-    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
-        """Refuse a new arm."""
-        raise InvalidValueError(
-            "BayesFilter", "new arm", self.arms, "one whose means in all states are given from the start"
-        )
 
 
 class BayesGreedy(Oracle):

@@ -1,18 +1,18 @@
 """The limit: a Bayes filter that is given means, chain and noise, and plans one step ahead on its belief."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign, highest, highest_value, set_index
-from latentbandits.policies.bayes_filter import Clock, check_world, expect, known_world, move, weigh
+from latentbandits.policies.bayes_filter import Clock, KnownWorld, expect, known_world, move, weigh
 from latentbandits.policies.bayes_imagination import best_multiplier
 from latentbandits.policies.bayes_nodes import nodes_per_state, place_nodes
 from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, Oracle, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.rewards import DISTRIBUTIONS, NAMES
-from latentbandits.settings import Above, AtLeast, InvalidValueError, OneOf, Vector
+from latentbandits.settings import Above, AtLeast, InvalidValueError
 
 # Doubt below this share of the range of the means is not worth a thought; and what a state that is less likely adds to a thought
 _CERTAIN, _UNLIKELY = 1e-5, 1e-9
@@ -43,7 +43,7 @@ class Memory(NamedTuple):
 
 
 @kernel
-def look_ahead(known: Any, memory: Memory) -> None:
+def look_ahead(known: KnownWorld, memory: Memory) -> None:
     """Write what planning looks up."""
     states, arms = known.means.shape
     low, high = np.inf, -np.inf
@@ -118,7 +118,7 @@ def plan(memory: Memory, multiplier: float, choice: Choice) -> None:
                 set_index(choice, arm, arm_score.value, multiplier * max(gain, 0.0))
 
 
-class PlanningFilter(Policy):
+class PlanningFilter(KnownWorld):
     """Filter the hidden state exactly and play the arm that pays most, what its reward says about the state included.
 
     An arm's index is its expected reward plus `multiplier` times the gain of information: how much more the best arm of the next round is
@@ -157,20 +157,7 @@ class PlanningFilter(Policy):
     (2, ('rival',))
     """
 
-    deterministic = True
-
-    transition: Annotated[Any, Vector(2)]
-    means: Annotated[Any, Vector(2)]
-    start: Annotated[Any, Vector(1)]
-    noise: Annotated[Any, Vector(1)] = 0.1
-    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
-    groups: Annotated[int, AtLeast(1)] = 1
     multiplier: Annotated[float, Above(0)] = 8.0
-
-    @property
-    def arms(self) -> int:
-        """Number of arms."""
-        return int(self.means.shape[1])
 
     @property
     def scratch(self) -> tuple[str, ...]:
@@ -179,7 +166,7 @@ class PlanningFilter(Policy):
 
     def check(self) -> None:
         """Refuse arrays that do not fit each other."""
-        check_world("PlanningFilter", self)
+        super().check()
         if not DISTRIBUTIONS[NAMES[self.rewards]].limit:
             planned = ", ".join(name for name in NAMES if DISTRIBUTIONS[name].limit)
             raise InvalidValueError("PlanningFilter", "rewards", NAMES[self.rewards], f"one of {planned}")
@@ -216,12 +203,6 @@ class PlanningFilter(Policy):
     def learn(self, memory: Memory, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
         weigh(memory, self, choice.arms, rewards)
-
-    def grow(self, memory: Memory) -> Memory:  # noqa: ARG002
-        """Refuse a new arm."""
-        raise InvalidValueError(
-            "PlanningFilter", "new arm", self.arms, "one whose means in all states are given from the start"
-        )
 
 
 class BayesPlanner(Oracle):
