@@ -1,12 +1,28 @@
 """Memories as named arrays: a memory is a NamedTuple of arrays and, in a policy around another, of memories within it."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from latentbandits.protocols import Policy
 
-def parts(memory: Any) -> dict[str, np.ndarray]:
+
+@runtime_checkable
+class NamedArrays(Protocol):
+    """A memory of any policy."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+
+    def __iter__(self) -> "Iterator[np.ndarray | NamedArrays]": ...
+
+
+Memory = TypeVar("Memory", bound=NamedArrays)
+
+
+def parts(memory: NamedArrays) -> dict[str, np.ndarray]:
     """Return the arrays of a memory by name; those of a memory within it have dotted names.
 
     Examples
@@ -18,33 +34,35 @@ def parts(memory: Any) -> dict[str, np.ndarray]:
     """
     found: dict[str, np.ndarray] = {}
     for name, part in zip(memory._fields, memory, strict=True):
-        if isinstance(part, tuple):
-            found |= {f"{name}.{within}": array for within, array in parts(part).items()}
-        else:
+        if isinstance(part, np.ndarray):
             found[name] = part
+        else:
+            found |= {f"{name}.{within}": array for within, array in parts(part).items()}
     return found
 
 
-def replaced(memory: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+def replaced(memory: Memory, arrays: Mapping[str, np.ndarray]) -> Memory:
     """Return a memory with some of its arrays, given by the names of `parts`, replaced by others."""
-    made = {}
+    made: list[np.ndarray | NamedArrays] = []
     for name, part in zip(memory._fields, memory, strict=True):
-        if isinstance(part, tuple):
+        if isinstance(part, np.ndarray):
+            made.append(arrays.get(name, part))
+        else:
             begin = f"{name}."
             within = {key.removeprefix(begin): array for key, array in arrays.items() if key.startswith(begin)}
-            made[name] = replaced(part, within)
-        else:
-            made[name] = arrays.get(name, part)
-    return type(memory)(**made)
+            made.append(replaced(part, within))
+    make: Callable[..., Memory] = type(memory)
+    return make(*made)
 
 
-def copied(memory: Any) -> Any:
+def copied(memory: Memory) -> Memory:
     """Return a copy of a memory."""
-    return type(memory)(*(copied(part) if isinstance(part, tuple) else part.copy() for part in memory))
+    make: Callable[..., Memory] = type(memory)
+    return make(*(part.copy() if isinstance(part, np.ndarray) else copied(part) for part in memory))
 
 
-def saved(policy: Any, memory: Any) -> dict[str, np.ndarray]:
+def saved(policy: "Policy", memory: NamedArrays) -> dict[str, np.ndarray]:
     """Return the arrays of a memory that must be saved, by name: all but those that the policy names in `scratch`."""
-    scratch: tuple[str, ...] = policy.scratch
+    scratch = policy.scratch
     within = tuple(f"{name}." for name in scratch)
     return {name: array for name, array in parts(memory).items() if name not in scratch and not name.startswith(within)}

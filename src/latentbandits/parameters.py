@@ -2,7 +2,7 @@
 
 import inspect
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar, dataclass_transform, get_origin
 
 import numpy as np
@@ -27,7 +27,7 @@ AnyContestant = TypeVar("AnyContestant", bound="Contestant")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
-class Parameters(tuple[Any, ...]):
+class Parameters(tuple[object, ...]):
     """A tuple of settings: a subclass names them as a dataclass does, and checks them whenever one is made.
 
     Each setting may carry a rule, ``Annotated[float, AtLeast(0)]``. Integers given for floats become floats, so that one policy has one
@@ -58,7 +58,7 @@ class Parameters(tuple[Any, ...]):
     _fields: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[Mapping[str, object]] = {}
     _described: ClassVar[Mapping[str, Field]] = {}
-    _bind: ClassVar[Any]  # the plain named tuple that assigns arguments to fields
+    _bind: ClassVar[Callable[..., tuple[object, ...]]]  # the plain named tuple that assigns arguments to fields
     rules: ClassVar[Mapping[str, Rule | None]] = {}
     markers: ClassVar[Mapping[str, tuple[Marker, ...]]] = {}
 
@@ -76,7 +76,7 @@ class Parameters(tuple[Any, ...]):
             setattr(cls, name, vars(cls._bind)[name])
         cls.__signature__ = inspect.signature(cls._bind)  # type: ignore[attr-defined]
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # noqa: D102
+    def __new__(cls, *args: object, **kwargs: object) -> Self:  # noqa: D102
         refuse_unknown(cls, kwargs, cls._fields)
         given = zip(cls._described.items(), cls._bind(*args, **kwargs), strict=True)
         made = tuple.__new__(cls, [accept(cls.__name__, name, value, field) for (name, field), value in given])
@@ -89,10 +89,10 @@ class Parameters(tuple[Any, ...]):
     def _asdict(self) -> dict[str, Any]:
         return dict(zip(self._fields, self, strict=True))
 
-    def _replace(self, **changes: Any) -> Self:
+    def _replace(self, **changes: object) -> Self:
         return type(self)(**{**self._asdict(), **changes})
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
+    def __getnewargs__(self) -> tuple[object, ...]:
         return tuple(self)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -141,7 +141,7 @@ def has_effect(policy: Parameters, setting: str) -> bool:
     )
 
 
-def _is_set(value: Any) -> bool:
+def _is_set(value: object) -> bool:
     return len(value) > 0 if isinstance(value, np.ndarray) else bool(value)
 
 

@@ -3,7 +3,10 @@
 import math
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from latentbandits.policies.state_library.belief import Belief, Remembered
 
 # Safe for colour-blind eyes (Okabe & Ito 2008)
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -15,7 +18,7 @@ _ROW, _LABEL, _BAR, _DOTS, _WIDTH = 22, 110, 120, 240, 560  # pixels
 _MOST = 8  # states that are shown
 
 
-def belief(found: Any, arms: Sequence[object] | None = None) -> str:
+def belief(found: "Belief", arms: Sequence[object] | None = None) -> str:
     """Return a picture of what StateLibrary believes: how probable every remembered state is, and what every arm pays in it.
 
     Parameters
@@ -70,7 +73,7 @@ def _legend(names: Sequence[str]) -> list[str]:
     return parts
 
 
-def _state(state: Any, names: Sequence[str], low: float, high: float, line: int, here: bool) -> list[str]:
+def _state(state: "Remembered", names: Sequence[str], low: float, high: float, line: int, here: bool) -> list[str]:
     """Return the row of a state: its name, a bar for its probability, and a dot for the mean of every arm that was tried in it."""
     top, middle = _ROW * line, _ROW * line + _ROW // 2
     begin = _LABEL + _BAR + 56
@@ -94,7 +97,7 @@ def _state(state: Any, names: Sequence[str], low: float, high: float, line: int,
     return parts
 
 
-def _sentence(found: Any, shown: int) -> str:
+def _sentence(found: "Belief", shown: int) -> str:
     """Return what the picture does not show."""
     more = f"{len(found.states) - shown} more states; " if len(found.states) > shown else ""
     changed = (

@@ -4,10 +4,12 @@ A policy is a tuple of settings with three methods, ``init``, ``choose`` and ``l
 simulation and online. Its memory is a NamedTuple of arrays that the methods change in place.
 """
 
+from collections.abc import Iterable
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latentbandits.parameters import Parameters
 from latentbandits.random import Stream
@@ -19,10 +21,12 @@ if TYPE_CHECKING:
 # One row of an array of a record type. NumPy's types know nothing of its fields
 Record: TypeAlias = Any
 
-_KINDS: dict[Any, Any] = {int: np.int64, float: np.float64}
+Parts = TypeVar("Parts", bound=Iterable[np.ndarray])
+
+_KINDS: dict[type, type] = {int: np.int64, float: np.float64}
 
 
-def record_type(**fields: Any) -> Any:
+def record_type(**fields: type | tuple[type, int]) -> np.dtype:
     """Return the type of a record: named numbers that a memory keeps together as an array with one row.
 
     Parameters
@@ -54,7 +58,7 @@ def record_type(**fields: Any) -> Any:
 
 
 def _field(name: str) -> property:
-    def put(row: Any, value: Any) -> None:
+    def put(row: np.void, value: ArrayLike) -> None:
         row[name] = value
 
     return property(itemgetter(name), put)
@@ -246,7 +250,7 @@ class PlainOracle(Oracle):
     groups: Annotated[int, AtLeast(1)] = 1
 
 
-def corner(fresh: Any, memory: Any) -> Any:
+def corner(fresh: Parts, memory: Iterable[np.ndarray]) -> Parts:
     """Return a fresh memory with the arrays of a smaller one copied into their first rows and columns."""
     for large, small in zip(fresh, memory, strict=True):
         large[tuple(slice(size) for size in small.shape)] = small

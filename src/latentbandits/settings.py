@@ -210,7 +210,7 @@ def check_range(owner: str, field: str, value: object, rule: "AtLeast | Above | 
     return number
 
 
-def check_int(owner: str, field: str, value: Any, allowed: object = "an integer", least: float = -math.inf) -> int:
+def check_int(owner: str, field: str, value: object, allowed: object = "an integer", least: float = -math.inf) -> int:
     """Return an int that is `least` or more, or refuse; booleans and fractions are not integers."""
     if (
         isinstance(value, numbers.Integral)
@@ -232,12 +232,13 @@ def boolean(owner: str, field: str, value: object) -> bool:
     raise InvalidValueError(owner, field, value, "True or False")
 
 
-def array(owner: str, field: str, value: Any, rule: Vector) -> np.ndarray:
+def array(owner: str, field: str, value: object, rule: Vector) -> np.ndarray:
     """Return a private, contiguous array of the right kind or refuse."""
     try:
-        if np.asarray(value).dtype.kind not in "biuf":
+        given = np.asarray(value)
+        if given.dtype.kind not in "biuf":
             raise TypeError
-        made = np.array([value] if rule.axes == 1 and np.ndim(value) == 0 else value, dtype=np.float64, order="C")
+        made = np.array(given[None] if rule.axes == 1 and given.ndim == 0 else given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         raise InvalidValueError(owner, field, value, rule) from None
     if made.ndim != rule.axes or not np.isfinite(made).all() or (rule.whole and (made != np.floor(made)).any()):
@@ -254,7 +255,7 @@ Rule = AtLeast | Above | Within | OneOf | Vector | Interval
 class Field(NamedTuple):
     """What a field may hold: its plain type, its rule (None for none), whether it may be None (if that is its default), and its markers."""
 
-    kind: Any
+    kind: type
     rule: Rule | None
     optional: bool
     markers: tuple[Marker, ...]
@@ -274,7 +275,7 @@ def fields_of(cls: type, names: Iterable[str], defaults: Mapping[str, object]) -
     return found
 
 
-def accept(owner: str, name: str, value: Any, field: Field) -> Any:
+def accept(owner: str, name: str, value: object, field: Field) -> object:
     """Return a value in the exact type that compiled code needs, or refuse it."""
     kind, rule = field.kind, field.rule
     if value is None and field.optional:
@@ -305,13 +306,14 @@ def accept(owner: str, name: str, value: Any, field: Field) -> Any:
     return number
 
 
-def _chosen(owner: str, name: str, value: Any, rule: OneOf, kind: type) -> int | str:
+def _chosen(owner: str, name: str, value: object, rule: OneOf, kind: type) -> int | str:
     """Return one of several names, or its position if the field holds integers."""
     if isinstance(value, str) and value in rule.names:
         return value if kind is str else rule.names.index(value)
-    position = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if position and kind is not str and 0 <= int(value) < len(rule.names):
-        return int(value)
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool) and kind is not str:
+        position = int(value)
+        if 0 <= position < len(rule.names):
+            return position
     raise InvalidValueError(owner, name, value, f"{rule}{nearest(str(value), rule.names)}")
 
 
@@ -338,7 +340,7 @@ def checked(cls: Cls) -> Cls:
     fields = fields_of(cls, defaults, defaults)
 
     @functools.wraps(plain_init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+    def __init__(self: object, *args: object, **kwargs: object) -> None:  # noqa: N807
         refuse_unknown(cls, kwargs, known)
         plain_init(self, *args, **kwargs)
         for name, field in fields.items():
@@ -346,13 +348,13 @@ def checked(cls: Cls) -> Cls:
         if isinstance(self, _Checks):
             self.check()
 
-    def compared(self: Any) -> tuple[Any, ...]:
+    def compared(self: object) -> tuple[object, ...]:
         return content(type(self), (vars(self)[name] for name in fields))
 
-    def __eq__(self: Any, other: object) -> bool:  # noqa: N807
+    def __eq__(self: object, other: object) -> bool:  # noqa: N807
         return type(other) is type(self) and compared(self) == compared(other)
 
-    def __hash__(self: Any) -> int:  # noqa: N807
+    def __hash__(self: object) -> int:  # noqa: N807
         return hash(compared(self))
 
     described.__init__, described.__eq__, described.__hash__ = __init__, __eq__, __hash__
@@ -365,7 +367,7 @@ class _Checks(Protocol):
     def check(self) -> None: ...
 
 
-def content(kind: type, values: Iterable[Any]) -> tuple[Any, ...]:
+def content(kind: type, values: Iterable[object]) -> tuple[object, ...]:
     """Return what decides whether two checked objects are equal: the class and all values, arrays as plain numbers."""
     return (kind, *((v.shape, *v.ravel().tolist()) if isinstance(v, np.ndarray) else v for v in values))
 
@@ -378,8 +380,8 @@ def refuse_unknown(cls: type, given: Iterable[str], known: Iterable[str]) -> Non
             raise InvalidValueError(cls.__name__, "setting", name, f"one of {', '.join(known)}{nearest(name, known)}")
 
 
-def shown(rule: object, value: Any) -> Any:
+def shown(rule: object, value: object) -> Any:
     """Return a field as plain data: names for positions, lists for arrays."""
-    if isinstance(rule, OneOf) and not isinstance(value, str):
+    if isinstance(rule, OneOf) and isinstance(value, int):
         return rule.names[value]
     return value.tolist() if isinstance(value, np.ndarray) else value

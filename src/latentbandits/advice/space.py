@@ -122,7 +122,7 @@ class Axis(NamedTuple):
 
 def space(
     policy: Contestant,
-    fixed: Settings | None = None,
+    fixed: Mapping[str, object] | None = None,
     search: Mapping[str, object] | None = None,
     means: tuple[float, float] | None = None,
 ) -> list[Axis]:

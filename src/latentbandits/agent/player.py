@@ -15,6 +15,7 @@ from latentbandits.agent.spec import Spec
 from latentbandits.agent.steps import Steps, choose, learn
 from latentbandits.compiled import plain
 from latentbandits.memories import copied, parts, replaced
+from latentbandits.policies.state_library.belief import Belief, Remembered
 from latentbandits.protocols import PROBE_REASON, Choice, Policy, grown, grown_choice
 from latentbandits.random import Stream, stream
 from latentbandits.settings import InvalidValueError, check_int
@@ -84,7 +85,7 @@ class Player:
         self.mixing, self._mixes = mixing, mixing.active
         self.sure = self._deterministic and not self._mixes
 
-    def belief(self) -> Any:
+    def belief(self) -> Belief:
         """Return what the policy believes, with the names that states were given."""
         if not self.policy.has_belief:
             raise AttributeError("Agent: policy has no belief but must be one that has, such as StateLibrary")
@@ -100,7 +101,7 @@ class Player:
         if isinstance(number, bool) or number not in numbers:
             which = f"one of {', '.join(map(str, numbers))}" if numbers else "of which there are none yet"
             raise InvalidValueError("Agent", "regime", number, f"the number of a remembered state, {which}")
-        return int(number), _as_title(name)  # type: ignore[call-overload]
+        return int(number), _as_title(name)
 
     def name(self, number: object, name: object) -> None:
         """Give a regime the name that was recorded for it; if it is not remembered here, the name is left out."""
@@ -108,7 +109,7 @@ class Player:
         if any(state.number == number for state in self._numbered()):
             self.regimes[number] = name
 
-    def _numbered(self) -> list[Any]:
+    def _numbered(self) -> list[Remembered]:
         """Return the remembered states that have a number, or refuse a policy that has no belief."""
         if not self.policy.has_belief:
             owner = type(self.policy).__name__

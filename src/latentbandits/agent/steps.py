@@ -2,31 +2,33 @@
 
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from latentbandits.agent.slots import Slots
 from latentbandits.compiled import in_background, loaded, machine_code, on_disk, quick
+from latentbandits.compiled.background import Job
+from latentbandits.compiled.cache import Compilable
+from latentbandits.memories import NamedArrays
 from latentbandits.protocols import Choice, Policy
 from latentbandits.random import stream
 
-Steps = list[Callable[..., Any]]  # choose and learn, compiled
+Steps = list[Compilable]  # choose and learn, compiled
 
 
 @quick
-def choose(policy: Any, memory: Any, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
+def choose(policy: Policy, memory: NamedArrays, context: np.ndarray, random: np.ndarray, choice: Choice) -> None:
     """Make one choice (compiled)."""
     policy.choose(memory, context, random, choice)
 
 
 @quick
-def learn(policy: Any, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
+def learn(policy: Policy, memory: NamedArrays, choice: Choice, rewards: np.ndarray) -> None:
     """Learn from one choice (compiled)."""
     policy.learn(memory, choice, rewards)
 
 
-def compiled_jobs(policy: Policy) -> list[tuple[Callable[..., Any], tuple[Any, ...]]]:
+def compiled_jobs(policy: Policy) -> list[Job]:
     """Return the functions that an agent of a policy runs, each with arguments of the types that it passes."""
     memory, choice = policy.init(), Slots(policy).choice
     return [
@@ -44,11 +46,12 @@ def bind(policy: Policy, compiled: bool | None, switch: Callable[[Steps], None],
         return None
     jobs = compiled_jobs(policy)
     now = compiled or (wait and all(on_disk(step, *args) for step, args in jobs))
-    made: Any = [machine_code(step, *args) if now else loaded(step, *args) for step, args in jobs]
-    if None not in made:
+    codes = [machine_code(step, *args) if now else loaded(step, *args) for step, args in jobs]
+    made = [code for code in codes if code is not None]
+    if len(made) == len(codes):
         return switch(made)
     # an agent that nobody uses any more must not wait for its machine code
-    weak: Any = weakref.WeakMethod(switch)
+    weak = weakref.WeakMethod(switch)
 
     def done(made: Steps) -> None:
         here = weak()

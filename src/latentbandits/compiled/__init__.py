@@ -6,6 +6,7 @@ Nothing here imports numba until something is compiled, so that ``import latentb
 from latentbandits.compiled.background import in_background
 from latentbandits.compiled.cache import CacheWarning, installed
 from latentbandits.compiled.compiler import (
+    Arrays,
     CompileError,
     arms_of,
     compile_first,
@@ -23,6 +24,7 @@ from latentbandits.compiled.compiler import (
 )
 
 __all__ = [
+    "Arrays",
     "CacheWarning",
     "CompileError",
     "arms_of",

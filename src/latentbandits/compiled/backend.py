@@ -19,9 +19,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numba
+import numpy as np
 from numba.core import config
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -31,7 +32,7 @@ from numba.extending import overload, overload_method
 
 from latentbandits.compiled import compiler
 from latentbandits.compiled.cache import Code, Compilable, place, warn_once
-from latentbandits.compiled.compiler import CompileError, arms_of, copy_into, units_of
+from latentbandits.compiled.compiler import Arrays, CompileError, arms_of, copy_into, units_of
 from latentbandits.files import locked
 
 _DEEP = 10_000  # frames of Python that compiling may take
@@ -53,27 +54,27 @@ class Part(JITCodeLibrary):  # type: ignore[misc]
         return 0
 
     @property
-    def codegen(self) -> Any:
+    def codegen(self) -> Self:
         """What numba tells where a function's environment is, which no kernel has."""
         return self
 
-    def set_env(self, name: str, environment: Any) -> None:
+    def set_env(self, name: str, environment: object) -> None:
         """Forget it."""
 
 
 class Whole(JITCodeLibrary):  # type: ignore[misc]
     """The code of a function that is called from outside, with every kernel that it needs."""
 
-    _linking_libraries: list[Any]
+    _linking_libraries: list[JITCodeLibrary]
 
     def finalize(self) -> None:
         """Link all parts, those of parts too, and optimise the whole.
 
         What is called is linked after all that call it: LLVM leaves out what nobody has called so far.
         """
-        found: dict[Any, None] = {}
+        found: dict[JITCodeLibrary, None] = {}
 
-        def visit(library: Any) -> None:
+        def visit(library: JITCodeLibrary) -> None:
             if library not in found:
                 for one in library._linking_libraries if isinstance(library, Part) else ():
                     visit(one)
@@ -88,8 +89,8 @@ class Whole(JITCodeLibrary):  # type: ignore[misc]
 class _Compiler(Compiler):  # type: ignore[misc]
     kind: type[JITCodeLibrary]
 
-    def __init__(self, typing: Any, target: Any, library: Any, args: Any, *rest: Any) -> None:
-        super().__init__(typing, target, library, args, *rest)
+    def __init__(self, typing: object, target: object, library: JITCodeLibrary | None, *rest: object) -> None:
+        super().__init__(typing, target, library, *rest)
         if library is None:
             self.state.library = self.kind(self.state.targetctx.codegen(), self.kind.__name__)
             self.state.library.enable_object_caching()
@@ -107,21 +108,21 @@ class WholeCompiler(_Compiler):
     kind = Whole
 
 
-def _copying(target: Any, source: Any) -> Callable[..., None]:  # noqa: ARG001
+def _copying(target: Array | BaseNamedTuple, source: Array | BaseNamedTuple) -> Callable[..., None]:  # noqa: ARG001
     """Return what `copy_into` does for arguments of these types, compiled: the first part, then the rest."""
 
-    def nothing(target: Any, source: Any) -> None:
+    def nothing(target: tuple[()], source: tuple[()]) -> None:
         pass
 
-    def numbers(target: Any, source: Any) -> None:
+    def numbers(target: np.ndarray, source: np.ndarray) -> None:
         for i in range(len(target)):
             target[i] = source[i]
 
-    def rows(target: Any, source: Any) -> None:
+    def rows(target: np.ndarray, source: np.ndarray) -> None:
         for i in range(len(target)):
             copy_into(target[i], source[i])
 
-    def parts(target: Any, source: Any) -> None:
+    def parts(target: tuple[Arrays, ...], source: tuple[Arrays, ...]) -> None:
         copy_into(target[0], source[0])
         copy_into(target[1:], source[1:])
 
@@ -130,12 +131,12 @@ def _copying(target: Any, source: Any) -> Callable[..., None]:  # noqa: ARG001
     return parts if len(target) > 0 else nothing
 
 
-def _arms_within(policy: Any) -> Callable[..., int]:
+def _arms_within(policy: BaseNamedTuple) -> Callable[..., int]:
     """Return what `arms_of` does, compiled: properties are for the interpreter alone."""
     return (lambda policy: policy.arms) if "arms" in policy.fields else (lambda policy: arms_of(policy.inner))
 
 
-def _units_within(policy: Any) -> Callable[..., int]:
+def _units_within(policy: BaseNamedTuple) -> Callable[..., int]:
     """Return what `units_of` does, compiled."""
     return (lambda policy: policy.groups) if "groups" in policy.fields else (lambda policy: units_of(policy.inner))
 
@@ -177,9 +178,9 @@ def _cache_at(folder: Path) -> Iterator[None]:
 
 
 @functools.cache
-def _dispatcher(function: Compilable, keep: bool) -> Any:
+def _dispatcher(function: Compilable, keep: bool) -> Any:  # a dispatcher: numba's types leave out what is private
     options = {"nogil": function not in compiler.quick_functions, "error_model": "numpy", "no_cfunc_wrapper": True}
-    made: Any = numba.njit(pipeline_class=WholeCompiler, **options)(function)
+    made = numba.njit(pipeline_class=WholeCompiler, **options)(function)
     where = place() if keep else None
     if where is not None:
         with _cache_at(where.folder):
@@ -192,7 +193,7 @@ def _dispatcher(function: Compilable, keep: bool) -> Any:
 def _one_at_a_time(save: Callable[..., None], lock: Path) -> Callable[..., None]:
     """Return numba's function that keeps machine code, for one process at a time: it reads and writes an index of all types."""
 
-    def run(*args: Any) -> None:
+    def run(*args: object) -> None:
         with locked(lock):
             save(*args)
 

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import numpy.typing as npt
 
-from latentbandits.compiled.cache import Code, Compilable, disabled, installed, place, warn_once
+from latentbandits.compiled.cache import Code, Compilable, Key, disabled, installed, place, warn_once
 from latentbandits.compiled.compiler import compiling, machine_code
 
-Job = tuple[Compilable, tuple[Any, ...]]
+Job = tuple[Compilable, tuple[object, ...]]
 Done = Callable[[list[Compilable]], None]
 
 _CHILD = """
@@ -33,8 +34,8 @@ sys.path[:] = pickle.load(sys.stdin.buffer)
 from latentbandits.compiled.background import fill
 fill(sys.stdin.buffer)
 """
-_waiting: dict[Any, list[Done]] = {}  # by the codes that are under way
-_given_up: set[Any] = set()  # what another process could not make
+_waiting: dict[tuple[Key, ...], list[Done]] = {}  # by the codes that are under way
+_given_up: set[tuple[Key, ...]] = set()  # what another process could not make
 _guard = threading.Lock()
 _one_child = threading.Lock()
 _leaving = threading.Event()
@@ -94,7 +95,7 @@ def _can_start() -> bool:
     return not getattr(sys, "frozen", False) and Path(sys.executable or "").name.startswith(("python", "pypy"))
 
 
-def _make(codes: list[Code], key: Any) -> None:
+def _make(codes: list[Code], key: tuple[Key, ...]) -> None:
     """Wait until the cache has it all, load it, and hand it to all who wait."""
     made = []
     try:
@@ -147,7 +148,7 @@ def fill(source: BinaryIO) -> None:
 class _Pickler(pickle.Pickler):
     """Writes only what machine code depends on: empty arrays, and tuples that nothing checks again."""
 
-    def reducer_override(self, value: Any) -> Any:
+    def reducer_override(self, value: object) -> Any:
         if isinstance(value, np.ndarray):
             return _empty, (value.dtype.descr if value.dtype.names else value.dtype, value.ndim, value.flags.writeable)
         if isinstance(value, tuple):
@@ -155,7 +156,7 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _empty(kind: Any, axes: int, writeable: bool) -> np.ndarray:
+def _empty(kind: npt.DTypeLike, axes: int, writeable: bool) -> np.ndarray:
     made = np.empty((0,) * axes, kind)
     made.flags.writeable = writeable
     return made

@@ -29,6 +29,7 @@ import numpy as np
 from latentbandits.files import locked, write_whole
 
 Compilable: TypeAlias = Callable[..., Any]  # a function and, once compiled, its machine code
+Key: TypeAlias = tuple[object, ...]  # what machine code depends on
 
 _PACKAGE = Path(__file__).parents[1]
 _KEPT_DAYS = 30
@@ -221,9 +222,9 @@ class Code:
     Two codes are equal if one machine code serves both; a class counts as itself, whatever its name.
     """
 
-    def __init__(self, function: Compilable, args: tuple[Any, ...], label: str | None = None) -> None:
+    def __init__(self, function: Compilable, args: tuple[object, ...], label: str | None = None) -> None:
         self.function, self.args = function, args
-        self.key = (function, *map(_kind, args))
+        self.key: Key = (function, *map(_kind, args))
         self._label = label
 
     @property
@@ -240,7 +241,7 @@ class Code:
     @functools.cached_property
     def outside(self) -> list[str]:
         """The names of what does not belong to this package, or not to what its digest covers: the function, the policy."""
-        kinds = [self.function, *(kind for arg in self.args[:1] for kind in _classes(arg))]
+        kinds: list[Compilable] = [self.function, *(kind for arg in self.args[:1] for kind in _classes(arg))]
         homes = [f"{kind.__module__}.".split(".") for kind in kinds]
         package = __package__.partition(".")[0]
         return [
@@ -283,14 +284,14 @@ class Code:
                     write_whole(marker, json.dumps(description).encode())
 
 
-def _classes(value: Any) -> list[Any]:
+def _classes(value: object) -> list[type]:
     """Return the classes of a NamedTuple and of those within it; none for anything else."""
     if not isinstance(value, tuple) or type(value) is tuple:
         return []
     return [type(value), *(kind for part in value for kind in _classes(part))]
 
 
-def _kind(value: Any) -> Any:
+def _kind(value: object) -> object:
     """Return what machine code depends on of a value: its type, for arrays its layout and for tuples its parts."""
     if isinstance(value, np.ndarray):
         flags = value.flags
@@ -299,7 +300,7 @@ def _kind(value: Any) -> Any:
     return (type(value), *map(_kind, value)) if isinstance(value, tuple) else type(value)
 
 
-def _text(key: Any) -> str:
+def _text(key: object) -> str:
     """Return a key as text that is the same in every process."""
     if isinstance(key, tuple):
         return f"({', '.join(map(_text, key))})"

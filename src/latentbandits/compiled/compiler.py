@@ -6,23 +6,28 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from latentbandits.compiled.cache import Code, Compilable, disabled, installed
+from latentbandits.compiled.cache import Code, Compilable, Key, disabled, installed
 from latentbandits.extras import missing
+
+if TYPE_CHECKING:
+    from latentbandits.memories import NamedArrays
+    from latentbandits.protocols import Contestant
 
 
 class CompileError(TypeError):
     """User code that numba cannot compile, in one sentence."""
 
 
+Arrays: TypeAlias = "np.ndarray | NamedArrays | tuple[Arrays, ...]"  # a memory, or a part of one
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 kernels: list[Compilable] = []
 quick_functions: set[Compilable] = set()
-_loaded: dict[Any, Compilable] = {}
+_loaded: dict[Key, Compilable] = {}
 # Held by the thread that compiles or loads: numba's settings, and our registrations with it, belong to all threads
 compiling = threading.RLock()
 if hasattr(os, "register_at_fork"):  # a fork in the midst of it would leave its locks held permanently
@@ -31,7 +36,7 @@ if hasattr(os, "register_at_fork"):  # a fork in the midst of it would leave its
 # Called before anything is compiled, with all of it; entered as a context it returns what is called with each code before its turn
 Listener = Callable[[list[Code]], contextlib.AbstractContextManager[Callable[[Code], None]]]
 _listener: Listener | None = None
-_announced: set[Any] = set()
+_announced: set[Key] = set()
 _waited = 0.0
 
 
@@ -71,7 +76,7 @@ def quick(function: Function) -> Function:
     return function
 
 
-def copy_into(target: Any, source: Any) -> None:
+def copy_into(target: Arrays, source: Arrays) -> None:
     """Copy all arrays of a memory, those of memories within it too, into the arrays of another of the same form; allocates nothing.
 
     Examples
@@ -85,18 +90,18 @@ def copy_into(target: Any, source: Any) -> None:
     [1.0, 2.0]
     """
     for own, given in zip(target, source, strict=True):
-        if isinstance(own, tuple):
-            copy_into(own, given)
+        if isinstance(own, np.ndarray):
+            own[...] = np.asarray(given)
         else:
-            own[...] = given
+            copy_into(own, given)
 
 
-def arms_of(policy: Any) -> int:
+def arms_of(policy: "Contestant") -> int:
     """Return the number of arms of a policy, be it around another."""
     return int(policy.arms)
 
 
-def units_of(policy: Any) -> int:
+def units_of(policy: "Contestant") -> int:
     """Return the number of groups of a policy, be it around another."""
     return int(policy.groups)
 
@@ -189,7 +194,7 @@ def _announcing(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
         _waited += time.perf_counter() - begin
 
 
-def compile_first(jobs: Iterable[tuple[str, Compilable, tuple[Any, ...]]]) -> None:
+def compile_first(jobs: Iterable[tuple[str, Compilable, tuple[object, ...]]]) -> None:
     """Compile one after the other what will be needed and is not there, if somebody listens; else it is compiled when it is first run.
 
     Parameters
@@ -203,7 +208,7 @@ def compile_first(jobs: Iterable[tuple[str, Compilable, tuple[Any, ...]]]) -> No
         raise missing("numba")
     if _listener is None:
         return
-    codes: dict[Any, Code] = {}
+    codes: dict[Key, Code] = {}
     for label, function, args in jobs:
         code = Code(function, args, label)
         if code.key not in _loaded and not code.ready:
@@ -221,7 +226,7 @@ def fast(function: Compilable) -> Compilable:
         return plain(function)
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> object:
         return machine_code(function, *args)(*args)
 
     return run
@@ -231,7 +236,7 @@ def plain(function: Compilable) -> Compilable:
     """Return the interpreted form of a function, without warnings about overflow, like the compiled one."""
 
     @functools.wraps(function)
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> object:
         with np.errstate(all="ignore"):
             return function(*args)
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +10,9 @@ from latentbandits.compiled import fast
 from latentbandits.protocols import Choice
 from latentbandits.random import Purpose, Stream, stream, uniform
 from latentbandits.rewards import DISTRIBUTIONS, NAMES
+
+if TYPE_CHECKING:
+    from latentbandits.policies.bayes_planner import Memory, PlanningFilter
 
 IMAGINED = 20_000  # rounds
 MULTIPLIERS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
@@ -38,8 +41,8 @@ def imagine_path(
 
 
 def expected_regret(
-    policy: Any,
-    memory: Any,
+    policy: "PlanningFilter",
+    memory: "Memory",
     choice: Choice,
     nothing: np.ndarray,
     random: Stream,
@@ -63,7 +66,7 @@ def expected_regret(
     return regret
 
 
-def regrets(known: Any, rounds: int, lost: float = 0.0, race: bool = True) -> dict[float, float]:
+def regrets(known: "PlanningFilter", rounds: int, lost: float = 0.0, race: bool = True) -> dict[float, float]:
     """Return the regret per round of every multiplier in an imagined run, or in a race of those that were not hopeless to its end."""
     random = stream(0, Purpose.IMAGINATION)
     paid = np.empty((rounds, known.arms))
@@ -95,7 +98,7 @@ def hopeless(costs: np.ndarray, least: np.ndarray) -> bool:
     return blocks > 2 and bool(lags.mean() + 0.01 * least.mean() > 3.0 * lags.std(ddof=1) / np.sqrt(blocks))
 
 
-def best_multiplier(known: Any, lost: float = 0.0) -> float:
+def best_multiplier(known: "PlanningFilter", lost: float = 0.0) -> float:
     """Return the multiplier with the least regret for a planning filter in the world that it is given, the smallest of equals.
 
     It depends on the world alone, its share of lost rewards included: the imagined run has a random stream of its own. It is looked up if

@@ -1,12 +1,16 @@
 """What a reward may be, in a few nodes per state: how a planner looks ahead."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.rewards import NAMES
+
+if TYPE_CHECKING:
+    from latentbandits.policies.bayes_filter import KnownWorld
+    from latentbandits.policies.bayes_planner import Memory
 
 _BERNOULLI = NAMES.index("bernoulli")
 # One standard deviation apart, up to five on either side: the trapezoidal rule, whose error for a normal density is far below that of
@@ -21,7 +25,7 @@ def nodes_per_state(rewards: int, groups: int) -> int:
 
 
 @kernel
-def place_nodes(known: Any, memory: Any) -> None:
+def place_nodes(known: "KnownWorld", memory: "Memory") -> None:
     """Write the probability of every node, by arm and state, the number of a state's first node, and the number of nodes of every arm.
 
     All groups play one arm, so their rewards say as much as their weighted mean: one normal number, or a count of ones.
@@ -49,7 +53,7 @@ def _binomial(chance: float, chances: np.ndarray) -> None:
 
 
 @kernel
-def _place_normal(known: Any, memory: Any, arm: int) -> None:
+def _place_normal(known: "KnownWorld", memory: "Memory", arm: int) -> None:
     """Write an arm's normal nodes: points of one grid, without the stretches that are far from the mean of every state."""
     states, width = len(known.means), 2 * REACH + 1
     precision = 0.0

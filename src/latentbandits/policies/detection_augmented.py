@@ -1,11 +1,11 @@
 """DAL: any bandit, restarted by a likelihood-ratio test."""
 
 import math
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import arms_of
+from latentbandits.compiled import Arrays, arms_of
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, available, forced_arm, nth_available, set_means
 from latentbandits.policies.likelihood_ratio import changes, forget
@@ -23,8 +23,8 @@ Scalars = record_type(
 class Memory(NamedTuple):
     """The memory of the policy within; rewards since the restart, in all and at some moments in between; and the learned noise."""
 
-    inner: Any
-    fresh: Any  # that of the policy within before the first round
+    inner: Arrays
+    fresh: Arrays  # that of the policy within before the first round
     scalars: np.ndarray
     counts: np.ndarray  # per arm
     sums: np.ndarray

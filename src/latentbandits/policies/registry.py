@@ -54,7 +54,7 @@ class Registration(NamedTuple):
 Preset = Callable[[int, Settings], Settings]
 
 
-def _fixed(**settings: Any) -> Preset:
+def _fixed(**settings: object) -> Preset:
     return lambda _arms, _given: settings
 
 

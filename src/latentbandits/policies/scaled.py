@@ -1,10 +1,10 @@
 """Scaled: a policy for rewards on [0, 1], in any unit."""
 
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import arms_of, kernel, units_of
+from latentbandits.compiled import Arrays, arms_of, kernel, units_of
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
@@ -38,8 +38,8 @@ Scalars = record_type(
 class Memory(NamedTuple):
     """The memory of the policy within, and what is known of the range of rewards."""
 
-    inner: Any
-    fresh: Any  # the same before the first round
+    inner: Arrays
+    fresh: Arrays  # the same before the first round
     scalars: np.ndarray
     noise: np.ndarray  # see `latentbandits.noise`
     asked: np.ndarray  # rounds of every arm while the range is not known

@@ -115,7 +115,7 @@ def labelled(policies: Contestants) -> dict[str, Contestant | str]:
     """Return policies, or texts that name them, under their labels; or refuse."""
     if isinstance(policies, Mapping):
         return dict(policies)
-    if isinstance(policies, str | Policy | Oracle):
+    if isinstance(policies, str | Contestant):
         policies = [policies]
     if not isinstance(policies, Iterable):
         raise InvalidValueError("simulate", "policies", policies, "policies or names")

@@ -1,21 +1,58 @@
 """Specs that no unit of rewards harms."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Protocol, TypeAlias, overload, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from latentbandits.parameters import owner_of
 from latentbandits.policies import registry
-from latentbandits.protocols import Oracle
+from latentbandits.protocols import Contestant, Oracle, World
 from latentbandits.settings import InUnit
-from latentbandits.specs.text import lowered, policy, split, wrapper
+from latentbandits.specs.syntax import lowered, split, wrapper
+from latentbandits.specs.text import policy
+
+
+# What a world may say about its means, beyond what every world has
+@runtime_checkable
+class _Sampled(Protocol):
+    def sample(self, seed: int, draw: int) -> World: ...
+
+
+@runtime_checkable
+class _Around(Protocol):
+    @property
+    def world(self) -> World: ...
+
+
+@runtime_checkable
+class _Spanned(Protocol):
+    @property
+    def span(self) -> tuple[float, float] | None: ...
+
+
+@runtime_checkable
+class _Levelled(Protocol):
+    @property
+    def means(self) -> np.ndarray | None: ...
+
 
 # Means within [0, 1] that span no less of it need no scaling
 HALF = 0.5
 
+Given: TypeAlias = str | Contestant  # a policy as its spec or itself
 
-def fair(spec: Any, problem: Any) -> Any:
+
+@overload
+def fair(spec: str, problem: World) -> str: ...
+
+
+@overload
+def fair(spec: Given, problem: World) -> Given: ...
+
+
+def fair(spec: Given, problem: World) -> Given:
     """Return a spec that no unit of rewards harms: within `scaled` if the policy expects rewards on [0, 1] and a problem's are not.
 
     A policy itself, a class of user code, a file, and a spec with settings in the unit of rewards (``cp-ts:prior_mean=1250``) stay as they
@@ -48,7 +85,7 @@ def fair(spec: Any, problem: Any) -> Any:
     return spec if any(in_unit(made, setting) for setting in given) else f"scaled({lowered(spec)})"
 
 
-def fairly(specs: Mapping[str, Any], problem: Any) -> dict[str, Any]:
+def fairly(specs: Mapping[str, Given], problem: World) -> dict[str, Given]:
     """Return labelled specs, each as `fair` returns it; a label that is the spec itself changes with it.
 
     Examples
@@ -59,16 +96,16 @@ def fairly(specs: Mapping[str, Any], problem: Any) -> dict[str, Any]:
     {'scaled(ts)': 'scaled(ts)', 'mine': 'scaled(ucb1)', 'random': 'random'}
     """
     made = {label: fair(spec, problem) for label, spec in specs.items()}
-    return {spec if label == specs[label] else label: spec for label, spec in made.items()}
+    return {spec if isinstance(spec, str) and label == specs[label] else label: spec for label, spec in made.items()}
 
 
-def in_unit(made: Any, setting: str) -> bool:
+def in_unit(made: Contestant, setting: str) -> bool:
     """Return whether a setting of a policy, or of one within it, is in the unit of rewards."""
     owner, field = owner_of(made, setting)
     return any(isinstance(marker, InUnit) for marker in owner.markers.get(field, ()))
 
 
-def is_unit(problem: Any) -> bool:
+def is_unit(problem: World) -> bool:
     """Return whether the means of a problem or world are known to lie in [0, 1] and to span at least half of it, and rewards are near them.
 
     Examples
@@ -86,11 +123,12 @@ def is_unit(problem: Any) -> bool:
     return ends is not None and ends[0] >= 0.0 and ends[1] <= 1.0 and ends[1] - ends[0] >= HALF
 
 
-def means_range(problem: Any) -> tuple[float, float] | None:
+def means_range(problem: World) -> tuple[float, float] | None:
     """Return the range of the means of a problem or world, None if it is not known."""
-    world = problem.sample(0, 0) if hasattr(problem, "sample") else problem
-    while hasattr(world, "world") and not hasattr(world, "span"):  # one that says nothing of the means itself
+    world = problem.sample(0, 0) if isinstance(problem, _Sampled) else problem
+    while isinstance(world, _Around) and not isinstance(world, _Spanned):  # one that says nothing of the means itself
         world = world.world
-    means = getattr(world, "means", None)
-    known = getattr(world, "span", None) if means is None else means
+    known: ArrayLike | None = world.means if isinstance(world, _Levelled) else None
+    if known is None and isinstance(world, _Spanned):
+        known = world.span
     return None if known is None else (float(np.min(known)), float(np.max(known)))

@@ -2,22 +2,29 @@
 
 import importlib
 import os
-import re
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from latentbandits.parameters import Settings, all_settings, describe, divided
 from latentbandits.policies import registry
-from latentbandits.protocols import Oracle, Policy
+from latentbandits.protocols import Contestant, Oracle, Policy
 from latentbandits.settings import InvalidValueError, check_int
+from latentbandits.specs.syntax import FORMS, lowered, split, wrapper
 
-FORMS = "a name of `latentbandits policies`, NAME:KEY=VALUE,..., scaled(NAME), MODULE:CLASS or a .toml file of settings"
 WRITTEN = "a file that `tune` wrote"
 
 
-def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
+class Content(TypedDict):
+    """What a file that `tune` wrote says."""
+
+    policy: str
+    arms: int
+    settings: dict[str, object]
+
+
+def policy(spec: str, arms: int | None = None, **settings: object) -> Any:
     """Return the policy that a spec stands for, with some settings changed.
 
     Parameters
@@ -59,114 +66,7 @@ def policy(spec: str, arms: int | None = None, **settings: Any) -> Any:
     return _make(name, 2 if arms is None else arms, {**given, **settings})
 
 
-def wrapper(spec: str) -> tuple[str, str]:
-    """Return the name of the wrapper that a spec begins with, empty if it begins with none, and the spec of the policy within.
-
-    Examples
-    --------
-    >>> from latentbandits.specs import wrapper
-    >>> wrapper("Scaled(cp-ts:hazard=0.01):opening=2"), wrapper("scaled"), wrapper("cp-ts:hazard=0.01")
-    (('scaled', 'cp-ts:hazard=0.01'), ('scaled', ''), ('', ''))
-    """
-    return _around(spec)[:2]
-
-
-def _around(spec: str) -> tuple[str, str, str]:
-    """Return the name of a wrapper, the spec within its brackets, and the text of its own settings; empty for other specs."""
-    name = re.split("[(:]", spec, maxsplit=1)[0]
-    row = registry.REGISTRY.get(name.lower())
-    if row is None or not row.inner:
-        return "", "", ""
-    rest, within = spec[len(name) :], ""
-    if rest.startswith("("):
-        end = rest.rfind(")")
-        within, rest = rest[1:end], rest[end + 1 :]
-        if end < 2 or within.count("(") != within.count(")"):
-            raise InvalidValueError("policy", "name", spec, FORMS)
-    if rest and not (rest.startswith(":") and len(rest) > 1):
-        raise InvalidValueError("policy", "name", spec, FORMS)
-    return name.lower(), within, rest[1:]
-
-
-def split(spec: str) -> tuple[str, dict[str, Any]]:
-    """Return the name (or module:Class) of a spec and the settings in it, or refuse.
-
-    Examples
-    --------
-    >>> from latentbandits.specs import split
-    >>> split("adasp-ucb:staleness=12,probe_set=0,2,gated=true")
-    ('adasp-ucb', {'staleness': 12, 'probe_set': [0, 2], 'gated': True})
-    >>> split("my_policies:Greedy")
-    ('my_policies:Greedy', {})
-    >>> split("scaled(cp-ts:hazard=0.01):opening=2")
-    ('scaled(cp-ts)', {'opening': 2, 'hazard': 0.01})
-    """
-    outer, within, own = _around(spec)
-    if outer:
-        found = _settings(outer, own, spec)
-        inner, given = split(within) if within else ("", {})
-        fields = registry.REGISTRY[outer].make._fields
-        found |= {f"inner.{key}" if key in fields else key: value for key, value in given.items()}
-        return f"{outer}({inner})" if inner else outer, found
-    name, colon, rest = spec.partition(":")
-    if "(" in name or (colon and not rest):
-        raise InvalidValueError("policy", "name", spec, FORMS)
-    if colon and name.lower() in registry.REGISTRY and "=" not in rest:
-        raise InvalidValueError("policy", f"setting of {name}", rest, "KEY=VALUE")
-    head, again, tail = rest.partition(":")
-    if colon and "=" not in head:  # a class
-        name, colon, rest = f"{name}:{head}", again, tail
-    if colon and not rest:
-        raise InvalidValueError("policy", "name", spec, FORMS)
-    return name, _settings(name, rest, spec)
-
-
-def _settings(name: str, rest: str, spec: str) -> dict[str, Any]:
-    """Return the settings in a part of a spec, or refuse."""
-    texts: list[str] = []
-    for part in rest.split(",") if rest else []:
-        if "=" in part or not texts:
-            texts.append(part)
-        else:  # the next item of a list
-            texts[-1] += f",{part}"
-    found: dict[str, Any] = {}
-    for key, given in (setting("policy", text) for text in texts):
-        if key in found:
-            raise InvalidValueError("policy", f"setting {key} of {name}", spec, "given only once")
-        found[key] = given
-    return found
-
-
-def setting(owner: str, given: str) -> tuple[str, Any]:
-    """Return the key and the value of a setting, or refuse.
-
-    Examples
-    --------
-    >>> from latentbandits.specs import setting
-    >>> [setting("me", given) for given in ("window=50", "discount=0.9", "gated=false", "lag=pair", "probe_set=0,2")]
-    [('window', 50), ('discount', 0.9), ('gated', False), ('lag', 'pair'), ('probe_set', [0, 2])]
-    """
-    key, equals, text = given.partition("=")
-    key = key.strip()
-    if not (key.isidentifier() and equals and text.strip()):
-        raise InvalidValueError(owner, "setting", given, "KEY=VALUE")
-    return key, [value(part) for part in text.split(",")] if "," in text else value(text)
-
-
-def value(text: str) -> int | float | bool | str:
-    """Return the value of a text: an integer, a number, true or false, else the text itself."""
-    text = text.strip()
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def name_of(given: Any) -> str:
+def name_of(given: str | Contestant) -> str:
     """Return the name (or module:Class) of a policy that is given as a spec, as a file or as itself.
 
     Examples
@@ -186,16 +86,7 @@ def name_of(given: Any) -> str:
     return min(names, key=lambda name: len(spec_of(given, name)), default=f"{kind.__module__}:{kind.__qualname__}")
 
 
-def lowered(spec: str) -> str:
-    """Return a spec with registered names in lower case."""
-    outer, within, own = _around(spec)
-    if outer:
-        return outer + (f"({lowered(within)})" if within else "") + (f":{own}" if own else "")
-    name = spec.partition(":")[0]
-    return name.lower() + spec[len(name) :] if name.lower() in registry.REGISTRY else spec
-
-
-def spec_of(made: Any, name: str | None = None) -> str:
+def spec_of(made: Contestant, name: str | None = None) -> str:
     """Return the spec of a policy; its name is the one that needs the fewest settings beside it if not given.
 
     Examples
@@ -207,7 +98,7 @@ def spec_of(made: Any, name: str | None = None) -> str:
     """
     name = name or name_of(made)
     if made.inner is not None:
-        return _spec_around(made, name)
+        return _spec_around(made, made.inner, name)
     own, preset = describe(made), {"arms": made.arms}
     if name in registry.REGISTRY:
         usual = registry.policy(name, made.arms)
@@ -215,12 +106,12 @@ def spec_of(made: Any, name: str | None = None) -> str:
     return ":".join([name, *_changed(own, preset)])
 
 
-def _spec_around(made: Any, name: str) -> str:
+def _spec_around(made: Contestant, inner: Contestant, name: str) -> str:
     """Return the spec of a policy around another."""
     outer, rest = wrapper(name)
     own, usual = dict(describe(made)), dict(describe(registry.policy(outer, made.arms)))
     del own["inner"], usual["inner"]
-    within = spec_of(made.inner, rest or registry.REGISTRY[outer].inner)
+    within = spec_of(inner, rest or registry.REGISTRY[outer].inner)
     shown = f"({within})" if rest or within != registry.REGISTRY[outer].inner else ""
     return ":".join([outer + shown, *_changed(own, usual)])
 
@@ -234,7 +125,7 @@ def _changed(own: Settings, usual: Settings) -> list[str]:
     return [",".join(texts)] if texts else []
 
 
-def shown_as(given: Any) -> str:
+def shown_as(given: str | Contestant) -> str:
     """Return a policy as labels show it: its spec with the name in lower case, or the class of an object that has no name.
 
     Examples
@@ -248,23 +139,6 @@ def shown_as(given: Any) -> str:
         registered = any(row.make is type(given) for row in registry.REGISTRY.values())
         return spec_of(given) if registered else type(given).__name__
     return lowered(given)
-
-
-def file_stem(spec: str) -> str:
-    """Return how the names of files about a policy begin.
-
-    Examples
-    --------
-    >>> from latentbandits.specs import file_stem
-    >>> [file_stem(spec) for spec in ("SW-UCB:window=300", "my_policies:Greedy", "results/tuned-d-ucb.toml", "scaled(ts)")]
-    ['sw-ucb', 'greedy', 'd-ucb', 'scaled-ts']
-    """
-    outer, within = wrapper(spec)
-    if outer:
-        return f"{outer}-{file_stem(within)}" if within else outer
-    if spec.endswith(".toml"):
-        return Path(spec).stem.removeprefix("tuned-").lower()
-    return split(spec)[0].rpartition(":")[2].lower()
 
 
 def as_toml(name: str, made: Policy, remarks: str = "") -> str:
@@ -292,7 +166,7 @@ def as_toml(name: str, made: Policy, remarks: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _toml(content: Any) -> str:
+def _toml(content: object) -> str:
     if isinstance(content, bool):
         return str(content).lower()
     if isinstance(content, str):
@@ -300,7 +174,7 @@ def _toml(content: Any) -> str:
     return repr(content)
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read(path: str) -> Content:
     """Return the content of a file that `tune` wrote, or refuse it."""
     try:
         return _content(Path(path).read_text(), path)
@@ -309,7 +183,7 @@ def _read(path: str) -> dict[str, Any]:
         raise _unreadable(path, reason or str(problem)) from None
 
 
-def _content(text: str, path: str) -> dict[str, Any]:
+def _content(text: str, path: str) -> Content:
     """Return what the text of such a file says, or refuse it."""
     try:
         found = tomllib.loads(text)
@@ -323,14 +197,14 @@ def _content(text: str, path: str) -> dict[str, Any]:
     for key, kind in known.items():
         if not isinstance(found.get(key, {}), kind):
             raise InvalidValueError("policy", "file", path, f"{WRITTEN} (it has no {key})")
-    return found
+    return Content(policy=found["policy"], arms=found["arms"], settings=found.get("settings", {}))
 
 
 def _unreadable(path: str, reason: str) -> InvalidValueError:
     return InvalidValueError("policy", "file", path, f"{WRITTEN} ({reason.lower()})")
 
 
-def from_toml(text: str, arms: int | None = None, **settings: Any) -> Any:
+def from_toml(text: str, arms: int | None = None, **settings: object) -> Any:
     """Return the policy that `as_toml` wrote, with some settings changed.
 
     Examples
@@ -345,13 +219,13 @@ def from_toml(text: str, arms: int | None = None, **settings: Any) -> Any:
 
 def named_in(toml: str) -> str:
     """Return the name of the policy that `as_toml` wrote."""
-    return str(_content(toml, "toml").get("policy", ""))
+    return _content(toml, "toml")["policy"]
 
 
-def _from_content(found: dict[str, Any], path: str, arms: int | None, settings: Settings) -> Any:
+def _from_content(found: Content, path: str, arms: int | None, settings: Settings) -> Any:
     if arms is not None and arms != found["arms"]:
         raise InvalidValueError(f"policy: {path}", "arms", found["arms"], f"the {arms} asked for")
-    given = {**found.get("settings", {}), **settings}
+    given = {**found["settings"], **settings}
     # A file has all settings of a policy: one that it leaves out has its class's default, whatever the name's preset is by now
     return _make(found["policy"], check_int("policy", "arms", found["arms"], least=2), given, preset=False)
 
@@ -383,7 +257,7 @@ def _make(name: str, arms: int, settings: Settings, preset: bool = True) -> Any:
     return made
 
 
-def _user_class(name: str) -> Any:
+def _user_class(name: str) -> type:
     """Return a class of user code; its module may be in the current folder."""
     module, _, attribute = name.partition(":")
     here = os.getcwd()

@@ -24,7 +24,6 @@ from latentbandits.store.minutes import Minutes
 from latentbandits.store.protocol import Answered, Group, Reads, Row
 
 _tuple = tuple.__new__  # takes half the time of Event(...)
-LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
 MOST_ROUNDS = 1000
 
 
@@ -164,9 +163,9 @@ class Experiment:
     def _repeat(self, request: requests.Decide) -> requests.Repeated | None:
         """Return the decisions that a key stands for, None if it is new; refuse it if it stands for another request."""
         key = request.key
-        if not isinstance(key, str) or not key or not _fits(key):
+        if not isinstance(key, str) or not key or not requests.fits(key):
             raise InvalidValueError(
-                "experiment", "key", key, f"a text of 1 to {LONGEST_KEY} characters that UTF-8 can hold"
+                "experiment", "key", key, f"a text of 1 to {requests.LONGEST_KEY} characters that UTF-8 can hold"
             )
         if key in self._answered:
             decisions, answered = self._answered[key]
@@ -189,9 +188,12 @@ class Experiment:
         seen = NOTHING if context is None and not state.covariates else observed(context, state.covariates)
         offered = None if available is None else state.player.offered(available)
         subject = None if subject is None else str(as_name(subject, "subject"))
-        if subject is not None and not _fits(subject):
+        if subject is not None and not requests.fits(subject):
             raise InvalidValueError(
-                "experiment", "subject", subject, f"a text of at most {LONGEST_KEY} characters that UTF-8 can hold"
+                "experiment",
+                "subject",
+                subject,
+                f"a text of at most {requests.LONGEST_KEY} characters that UTF-8 can hold",
             )
         return requests.Round(seen, offered, subject, bool(wanted.deferred))
 
@@ -387,12 +389,3 @@ _METHODS: dict[type, Callable[[Experiment, Any, int], requests.Answer]] = {
     requests.SetStatus: Experiment._set_status,
     requests.Configure: Experiment._configure,
 }
-
-
-def _fits(given: str) -> bool:
-    """Return whether a store can hold a text."""
-    try:
-        given.encode()
-    except UnicodeEncodeError:
-        return False
-    return len(given) <= LONGEST_KEY and "\0" not in given

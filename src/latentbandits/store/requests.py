@@ -10,6 +10,8 @@ import numpy as np
 from latentbandits.agent.decision import Decision, Outcome
 from latentbandits.agent.spec import Spec
 
+LONGEST_KEY = 200  # characters of an idempotency key, and of a subject
+
 
 class Wanted(Protocol):
     """One decision that is wanted: a `Round`, or anything else that says the same, such as a decoded body."""
@@ -160,3 +162,12 @@ def keys(wanted: Sequence["Request"]) -> list[tuple[str, str]]:
 
 def _plain(value: object) -> object:
     return np.asarray(value).tolist()
+
+
+def fits(given: str) -> bool:
+    """Return whether a store can hold a text."""
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        return False
+    return len(given) <= LONGEST_KEY and "\0" not in given

@@ -1,15 +1,14 @@
 """What every policy must do when arms come and go, and what it must say about chance."""
 
 import math
-from typing import Any
 from unittest import SkipTest
 
 import numpy as np
 
 from latentbandits.agent import choose
 from latentbandits.compiled import copy_into, machine_code
-from latentbandits.memories import copied, replaced, saved
-from latentbandits.protocols import PROBE_REASON, Choice, Realisation, grown, grown_choice
+from latentbandits.memories import NamedArrays, copied, replaced, saved
+from latentbandits.protocols import PROBE_REASON, Choice, Policy, Realisation, grown, grown_choice
 from latentbandits.random import Stream, stream
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
@@ -33,7 +32,9 @@ def bound(probability: float, count: int, risk: float = 1e-9) -> float:
     return math.sqrt(2 * probability * (1 - probability) * size) + 2 * size / 3
 
 
-def decide(policy: Any, memory: Any, context: np.ndarray, random: Stream, realisation: Realisation, t: int) -> Choice:
+def decide(
+    policy: Policy, memory: NamedArrays, context: np.ndarray, random: Stream, realisation: Realisation, t: int
+) -> Choice:
     """Return a choice of the available arms of round t, or fail if it is none of them."""
     choice = Choice.blank(policy)
     if realisation.available is not None:
@@ -57,7 +58,7 @@ class AvailabilityChecks(PolicySuite):
 
     redraws = 20_000
 
-    def _masked(self) -> tuple[Any, Realisation, np.ndarray]:
+    def _masked(self) -> tuple[Policy, Realisation, np.ndarray]:
         """Return the same as `_ready`, with arms that come and go."""
         policy = self.policy()
         if policy.fixed_arms:
@@ -98,7 +99,7 @@ class AvailabilityChecks(PolicySuite):
         """Fields named in `scratch` are not saved: a fresh copy of them must do, whichever arms are available."""
         policy, realisation, context = self._masked()
         memory, random = policy.init(), stream(10)
-        other: Any = None
+        other: NamedArrays | None = None
         with np.errstate(all="ignore"):
             for t in range(self.rounds):
                 if t == self.rounds // 2:
@@ -126,7 +127,9 @@ class AvailabilityChecks(PolicySuite):
                 choice = decide(policy, memory, context[t], random, realisation, t)
                 policy.learn(memory, choice, self._rewards(realisation, t, choice))
 
-    def _check_chance(self, policy: Any, memory: Any, context: np.ndarray, realisation: Realisation, t: int) -> None:
+    def _check_chance(
+        self, policy: Policy, memory: NamedArrays, context: np.ndarray, realisation: Realisation, t: int
+    ) -> None:
         """Check what a policy says about chance in one round."""
         name = type(policy).__name__
         if policy.deterministic:
@@ -156,7 +159,9 @@ class AvailabilityChecks(PolicySuite):
                     f"{shares[arm]:.4f} of {self.redraws} redraws from the same memory"
                 )
 
-    def _redrawn(self, policy: Any, memory: Any, context: np.ndarray, realisation: Realisation, t: int) -> np.ndarray:
+    def _redrawn(
+        self, policy: Policy, memory: NamedArrays, context: np.ndarray, realisation: Realisation, t: int
+    ) -> np.ndarray:
         """Return how often each group plays each arm (groups, arms) when a choice is sampled many times from one memory."""
         assert realisation.available is not None
         choice, random, before = Choice.blank(policy), stream(13), copied(memory)
@@ -217,7 +222,7 @@ class AvailabilityChecks(PolicySuite):
         )
 
     @staticmethod
-    def _grown(policy: Any, memory: Any) -> tuple[Any, Any]:
+    def _grown(policy: Policy, memory: NamedArrays) -> tuple[Policy, NamedArrays]:
         """Return a policy and its memory with one arm more, or skip the check if it refuses."""
         try:
             return grown(policy, memory)

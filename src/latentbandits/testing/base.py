@@ -1,17 +1,15 @@
 """What all checks of a policy share: the policy, a world to play in, and the numbers that it remembers."""
 
-from typing import Any
-
 import numpy as np
 
-from latentbandits.memories import parts
-from latentbandits.protocols import Choice, Realisation
+from latentbandits.memories import NamedArrays, parts
+from latentbandits.protocols import Choice, Contestant, Policy, Realisation, World
 from latentbandits.random import stream
 from latentbandits.simulation.runs import prepare
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 
-def numbers(memory: Any) -> np.ndarray:
+def numbers(memory: NamedArrays) -> np.ndarray:
     """Return all numbers of a memory, records included, one after the other."""
     found = [part[name] for part in parts(memory).values() for name in part.dtype.names or (...,)]
     return np.concatenate([part.astype(np.float64).ravel() for part in found])
@@ -35,11 +33,11 @@ class PolicySuite:
 
     rounds = 400
 
-    def policy(self) -> Any:
+    def policy(self) -> Contestant:
         """Return the policy to check."""
         raise NotImplementedError
 
-    def world(self) -> Any:
+    def world(self) -> World:
         """Return the world to play in."""
         arms, covariates = self.policy().arms, self.policy().covariates
         reveal = "state" if covariates else "nothing"
@@ -49,7 +47,7 @@ class PolicySuite:
         """Return whether rewards teach the policy anything about the arms; override it for one that ignores them."""
         return True
 
-    def _ready(self, available: np.ndarray | None = None) -> tuple[Any, Realisation, np.ndarray]:
+    def _ready(self, available: np.ndarray | None = None) -> tuple[Policy, Realisation, np.ndarray]:
         """Return the policy (an oracle is given the truth), a realisation for it, and what it may observe there."""
         policy = self.policy()
         realisation = self.world().realise(self.rounds, policy.groups, seed=1, draw=0, repeat=0)

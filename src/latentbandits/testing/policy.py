@@ -1,18 +1,22 @@
 """What every policy must do."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from latentbandits.agent import Agent
-from latentbandits.memories import copied, parts
+from latentbandits.memories import NamedArrays, copied
 from latentbandits.parameters import describe
-from latentbandits.protocols import Choice, Realisation
+from latentbandits.protocols import Choice, Policy, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
 from latentbandits.testing.availability import AvailabilityChecks
 from latentbandits.testing.base import numbers
+
+
+def _is_memory(part: object) -> bool:
+    """Return whether it is an array, or a NamedTuple of such parts."""
+    return isinstance(part, np.ndarray) or (isinstance(part, NamedArrays) and all(map(_is_memory, part)))
 
 
 class PolicyChecks(AvailabilityChecks):
@@ -27,8 +31,7 @@ class PolicyChecks(AvailabilityChecks):
         policy, _, _ = self._ready()
         memory = policy.init()
         assert isinstance(memory, tuple)
-        assert hasattr(memory, "_fields")
-        assert all(isinstance(part, np.ndarray) for part in parts(memory).values())
+        assert _is_memory(memory)
 
     def test_settings_make_the_same_policy(self) -> None:
         """Settings as plain values are all that a file keeps of a policy."""
@@ -109,7 +112,7 @@ class PolicyChecks(AvailabilityChecks):
         assert differ == self.learns()
 
     @staticmethod
-    def _after(policy: Any, memory: Any, choice: Choice, arm: int) -> np.ndarray:
+    def _after(policy: Policy, memory: NamedArrays, choice: Choice, arm: int) -> np.ndarray:
         """Return a copy of the memory that has learned a reward of an arm instead of the chosen one."""
         copy = copied(memory)
         other = Choice(

@@ -1,10 +1,8 @@
 """What every world must do."""
 
-from typing import Any
-
 import numpy as np
 
-from latentbandits.protocols import Realisation
+from latentbandits.protocols import Realisation, World
 
 
 class WorldChecks:
@@ -12,13 +10,12 @@ class WorldChecks:
 
     rounds = 300
 
-    def world(self) -> Any:
+    def world(self) -> World:
         """Return the world to check."""
         raise NotImplementedError
 
     def _realised(self, groups: int = 1, seed: int = 1, draw: int = 0, repeat: int = 0) -> Realisation:
-        realisation: Realisation = self.world().realise(self.rounds, groups, seed, draw, repeat)
-        return realisation
+        return self.world().realise(self.rounds, groups, seed, draw, repeat)
 
     @staticmethod
     def _available(realisation: Realisation) -> np.ndarray:

@@ -6,7 +6,7 @@ alternates, differences are changes, but two rounds apart they are noise.
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def learned_noise(memory: Memory) -> float:
 
 
 @kernel
-def separated(noise: Record, earlier: Any) -> float:
+def separated(noise: Record, earlier: Record) -> float:
     """Return the noise by the mixture, which has just been estimated, or by what explains the differences better."""
     plain = math.sqrt(0.5 * noise.squares / noise.pairs)
     raw = plain if advantage(noise, plain) < _PROOF else noise.raw

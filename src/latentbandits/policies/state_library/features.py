@@ -7,13 +7,14 @@ not bend its slope. The states are those of the heaviest particle a few rounds l
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from latentbandits.compiled import kernel
 from latentbandits.policies.state_library.late import state_at
 from latentbandits.policies.state_library.memory import HISTORY, Memory
+from latentbandits.protocols import Record
 
 if TYPE_CHECKING:
     from latentbandits.policies.state_library.policy import StateLibrary
@@ -43,7 +44,7 @@ def see(policy: "StateLibrary", features: np.ndarray, x: np.ndarray, first: int)
 
 
 @kernel
-def bounded(seen: Any, x: float) -> float:
+def bounded(seen: Record, x: float) -> float:
     """Return a feature, or the farthest from its average that counts: one that is absurd would bend all slopes."""
     if seen.count < _USUAL or seen.squares <= 0.0:
         return x
@@ -52,7 +53,7 @@ def bounded(seen: Any, x: float) -> float:
 
 
 @kernel
-def variance(seen: Any) -> float:
+def variance(seen: Record) -> float:
     """Return the variance of a feature; 1 if it has not varied, which leaves its slope at zero."""
     return float(seen.squares / seen.count) if seen.squares > 0.0 else 1.0
 
