@@ -344,8 +344,8 @@ class Agent:
         >>> print(agent.explain(agent.ask()))
         decision ...: red, the arm with the highest index
         arm   value  std_error  bonus  index  probability
-        red   0.500      -  1.665  2.165        1.000  played
-        blue  0.250      -  1.665  1.915        0.000
+        red   0.500          -  1.665  2.165        1.000  played
+        blue  0.250          -  1.665  1.915        0.000
         """
         with self._lock:
             return explanation(self._player.find(decision, self._session), self._player)
