@@ -53,7 +53,8 @@ def test_the_cache_is_used_and_notices_an_edit(tmp_path: Path) -> None:
     policy = home / "latentbandits" / "policies" / "epsilon_greedy.py"
     text = policy.read_text()
     stamp = policy.stat()
-    policy.write_text(text.replace("below(random, available(choice))", "0 * below(random, available(choice))"))
+    assert "self.epsilon, random" in text
+    policy.write_text(text.replace("self.epsilon, random", "5 * self.epsilon, random"))
     os.utime(policy, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))  # not even the date gives it away
     edited, hits = run(script, home, cache=cache).split()
     assert hits == "0"
@@ -79,8 +80,7 @@ def test_an_edit_after_the_import_does_not_poison_the_cache(tmp_path: Path) -> N
     shutil.copytree(PACKAGE, home / "latentbandits", ignore=shutil.ignore_patterns("__pycache__"))
     script = REGRET.format(home=str(home))
     before, _ = run(script, home, cache=tmp_path / "other").split()
-    old = "below(random, available(choice))"
-    edit = EDITED.format(old=old, new=old.replace("below", "0 * below"))
+    edit = EDITED.format(old="self.epsilon, random", new="5 * self.epsilon, random")
     assert run(edit + script, home, cache=cache).split()[0] == before
     after, hits = run(script, home, cache=cache).split()
     assert hits == "0"
