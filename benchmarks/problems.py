@@ -13,7 +13,7 @@ def measure() -> list[Figure]:
     """Time `compare` of six policies and `advise` with its default ranges, and what they add to the simulation alone."""
     say("problems: compare six policies, advise with default ranges")
     problem = lb.Problem(horizon=ROUNDS, runs=RUNS)
-    wide = problem.widened()
+    wide = problem.widen()
     # compile first, all that will be used
     lb.simulate(wide, [*candidates(wide), LIMIT], horizon=20, draws=1, repeats=1)
     lb.simulate(lb.Drift(), list(candidates(wide)), horizon=20, draws=1, repeats=1)
