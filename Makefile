@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: reproduce reproduce-full demo serve docs test lint style types unit test-slow test-oldest test-plain bench bench-scale bench-serve release-check audit clean help
 
-reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours, from short runs, in three minutes: quick/report/index.html
+reproduce: $(VENV)/report  ## every table, figure and claim of the paper beside ours, from short runs, in four minutes: quick/report/index.html
 	@$(BIN)/latentbandits reproduce --quick --out quick
 
 reproduce-full: $(VENV)/report  ## the same in full, in tens of minutes: results/ and report/index.html

@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> int:  # noqa: ARG001
     for one in listed:
         print(f"{one.id.ljust(width)}  {one.summary}")
     print(
-        "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in two to three minutes."
+        "\nNext: `latentbandits reproduce [EXPERIMENT ...]` runs them; with --quick all of them in three to four minutes."
     )
     print("`latentbandits reproduce fit` reruns the search for the settings that the paper does not state.")
     return 0

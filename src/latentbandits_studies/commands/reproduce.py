@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="fewer matrices and shorter sweeps: all experiments in two to three minutes, with wider intervals",
+        help="fewer matrices and shorter sweeps: all experiments in three to four minutes, with wider intervals",
     )
     problem.workers(parser)
     problem.policies(parser, "with table2 alone: policies of your own, beside the published cells and our rows")
