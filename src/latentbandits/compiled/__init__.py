@@ -8,7 +8,6 @@ from latentbandits.compiled.cache import CacheWarning, installed
 from latentbandits.compiled.compiler import (
     Arrays,
     CompileError,
-    arms_of,
     compile_first,
     copy_into,
     fast,
@@ -19,7 +18,6 @@ from latentbandits.compiled.compiler import (
     on_disk,
     plain,
     quick,
-    units_of,
     waited,
 )
 
@@ -27,7 +25,6 @@ __all__ = [
     "Arrays",
     "CacheWarning",
     "CompileError",
-    "arms_of",
     "compile_first",
     "copy_into",
     "fast",
@@ -40,6 +37,5 @@ __all__ = [
     "on_disk",
     "plain",
     "quick",
-    "units_of",
     "waited",
 ]

@@ -32,12 +32,11 @@ from numba.extending import overload, overload_method
 
 from latentbandits.compiled import compiler
 from latentbandits.compiled.cache import Code, Compilable, place, warn_once
-from latentbandits.compiled.compiler import Arrays, CompileError, arms_of, copy_into, units_of
+from latentbandits.compiled.compiler import Arrays, CompileError, copy_into
 from latentbandits.files import locked
 
 _DEEP = 10_000  # frames of Python that compiling may take
 _PACKAGE = Path(__file__).resolve().parents[1]
-_INLINE = {"forceinline": True, "error_model": "numpy"}
 _registered: set[Compilable] = set()
 
 
@@ -131,33 +130,25 @@ def _copying(target: Array | BaseNamedTuple, source: Array | BaseNamedTuple) -> 
     return parts if len(target) > 0 else nothing
 
 
-def _arms_within(policy: BaseNamedTuple) -> Callable[..., int]:
-    """Return what `arms_of` does, compiled: properties are for the interpreter alone."""
-    return (lambda policy: policy.arms) if "arms" in policy.fields else (lambda policy: arms_of(policy.inner))
-
-
-def _units_within(policy: BaseNamedTuple) -> Callable[..., int]:
-    """Return what `units_of` does, compiled."""
-    return (lambda policy: policy.groups) if "groups" in policy.fields else (lambda policy: units_of(policy.inner))
-
-
 def _register() -> None:
     """Register with numba how to compile policies' methods (once) and all functions marked since the last call."""
-    borrowed = {**_INLINE, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    borrowed["pipeline_class"] = PartCompiler
+    borrowed = {
+        "forceinline": True,
+        "error_model": "numpy",
+        "_nrt": False,
+        "no_cpython_wrapper": True,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": PartCompiler,
+    }
     if not _registered:
         _registered.add(_register)
-        overload_method(BaseNamedTuple, "init", jit_options=_INLINE, strict=False)(
-            lambda self: self.instance_class.init
-        )
         overload_method(BaseNamedTuple, "choose", jit_options=borrowed, strict=False)(
             lambda self, memory, context, random, choice: self.instance_class.choose  # noqa: ARG005
         )
         overload_method(BaseNamedTuple, "learn", jit_options=borrowed, strict=False)(
             lambda self, memory, choice, rewards: self.instance_class.learn  # noqa: ARG005
         )
-        for function, typed in ((arms_of, _arms_within), (units_of, _units_within), (copy_into, _copying)):
-            overload(function, jit_options=borrowed, strict=False)(typed)
+        overload(copy_into, jit_options=borrowed, strict=False)(_copying)
     for function in [f for f in compiler.kernels if f not in _registered]:
         _registered.add(function)
         overload(function, jit_options=borrowed, strict=False)(_returning(function))

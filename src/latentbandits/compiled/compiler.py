@@ -15,7 +15,6 @@ from latentbandits.extras import missing
 
 if TYPE_CHECKING:
     from latentbandits.memories import NamedArrays
-    from latentbandits.protocols import Contestant
 
 
 class CompileError(TypeError):
@@ -94,16 +93,6 @@ def copy_into(target: Arrays, source: Arrays) -> None:
             own[...] = np.asarray(given)
         else:
             copy_into(own, given)
-
-
-def arms_of(policy: "Contestant") -> int:
-    """Return the number of arms of a policy, be it around another."""
-    return int(policy.arms)
-
-
-def units_of(policy: "Contestant") -> int:
-    """Return the number of groups of a policy, be it around another."""
-    return int(policy.groups)
 
 
 def loaded(function: Compilable, *args: object) -> Compilable | None:

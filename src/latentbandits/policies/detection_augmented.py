@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import Arrays, arms_of
+from latentbandits.compiled import Arrays
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import assign, available, forced_arm, nth_available, set_means
 from latentbandits.policies.likelihood_ratio import changes, forget
@@ -73,7 +73,7 @@ class DetectionAugmented(Wrapper):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        arms = arms_of(self.inner)
+        arms = self.inner.arms
         memory = Memory(
             self.inner.init(),
             self.inner.init(),

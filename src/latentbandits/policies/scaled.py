@@ -4,7 +4,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.compiled import Arrays, arms_of, kernel, units_of
+from latentbandits.compiled import Arrays, kernel
 from latentbandits.noise import Noise, mean_of_round, start_noise
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
@@ -85,7 +85,7 @@ class Scaled(Wrapper):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        arms = arms_of(self.inner)
+        arms = self.inner.arms
         memory = Memory(
             self.inner.init(),
             self.inner.init(),
@@ -94,7 +94,7 @@ class Scaled(Wrapper):
             np.zeros(arms, np.int64),
             np.zeros(arms, np.int64),
             np.zeros((arms, 3)),
-            np.zeros(units_of(self.inner)),
+            np.zeros(self.inner.groups),
         )
         memory.scalars[0].least = memory.scalars[0].lowest = FIRST
         memory.scalars[0].most = memory.scalars[0].highest = LAST
