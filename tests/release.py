@@ -55,7 +55,6 @@ PROOF = {
     "slow": "import django, fastapi, flask, mlflow, vowpalwabbit",
     "test": "import hypothesis, playwright, pytest, schemathesis",
     "tune": "import latentbandits.advice.tune, optuna",
-    "xarray": f"{_PLAYED}; assert r.to_xarray().regret.dims == ('policy', 'run', 'round')",
 }
 FOOTPRINT = ROOT / "docs" / "release.md"
 TOLERANCE = 0.15  # by which what is installed may differ from what the page says

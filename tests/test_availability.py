@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import latentbandits as lb
 from latentbandits.memories import parts, saved
 from latentbandits.parameters import replaced
-from latentbandits.policies.decode_commit import DecodeCommit
+from latentbandits.policies.probe_commit import DecodeCommit
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.policies.wrapping import within
 from latentbandits.protocols import PROBE_REASON, Choice, Oracle, Realisation, grown, grown_choice

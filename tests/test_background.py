@@ -156,7 +156,7 @@ with warnings.catch_warnings(record=True) as said:
     agent = lb.Agent("ucb1", compiled=True)
 agent.tell(agent.ask(), 1.0)
 print([w.category is CacheWarning for w in said])
-print(len(list(cache.place().folder.rglob("*.json"))))
+print(len(list(cache.place().folder.glob("ready/*"))))
 """
     said, markers = run(script.format(trouble=trouble), tmp_path).splitlines()
     assert (said, markers) == ("[True]" if trouble == "full disk" else "[]", "0")

@@ -185,16 +185,15 @@ def test_who_is_hopeless() -> None:
 
 
 def test_the_multiplier_depends_on_the_world_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is imagined once, whoever asks, and again for any other world; what is kept is bounded."""
+    """It is imagined once, whoever asks, and again for any other world."""
     asked = []
 
     def regrets(policy: Any, rounds: int, lost: float) -> dict[float, float]:
         asked.append(rounds)
         return {1.0: 0.5, 4.0: 0.25, 8.0: 0.25}
 
-    monkeypatch.setattr(imagination, "_found", {})
-    monkeypatch.setattr(imagination, "_KEPT", 5)
     monkeypatch.setattr(imagination, "regrets", regrets)
+    imagination.best_multiplier.cache_clear()
     first = known(states=3)
     assert imagination.best_multiplier(first) == 4.0  # the smallest of equals
     assert imagination.best_multiplier(known(states=3)) == 4.0
@@ -205,14 +204,13 @@ def test_the_multiplier_depends_on_the_world_alone(monkeypatch: pytest.MonkeyPat
     for number, other in enumerate(others, start=2):
         imagination.best_multiplier(other)
         assert len(asked) == number
-    assert len(imagination._found) == 5
+    imagination.best_multiplier.cache_clear()
 
 
 @pytest.mark.compiled
-def test_threads_agree_on_the_multiplier(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_agree_on_the_multiplier() -> None:
     alone = [imagination.best_multiplier(known(states=states, noise=0.2)) for states in range(2, 6)]
-    monkeypatch.setattr(imagination, "_found", {})
-    monkeypatch.setattr(imagination, "_KEPT", 3)  # some are forgotten while others are found
+    imagination.best_multiplier.cache_clear()
     found: list[list[float]] = []
 
     def work() -> None:

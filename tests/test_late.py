@@ -9,7 +9,7 @@ import pytest
 import latentbandits as lb
 from latentbandits.protocols import LARGEST_DELAY, Choice, Policy, Realisation
 from latentbandits.random import Purpose, stream
-from latentbandits.simulation.batch import believe_one, follow_one, record_one
+from latentbandits.simulation.batch import believe_one, record_one
 from latentbandits.testing import WorldChecks
 from latentbandits.worlds.delivery import as_delay, delays
 
@@ -186,7 +186,9 @@ def test_nothing_is_learned_when_all_is_lost() -> None:
 def test_another_policy_follows_a_late_one() -> None:
     realisation = late()
     played, _ = record_one(lb.policy("ucb1", arms=3), realisation, stream(0))
-    np.testing.assert_array_equal(follow_one(lb.policy("ucb1", arms=3), realisation, played, stream(0)), played)
+    np.testing.assert_array_equal(
+        record_one(lb.policy("ucb1", arms=3), realisation, stream(0), played=played).arms, played
+    )
 
 
 def test_beliefs_of_a_late_run_are_those_of_an_agent() -> None:

@@ -8,7 +8,7 @@ import pytest
 from scipy.special import ndtr
 
 import latentbandits as lb
-from latentbandits.policies.decode_commit import DecodeCommit
+from latentbandits.policies.probe_commit import DecodeCommit
 from latentbandits.protocols import SCHEDULED, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one

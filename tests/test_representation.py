@@ -13,7 +13,7 @@ from scipy.stats import norm
 import latentbandits as lb
 from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, Oracle, Policy, Realisation
 from latentbandits.random import stream
-from latentbandits.simulation.batch import follow_one, record_one
+from latentbandits.simulation.batch import record_one
 from latentbandits.worlds.hidden_markov import stationary
 from latentbandits_studies.experiments import decomposition
 from latentbandits_studies.experiments import representation as rep
@@ -204,7 +204,7 @@ def test_a_policy_that_follows_itself_plays_itself(name: str, interpreted: bool)
     base = lb.policy(name)
     realised = lb.HiddenMarkov(noise=0.1).realise(300, base.groups, seed=1, draw=0, repeat=0)
     played, _ = record_one(base, realised, stream(0))
-    np.testing.assert_array_equal(follow_one(base, realised, played, stream(0), interpreted), played)
+    np.testing.assert_array_equal(record_one(base, realised, stream(0), interpreted, played).arms, played)
 
 
 def test_a_follower_sees_what_was_played() -> None:
@@ -213,8 +213,8 @@ def test_a_follower_sees_what_was_played() -> None:
     realised = world.realise(5, 1, seed=0, draw=0, repeat=0)
     greedy = lb.policies.BayesGreedy(arms=2)
     best = int(realised.means[0].argmax())
-    blind = follow_one(greedy, realised, np.zeros((5, 1), np.int64), stream(0))
-    seeing = follow_one(greedy, realised, np.ones((5, 1), np.int64), stream(0))
+    blind = record_one(greedy, realised, stream(0), played=np.zeros((5, 1), np.int64)).arms
+    seeing = record_one(greedy, realised, stream(0), played=np.ones((5, 1), np.int64)).arms
     assert set(blind[:, 0]) == {0}  # both states pay the same on arm 0: ties go to it
     assert set(seeing[1:, 0]) == {best}
 

@@ -92,12 +92,6 @@ def test_a_frame_has_a_row_per_policy_and_run() -> None:
     assert frame.groupby("policy", sort=False)["regret"].mean().tolist() == pytest.approx(results.regret.mean(axis=1))
 
 
-def test_a_dataset_has_the_curves(played: lb.Results) -> None:
-    data = played.to_xarray()
-    assert np.array_equal(data.regret.sel(policy="ts").sum("round"), played.regret[1])
-    assert data.regret.dims == ("policy", "run", "round")
-
-
 def test_code_that_does_not_compile_is_named_by_the_authors_own_file_and_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

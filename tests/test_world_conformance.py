@@ -66,7 +66,9 @@ WORLDS: dict[str, Any] = {
         trend=1, calendar=0.2, calendar_arms=0.1, period=20, features=2, available=0.5, noise_shape="bimodal"
     ),
     "features and means revealed": lb.HiddenMarkov(features=3, reveal="means", dwell_shape="fixed"),
-    "arms that come and go": lb.WithAvailability.between(lb.HiddenMarkov(arms=3), 300, {1: (100, None), 2: (0, 200)}),
+    "arms that come and go": lb.WithAvailability(
+        lb.HiddenMarkov(arms=3), np.stack([np.ones(300), np.arange(300) >= 100, np.arange(300) < 200], axis=1)
+    ),
 }
 
 

@@ -326,8 +326,8 @@ def test_availability_adds_to_the_realisation_and_changes_nothing_else() -> None
 
 
 def test_an_arm_needs_every_availability() -> None:
-    first = lb.WithAvailability.between(lb.Drift(arms=3), 40, {0: (10, None)})
-    both = lb.WithAvailability.between(first, 30, {1: (None, 20)})
+    first = lb.WithAvailability(lb.Drift(arms=3), np.arange(40)[:, None] >= [10, 0, 0])
+    both = lb.WithAvailability(first, np.arange(30)[:, None] < [30, 20, 30])
     available = realise(both, horizon=30).available
     assert available is not None
     assert available[[0, 9, 10, 19, 20, 29]].astype(int).tolist() == [

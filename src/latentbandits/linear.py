@@ -6,9 +6,14 @@ definite at any scale of the features and however collinear they are: no refresh
 Sherman and Morrison's formula. ``factor[arm, j, i]`` holds column j of U for i < j, and D on the diagonal.
 """
 
+from typing import Any, TypeVar
+
 import numpy as np
 
 from latentbandits.compiled import kernel
+from latentbandits.protocols import corner
+
+Memory = TypeVar("Memory", bound=Any)  # with the fields `factor` and `coefficients`
 
 
 @kernel
@@ -76,3 +81,12 @@ def update(
         coefficients[arm, j] += gain[j] * move
     left = inverse / weight
     return residual * left, (total - 1.0 / weight) * left
+
+
+def enlarge(fresh: Memory, memory: Memory, at: np.ndarray) -> Memory:
+    """Return a fresh memory of one arm more with all that a memory has learned; the features of that one go to the places `at`."""
+    rows, factor, coefficients = np.arange(len(memory.factor)), fresh.factor.copy(), fresh.coefficients.copy()
+    factor[np.ix_(rows, at, at)] = memory.factor
+    coefficients[np.ix_(rows, at)] = memory.coefficients
+    made: Memory = corner(fresh, memory)._replace(factor=factor, coefficients=coefficients)
+    return made

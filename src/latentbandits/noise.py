@@ -55,6 +55,13 @@ def start_noise(noise: Record, given: float, spread: float) -> None:
     noise.last_arm = -1
 
 
+def fresh_noise(given: float, spread: float = 0.0) -> np.ndarray:
+    """Return an array with one row, the record before the first round."""
+    noise = np.zeros(1, Noise)
+    start_noise(noise[0], given, spread)
+    return noise
+
+
 @kernel
 def count_pair(noise: Record, difference: float) -> bool:
     """Count the difference of two rewards of one arm; returns whether a new estimate of the noise is due."""

@@ -2,7 +2,7 @@
 
 numba's disk cache looks only at the file of the outermost function, so an edit of a policy would run stale code. Ours is therefore in a
 folder named by a digest of everything that machine code depends on: the package's sources and where they are, Python, numba and the
-processor. A **marker**, a small file for each compiled function and types of its arguments, says that the code is there; it is written
+processor. A **marker**, an empty file for each compiled function and types of its arguments, says that the code is there; it is written
 after the code, and at worst a wrong one costs a compilation.
 """
 
@@ -11,7 +11,6 @@ import contextlib
 import functools
 import hashlib
 import importlib.util
-import json
 import os
 import platform
 import re
@@ -26,7 +25,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from latentbandits.files import locked, write_whole
+from latentbandits.files import locked
 
 Compilable: TypeAlias = Callable[..., Any]  # a function and, once compiled, its machine code
 Key: TypeAlias = tuple[object, ...]  # what machine code depends on
@@ -260,7 +259,7 @@ class Code:
         where = None if self.outside else place()
         if where is None:
             return None
-        return where.folder / "ready" / f"{hashlib.sha256(_text(self.key).encode()).hexdigest()[:24]}.json"
+        return where.folder / "ready" / f"{hashlib.sha256(_text(self.key).encode()).hexdigest()[:24]}"
 
     @contextlib.contextmanager
     def compiled_once(self) -> Iterator[None]:
@@ -272,16 +271,9 @@ class Code:
         if where.private:
             warn_once()
         with locked(where.folder / "locks" / marker.stem):
-            begin = time.perf_counter()
             yield
-            description = {
-                "owner": self.owner,
-                "function": self.function.__name__,
-                "seconds": time.perf_counter() - begin,
-            }
-            if not marker.exists():  # another process may have compiled it while this one waited
-                with contextlib.suppress(OSError):  # a full disk: it is compiled again
-                    write_whole(marker, json.dumps(description).encode())
+            with contextlib.suppress(OSError):  # a full disk: it is compiled again
+                marker.touch()
 
 
 def _classes(value: object) -> list[type]:

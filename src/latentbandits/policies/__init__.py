@@ -7,56 +7,25 @@ Examples
 UCB1(arms=3, groups=1, exploration=2.0)
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-# class -> module; imported on first use
-_HOMES = {
-    "ABTest": "ab_test",
-    "BayesFilter": "bayes_filter",
-    "BayesGreedy": "bayes_filter",
-    "BayesPlanner": "bayes_planner",
-    "BestSingleArm": "oracles",
-    "CUSUMUCB": "restarting_ucb",
-    "ChangePointThompson": "change_point_thompson",
-    "DetectionAugmented": "detection_augmented",
-    "DiscountedThompson": "forgetful_thompson",
-    "DiscountedUCB": "discounted_ucb",
-    "EXP3": "exp3",
-    "EpsilonGreedy": "epsilon_greedy",
-    "GLRUCB": "restarting_ucb",
-    "LatentAutoregressive": "latent_autoregressive",
-    "MonitoredUCB": "restarting_ucb",
-    "PeriodicThompson": "periodic_thompson",
-    "PlanningFilter": "bayes_planner",
-    "ProbeCommit": "probe_commit",
-    "RecurrentBandit": "recurrent_bandit",
-    "Scaled": "scaled",
-    "Scripted": "oracles",
-    "SlidingWindowThompson": "forgetful_thompson",
-    "SlidingWindowUCB": "sliding_window_ucb",
-    "StateLibrary": "state_library",
-    "StateOracle": "oracles",
-    "ThompsonSampling": "thompson",
-    "TraceLearner": "traces",
-    "UCB1": "ucb1",
-    "UniformRandom": "uniform",
-}
-__all__ = sorted(_HOMES)
-
 if TYPE_CHECKING:
-    from latentbandits.policies.ab_test import ABTest as ABTest
     from latentbandits.policies.bayes_filter import BayesFilter as BayesFilter
     from latentbandits.policies.bayes_filter import BayesGreedy as BayesGreedy
     from latentbandits.policies.bayes_planner import BayesPlanner as BayesPlanner
     from latentbandits.policies.bayes_planner import PlanningFilter as PlanningFilter
     from latentbandits.policies.change_point_thompson import ChangePointThompson as ChangePointThompson
+    from latentbandits.policies.classical import UCB1 as UCB1
+    from latentbandits.policies.classical import ABTest as ABTest
+    from latentbandits.policies.classical import EpsilonGreedy as EpsilonGreedy
+    from latentbandits.policies.classical import ThompsonSampling as ThompsonSampling
+    from latentbandits.policies.classical import UniformRandom as UniformRandom
     from latentbandits.policies.detection_augmented import DetectionAugmented as DetectionAugmented
-    from latentbandits.policies.discounted_ucb import DiscountedUCB as DiscountedUCB
-    from latentbandits.policies.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from latentbandits.policies.exp3 import EXP3 as EXP3
     from latentbandits.policies.forgetful_thompson import DiscountedThompson as DiscountedThompson
     from latentbandits.policies.forgetful_thompson import SlidingWindowThompson as SlidingWindowThompson
+    from latentbandits.policies.forgetful_ucb import DiscountedUCB as DiscountedUCB
+    from latentbandits.policies.forgetful_ucb import SlidingWindowUCB as SlidingWindowUCB
     from latentbandits.policies.latent_autoregressive import LatentAutoregressive as LatentAutoregressive
     from latentbandits.policies.oracles import BestSingleArm as BestSingleArm
     from latentbandits.policies.oracles import Scripted as Scripted
@@ -68,19 +37,19 @@ if TYPE_CHECKING:
     from latentbandits.policies.restarting_ucb import GLRUCB as GLRUCB
     from latentbandits.policies.restarting_ucb import MonitoredUCB as MonitoredUCB
     from latentbandits.policies.scaled import Scaled as Scaled
-    from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB as SlidingWindowUCB
     from latentbandits.policies.state_library import StateLibrary as StateLibrary
-    from latentbandits.policies.thompson import ThompsonSampling as ThompsonSampling
     from latentbandits.policies.traces import TraceLearner as TraceLearner
-    from latentbandits.policies.ucb1 import UCB1 as UCB1
-    from latentbandits.policies.uniform import UniformRandom as UniformRandom
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    from latentbandits.policies.registry import CLASSES
+
+    if name == "__all__":
+        return sorted(CLASSES)
+    if name not in CLASSES:
         raise AttributeError(f"module 'latentbandits.policies' has no attribute {name!r}")
-    return vars(importlib.import_module(f"latentbandits.policies.{_HOMES[name]}"))[name]
+    return CLASSES[name]
 
 
 def __dir__() -> list[str]:
-    return list(__all__)
+    return list(__getattr__("__all__"))

@@ -68,24 +68,6 @@ def weigh(memory: Any, known: Any, arms: np.ndarray, rewards: np.ndarray) -> Non
         memory.belief[s] = memory.next_belief[s] / total
 
 
-def check_world(owner: str, known: Any) -> None:
-    """Refuse arrays of a known world that do not fit each other."""
-    transition, means, start = known.transition, known.means, known.start
-    states = len(means)
-    if means.size == 0 or means.shape[1] < 2:
-        raise InvalidValueError(owner, "means", means.tolist(), "at least one row and two columns")
-    if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
-        raise InvalidValueError(
-            owner, "transition", transition.tolist(), f"{states} rows of probabilities that sum to one"
-        )
-    if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
-        raise InvalidValueError(owner, "start", start.tolist(), f"{states} probabilities that sum to one")
-    noise = np.asarray(known.noise)
-    if noise.size not in (1, known.groups) or (noise <= 0).any():
-        raise InvalidValueError(owner, "noise", noise.tolist(), f"one number above 0, or {known.groups}, one per group")
-    check_means(owner, "means", means, NAMES[known.rewards])
-
-
 class KnownWorld(Policy):
     """A policy that is given everything but the state of a hidden Markov world, and has a belief about that: see `BayesFilter`."""
 
@@ -105,7 +87,19 @@ class KnownWorld(Policy):
 
     def check(self) -> None:
         """Refuse arrays that do not fit each other."""
-        check_world(type(self).__name__, self)
+        owner, transition, means, start = type(self).__name__, self.transition, self.means, self.start
+        states = len(means)
+        if means.size == 0 or means.shape[1] < 2:
+            raise InvalidValueError(owner, "means", means.tolist(), "at least one row and two columns")
+        if transition.shape != (states, states) or (transition < 0).any() or (abs(transition.sum(1) - 1) > 1e-9).any():
+            rule = f"{states} rows of probabilities that sum to one"
+            raise InvalidValueError(owner, "transition", transition.tolist(), rule)
+        if start.shape != (states,) or (start < 0).any() or abs(start.sum() - 1) > 1e-9:
+            raise InvalidValueError(owner, "start", start.tolist(), f"{states} probabilities that sum to one")
+        if self.noise.size not in (1, self.groups) or (self.noise <= 0).any():
+            rule = f"one number above 0, or {self.groups}, one per group"
+            raise InvalidValueError(owner, "noise", self.noise.tolist(), rule)
+        check_means(owner, "means", means, NAMES[self.rewards])
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""

@@ -1,7 +1,6 @@
 """Which multiplier a planner should use: the one that does best in an imagined run of the world that it is given."""
 
-import hashlib
-import threading
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +15,7 @@ if TYPE_CHECKING:
 
 IMAGINED = 20_000  # rounds
 MULTIPLIERS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-_KEPT = 4096  # multipliers, a hundred bytes each
 _BLOCKS = 10
-_found: dict[bytes, float] = {}
-_lock = threading.Lock()
 
 
 def imagine_path(
@@ -98,23 +94,11 @@ def hopeless(costs: np.ndarray, least: np.ndarray) -> bool:
     return blocks > 2 and bool(lags.mean() + 0.01 * least.mean() > 3.0 * lags.std(ddof=1) / np.sqrt(blocks))
 
 
+@functools.lru_cache(maxsize=4096)
 def best_multiplier(known: "PlanningFilter", lost: float = 0.0) -> float:
     """Return the multiplier with the least regret for a planning filter in the world that it is given, the smallest of equals.
 
-    It depends on the world alone, its share of lost rewards included: the imagined run has a random stream of its own. It is looked up if
-    it was found before, whichever thread did so.
+    It depends on the world alone, its share of lost rewards included: the imagined run has a random stream of its own.
     """
-    name = hashlib.sha256(repr((IMAGINED, known.groups, known.rewards, known.means.shape, lost)).encode())
-    for part in (known.transition, known.means, known.start, known.noise):
-        name.update(np.ascontiguousarray(part).tobytes())
-    key = name.digest()
-    with _lock:
-        if key in _found:
-            return _found[key]
     costs = regrets(known, IMAGINED, lost)
-    best = min(costs, key=lambda h: costs[h])
-    with _lock:
-        while len(_found) >= _KEPT:
-            del _found[next(iter(_found))]
-        _found[key] = best
-    return best
+    return min(costs, key=lambda h: costs[h])

@@ -1,6 +1,7 @@
 """The limit: a Bayes filter that is given means, chain and noise, and plans one step ahead on its belief."""
 
-from typing import Annotated, Any, NamedTuple
+import math
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -8,12 +9,16 @@ from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign, highest, highest_value, set_index
 from latentbandits.policies.bayes_filter import Clock, KnownWorld, expect, known_world, move
 from latentbandits.policies.bayes_imagination import best_multiplier
-from latentbandits.policies.bayes_nodes import nodes_per_state, place_nodes
 from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, PlainOracle, Policy, Realisation
 from latentbandits.random import Stream
 from latentbandits.rewards import DISTRIBUTIONS, NAMES
 from latentbandits.settings import Above, InvalidValueError
 
+_BERNOULLI = NAMES.index("bernoulli")
+# One standard deviation apart, up to five on either side: the trapezoidal rule, whose error for a normal density is far below that of
+# the truncation, 6e-7
+_REACH = 5
+_WIDTH = 2 * _REACH + 1
 # Doubt below this share of the range of the means is not worth a thought; and what a state that is less likely adds to a thought
 _CERTAIN, _UNLIKELY = 1e-5, 1e-9
 
@@ -25,7 +30,7 @@ class Memory(NamedTuple):
     ----------
     ahead : (states, arms), expected rewards of the next round, above the lowest mean; `peak` the highest of each state
     chances : (arms, states, nodes of a state), probability of a node; `first` a state's first node, `nodes` how many an arm has
-    sums : (arms, nodes), space to think in; `order` space to place the nodes
+    sums : (arms, nodes), space to think in
     range : (1,), the highest minus the lowest mean
     """
 
@@ -38,28 +43,41 @@ class Memory(NamedTuple):
     first: np.ndarray
     nodes: np.ndarray
     sums: np.ndarray
-    order: np.ndarray
     range: np.ndarray
 
 
-@kernel
-def look_ahead(known: Any, memory: Memory) -> None:
-    """Write what planning looks up."""
-    states, arms = known.means.shape
-    low, high = np.inf, -np.inf
-    for s in range(states):
-        for arm in range(arms):
-            low, high = min(low, known.means[s, arm]), max(high, known.means[s, arm])
-    memory.range[0] = high - low
-    for s in range(states):
-        memory.peak[s] = 0.0
-        for arm in range(arms):
-            value = 0.0
-            for to in range(states):
-                value += known.transition[s, to] * (known.means[to, arm] - low)
-            memory.ahead[s, arm] = value
-            memory.peak[s] = max(memory.peak[s], value)
-    place_nodes(known, memory)
+def place_nodes(known: KnownWorld) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the probability of every node, by arm and state, the number of a state's first node, and the number of nodes of every arm.
+
+    All groups play one arm, so their rewards say as much as their weighted mean: one normal number, or a count of ones.
+    """
+    means, groups = known.means.T, known.groups
+    if known.rewards == _BERNOULLI:
+        chances = np.zeros((*means.shape, groups + 1))
+        chances[:, :, 0] = 1.0
+        for _ in range(groups):  # one group after the other
+            chances[:, :, 1:] = chances[:, :, 1:] * (1.0 - means[:, :, None]) + chances[:, :, :-1] * means[:, :, None]
+            chances[:, :, 0] *= 1.0 - means
+        return chances, np.zeros(means.shape, np.int64), np.full(len(means), groups + 1)
+    precision = 0.0
+    for group in range(groups):
+        precision += known.noise[group % len(known.noise)] ** -2.0
+    chances, placed = np.zeros((*means.shape, _WIDTH)), np.zeros(means.shape, np.int64)
+    # Points of one grid, without the stretches that are far from the mean of every state
+    for arm, own in enumerate(means):
+        before, first = 0.0, 0
+        for s in np.argsort(own, kind="stable"):
+            place = (own[s] - own.min()) * math.sqrt(precision)
+            nearest = np.floor(place + 0.5)  # a float, however far apart the means are
+            first += int(min(nearest - before, _WIDTH))
+            placed[arm, s], before = first, nearest
+            total = 0.0
+            for node in range(_WIDTH):
+                away = (nearest - place) + (node - _REACH)
+                chances[arm, s, node] = math.exp(-0.5 * away * away)
+                total += chances[arm, s, node]
+            chances[arm, s] /= total
+    return chances, placed, placed.max(axis=1) + _WIDTH
 
 
 @kernel
@@ -162,7 +180,7 @@ class PlanningFilter(KnownWorld):
     @property
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that follow from the settings, or that are rebuilt before they are read."""
-        return ("next_belief", "ahead", "peak", "chances", "first", "nodes", "sums", "order", "range")
+        return ("next_belief", "ahead", "peak", "chances", "first", "nodes", "sums", "range")
 
     def check(self) -> None:
         """Refuse arrays that do not fit each other."""
@@ -174,22 +192,23 @@ class PlanningFilter(KnownWorld):
     def init(self) -> Memory:
         """Return the memory before the first round."""
         states, arms = self.means.shape
-        width = nodes_per_state(self.rewards, self.groups)
-        memory = Memory(
+        above = self.means - self.means.min()
+        ahead = np.zeros((states, arms))
+        for to in range(states):  # in this order, since rounding depends on it
+            ahead += self.transition[:, to, None] * above[to]
+        chances, first, nodes = place_nodes(self)
+        return Memory(
             belief=self.start.copy(),
             next_belief=np.zeros(states),
             clock=np.zeros(1, Clock),
-            ahead=np.zeros((states, arms)),
-            peak=np.zeros(states),
-            chances=np.zeros((arms, states, width)),
-            first=np.zeros((arms, states), np.int64),
-            nodes=np.zeros(arms, np.int64),
-            sums=np.zeros((arms, states * width)),
-            order=np.zeros(states, np.int64),
-            range=np.zeros(1),
+            ahead=ahead,
+            peak=ahead.max(axis=1),
+            chances=chances,
+            first=first,
+            nodes=nodes,
+            sums=np.zeros((arms, states * chances.shape[2])),
+            range=np.full(1, above.max()),
         )
-        look_ahead(self, memory)
-        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Move the belief to this round, and play the arm with the highest index under it."""

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.noise import fresh_noise, mean_of_round
 from latentbandits.policies.arms import assign_highest, sample_index
 from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream, uniform
@@ -85,11 +85,10 @@ class ChangePointThompson(PlainPolicy):
             np.zeros(self.hypotheses),
             np.zeros(self.hypotheses),
             np.zeros(1, Scalars),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise, self.prior_sd),
         )
         memory.scalars[0].used = 1
         memory.scalars[0].hazard = self.hazard if self.hazard > 0.0 else _CHANGES / _ROUNDS
-        start_noise(memory.noise[0], self.noise, self.prior_sd)
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002

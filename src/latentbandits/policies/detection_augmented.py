@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import Arrays
-from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.noise import fresh_noise, mean_of_round
 from latentbandits.policies.arms import assign, available, forced_arm, nth_available, set_means
-from latentbandits.policies.likelihood_ratio import changes, forget
+from latentbandits.policies.restarting_ucb import changes, forget
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
 from latentbandits.protocols import CONTINUED, PROBE_REASON, SCHEDULED, Choice, record_type
 from latentbandits.random import Stream
@@ -74,7 +74,7 @@ class DetectionAugmented(Wrapper):
     def init(self) -> Memory:
         """Return the memory before the first round."""
         arms = self.inner.arms
-        memory = Memory(
+        return Memory(
             self.inner.init(),
             self.inner.init(),
             np.zeros(1, Scalars),
@@ -83,10 +83,8 @@ class DetectionAugmented(Wrapper):
             np.zeros((arms, self.splits), np.int64),
             np.zeros((arms, self.splits)),
             np.zeros(arms, np.int64),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise, self.prior_sd),
         )
-        start_noise(memory.noise[0], self.noise, self.prior_sd)
-        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
         """Play the arm whose turn it is, if any, else let the policy within choose."""

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import Noise, start_noise
+from latentbandits.noise import fresh_noise
 from latentbandits.policies.rounds import (
     ROUND,
     Clock,
@@ -89,15 +89,13 @@ class DiscountedThompson(PlainPolicy):
 
     def init(self) -> DiscountedMemory:
         """Return the memory before the first round."""
-        memory = DiscountedMemory(
+        return DiscountedMemory(
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(self.arms, np.int64),
             np.zeros(1, Clock),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise),
         )
-        start_noise(memory.noise[0], self.noise, 0.0)
-        return memory
 
     def choose(self, memory: DiscountedMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest sampled mean."""
@@ -146,17 +144,15 @@ class SlidingWindowThompson(PlainPolicy):
 
     def init(self) -> WindowMemory:
         """Return the memory before the first round."""
-        memory = WindowMemory(
+        return WindowMemory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.full(self.window, -1),
             np.zeros(self.window),
             np.zeros(self.arms, np.int64),
             np.zeros(1, Clock),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise),
         )
-        start_noise(memory.noise[0], self.noise, 0.0)
-        return memory
 
     def choose(self, memory: WindowMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first arm that is not in the window, else the one with the highest sampled mean."""

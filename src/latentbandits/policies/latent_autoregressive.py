@@ -5,9 +5,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from latentbandits.linear import predict, reset, update
+from latentbandits.linear import enlarge, predict, reset, update
 from latentbandits.policies.arms import assign_highest, set_index
-from latentbandits.protocols import Choice, PlainPolicy, corner, record_type
+from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import AtLeast, Within
 
@@ -114,11 +114,4 @@ class LatentAutoregressive(PlainPolicy):
 
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more: a fresh regression, and features that nobody has seen in those of the others."""
-        larger = self._replace(arms=self.arms + 1).init()
-        plain = corner(larger._replace(factor=np.zeros_like(larger.factor)), memory)
-        at, rows = self.positions(), np.arange(self.arms)
-        factor, coefficients = larger.factor, np.zeros_like(plain.coefficients)
-        factor[np.ix_(rows, at, at)] = memory.factor
-        coefficients[np.ix_(rows, at)] = memory.coefficients
-        made: Memory = plain._replace(factor=factor, coefficients=coefficients)
-        return made
+        return enlarge(self.larger().init(), memory, self.positions())

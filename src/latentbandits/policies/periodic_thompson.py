@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import Noise, start_noise
+from latentbandits.noise import fresh_noise
 from latentbandits.policies.rounds import (
     ROUND,
     Clock,
@@ -103,7 +103,7 @@ class PeriodicThompson(PlainPolicy):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        memory = Memory(
+        return Memory(
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(_RINGS * self.longest, np.int64),
@@ -116,10 +116,8 @@ class PeriodicThompson(PlainPolicy):
             np.zeros(1, Scalars),
             np.zeros(self.arms, np.int64),
             np.zeros(1, Clock),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise),
         )
-        start_noise(memory.noise[0], self.noise, 0.0)
-        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the first untried arm, else the one with the highest sampled mean of this phase."""

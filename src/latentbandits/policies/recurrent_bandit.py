@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import Noise, start_noise
+from latentbandits.noise import fresh_noise
 from latentbandits.policies.arms import forced_arm, set_index
 from latentbandits.policies.rounds import (
     Clock,
@@ -108,7 +108,7 @@ class RecurrentBandit(PlainPolicy):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        memory = Memory(
+        return Memory(
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros((self.arms, 2)),
@@ -120,10 +120,8 @@ class RecurrentBandit(PlainPolicy):
             np.full(self.arms, -1),
             np.zeros(self.arms, np.int64),
             np.zeros(1, Clock),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise),
         )
-        start_noise(memory.noise[0], self.noise, 0.0)
-        return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""

@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from latentbandits.parameters import Settings, divided
-from latentbandits.policies.ab_test import ABTest
 from latentbandits.policies.bayes_filter import BayesFilter, BayesGreedy
 from latentbandits.policies.bayes_planner import BayesPlanner, PlanningFilter
 from latentbandits.policies.change_point_thompson import ChangePointThompson
+from latentbandits.policies.classical import UCB1, ABTest, EpsilonGreedy, ThompsonSampling, UniformRandom
 from latentbandits.policies.detection_augmented import DetectionAugmented
-from latentbandits.policies.discounted_ucb import DiscountedUCB
-from latentbandits.policies.epsilon_greedy import EpsilonGreedy
 from latentbandits.policies.exp3 import EXP3
 from latentbandits.policies.forgetful_thompson import DiscountedThompson, SlidingWindowThompson
+from latentbandits.policies.forgetful_ucb import DiscountedUCB, SlidingWindowUCB
 from latentbandits.policies.latent_autoregressive import LatentAutoregressive
 from latentbandits.policies.oracles import BestSingleArm, Scripted, StateOracle
 from latentbandits.policies.periodic_thompson import PeriodicThompson
@@ -20,13 +19,15 @@ from latentbandits.policies.probe_commit import ProbeCommit
 from latentbandits.policies.recurrent_bandit import RecurrentBandit
 from latentbandits.policies.restarting_ucb import CUSUMUCB, GLRUCB, MonitoredUCB
 from latentbandits.policies.scaled import Scaled
-from latentbandits.policies.sliding_window_ucb import SlidingWindowUCB
 from latentbandits.policies.state_library import StateLibrary
-from latentbandits.policies.thompson import ThompsonSampling
 from latentbandits.policies.traces import TraceLearner
-from latentbandits.policies.ucb1 import UCB1
-from latentbandits.policies.uniform import UniformRandom
 from latentbandits.settings import InvalidValueError, check_int, nearest
+
+Preset = Callable[[int, Settings], Settings]
+
+
+def _fixed(**settings: object) -> Preset:
+    return lambda _arms, _given: settings
 
 
 class Registration(NamedTuple):
@@ -36,26 +37,18 @@ class Registration(NamedTuple):
     ----------
     label : what figures call it
     make : its class
-    preset : given the number of arms and the settings that the caller chose, the settings that the name stands for
+    look : its colour (a name of `presentation.palette.HUES`) and line style in figures: colours for families, lines for their members
     summary : one line about it
+    preset : given the number of arms and the settings that the caller chose, the settings that the name stands for
     inner : for a policy around another, the name of the one that is within if no other is given
-    hue, line : its colour (a name of `presentation.palette.HUES`) and line style in figures: hues for families, lines for their members
     """
 
     label: str
     make: Any
-    preset: "Preset"
+    look: str
     summary: str
-    hue: str = "grey"
-    line: str = "-"
+    preset: Preset = _fixed()
     inner: str = ""
-
-
-Preset = Callable[[int, Settings], Settings]
-
-
-def _fixed(**settings: object) -> Preset:
-    return lambda _arms, _given: settings
 
 
 def _gated(residual_floor: float, together: bool) -> Preset:
@@ -121,210 +114,147 @@ REGISTRY: Mapping[str, Registration] = {
     "state-library": Registration(
         "StateLibrary",
         StateLibrary,
-        _fixed(),
+        "black -",
         "keeps a library of states and tracks the present one with a particle filter; needs no settings",
-        hue="black",
     ),
     "state-library-forgetful": Registration(
         "StateLibrary (forgetful)",
         StateLibrary,
-        _fixed(states=2),
+        "black --",
         "the same with a library of two states: no memory",
-        hue="black",
-        line="--",
+        _fixed(states=2),
     ),
     "adarp-ucb": Registration(
         "AdaRP-UCB",
         TraceLearner,
-        _gated(0.05, True),
+        "red -",
         "as many groups as arms; fingerprints in one round, refreshed when a gate opens",
-        hue="red",
+        _gated(0.05, True),
     ),
     "adarp-ucb-stated": Registration(
         "AdaRP-UCB (stated)",
         TraceLearner,
-        _stated(True),
+        "red -.",
         "AdaRP-UCB with lag and gates exactly as the paper's text states them",
-        hue="red",
-        line="-.",
+        _stated(True),
     ),
     "rp-ucb": Registration(
         "RP-UCB",
         TraceLearner,
-        _scheduled("pair", 10, True),
+        "red --",
         "as many groups as arms; a fingerprint every 10 rounds",
-        hue="red",
-        line="--",
+        _scheduled("pair", 10, True),
     ),
     "adasp-ucb": Registration(
         "AdaSP-UCB",
         TraceLearner,
-        _gated(0.1, False),
+        "blue -",
         "fingerprints in consecutive rounds, refreshed when a gate opens",
-        hue="blue",
+        _gated(0.1, False),
     ),
     "adasp-ucb-stated": Registration(
         "AdaSP-UCB (stated)",
         TraceLearner,
-        _stated(False),
+        "blue -.",
         "AdaSP-UCB with lag and gates exactly as the paper's text states them",
-        hue="blue",
-        line="-.",
+        _stated(False),
     ),
     "sp-ucb": Registration(
         "SP-UCB",
         TraceLearner,
-        _scheduled("curves", 20, False),
+        "blue --",
         "a fingerprint in consecutive rounds, a twentieth of the time",
-        hue="blue",
-        line="--",
+        _scheduled("curves", 20, False),
     ),
     "lc-ucb": Registration(
-        "LC-UCB",
-        TraceLearner,
-        _fixed(lag="curves", exploration=1.0),
-        "the last arm and reward as context",
-        hue="green",
+        "LC-UCB", TraceLearner, "green -", "the last arm and reward as context", _fixed(lag="curves", exploration=1.0)
     ),
     "lc-ts": Registration(
         "LC-TS",
         TraceLearner,
-        _fixed(lag="curves", thompson=True, exploration=0.6),
+        "green --",
         "the same context, posterior sampling",
-        hue="green",
-        line="--",
+        _fixed(lag="curves", thompson=True, exploration=0.6),
     ),
-    "d-ucb": Registration("D-UCB", DiscountedUCB, _fixed(), "forgets at a constant rate", hue="orange"),
+    "d-ucb": Registration("D-UCB", DiscountedUCB, "orange -", "forgets at a constant rate"),
     "sw-ucb": Registration(
         "SW-UCB",
         SlidingWindowUCB,
-        lambda arms, _given: {"window": 25 * arms},
+        "orange --",
         "remembers the last 25 rewards for each arm",
-        hue="orange",
-        line="--",
+        lambda arms, _given: {"window": 25 * arms},
     ),
-    "exp3": Registration("EXP3", EXP3, _fixed(), "exponential weights against an adversary", hue="pink"),
+    "exp3": Registration("EXP3", EXP3, "pink -", "exponential weights against an adversary"),
     "exp3-s": Registration(
-        "EXP3-S", EXP3, _fixed(mixing=0.2, share=0.001), "EXP3 that never forgets an arm", hue="pink", line="--"
+        "EXP3-S", EXP3, "pink --", "EXP3 that never forgets an arm", _fixed(mixing=0.2, share=0.001)
     ),
-    "ucb1": Registration("UCB1", UCB1, _fixed(), "the classical index policy", hue="sky"),
-    "ts": Registration("TS", ThompsonSampling, _fixed(), "Gaussian Thompson sampling", hue="sky", line="--"),
-    "epsilon-greedy": Registration(
-        "eps-greedy", EpsilonGreedy, _fixed(), "a random arm in a tenth of the rounds", hue="sky", line=":"
-    ),
+    "ucb1": Registration("UCB1", UCB1, "sky -", "the classical index policy"),
+    "ts": Registration("TS", ThompsonSampling, "sky --", "Gaussian Thompson sampling"),
+    "epsilon-greedy": Registration("eps-greedy", EpsilonGreedy, "sky :", "a random arm in a tenth of the rounds"),
     "ab-test": Registration(
-        "A/B test",
-        ABTest,
-        _fixed(),
-        "tries every arm for a thousand rounds, then always plays the best",
-        hue="sky",
-        line="-.",
+        "A/B test", ABTest, "sky -.", "tries every arm for a thousand rounds, then always plays the best"
     ),
-    "cp-ts": Registration(
-        "CP-TS", ChangePointThompson, _fixed(), "Thompson sampling over when the last change was", hue="brown"
-    ),
-    "glr-ucb": Registration(
-        "GLR-UCB", GLRUCB, _fixed(), "restarts when a likelihood ratio signals a change", hue="brown", line="--"
-    ),
+    "cp-ts": Registration("CP-TS", ChangePointThompson, "brown -", "Thompson sampling over when the last change was"),
+    "glr-ucb": Registration("GLR-UCB", GLRUCB, "brown --", "restarts when a likelihood ratio signals a change"),
     "cusum-ucb": Registration(
         "CUSUM-UCB",
         CUSUMUCB,
-        _fixed(together=True),
+        "brown -.",
         "restarts when rewards leave the mean of the first few",
-        hue="brown",
-        line="-.",
+        _fixed(together=True),
     ),
-    "m-ucb": Registration(
-        "M-UCB", MonitoredUCB, _fixed(), "restarts when the halves of a window differ", hue="brown", line=":"
-    ),
-    "d-ts": Registration(
-        "D-TS",
-        DiscountedThompson,
-        _fixed(),
-        "Thompson sampling that forgets at a constant rate",
-        hue="orange",
-        line="-.",
-    ),
+    "m-ucb": Registration("M-UCB", MonitoredUCB, "brown :", "restarts when the halves of a window differ"),
+    "d-ts": Registration("D-TS", DiscountedThompson, "orange -.", "Thompson sampling that forgets at a constant rate"),
     "sw-ts": Registration(
         "SW-TS",
         SlidingWindowThompson,
-        lambda arms, _given: {"window": 15 * arms},
+        "orange :",
         "Thompson sampling with the last 15 rounds for each arm",
-        hue="orange",
-        line=":",
+        lambda arms, _given: {"window": 15 * arms},
     ),
     "br-mab": Registration(
         "BR-MAB",
         RecurrentBandit,
-        _fixed(together=True),
+        "green -.",
         "restarts after a change, and recalls earlier times that were like the present",
-        hue="green",
-        line="-.",
+        _fixed(together=True),
     ),
-    "larl": Registration(
-        "LARL", LatentAutoregressive, _fixed(), "the last five arms and rewards as context", hue="green", line=":"
-    ),
+    "larl": Registration("LARL", LatentAutoregressive, "green :", "the last five arms and rewards as context"),
     "period": Registration(
-        "Period-TS",
-        PeriodicThompson,
-        _fixed(),
-        "learns a period, and the means of each of its phases",
-        hue="pink",
-        line="-.",
+        "Period-TS", PeriodicThompson, "pink -.", "learns a period, and the means of each of its phases"
     ),
     "probe-commit": Registration(
         "Probe-commit",
         ProbeCommit,
-        lambda arms, given: {"interval": 20 * -(-arms // (given.get("groups") or 1))},
+        "yellow -",
         "probes a twentieth of the time, then plays the arm that paid most",
-        hue="yellow",
+        lambda arms, given: {"interval": 20 * -(-arms // (given.get("groups") or 1))},
     ),
     "scaled": Registration(
         "Scaled",
         Scaled,
-        _fixed(),
+        "grey -.",
         "around any other, scaled(NAME): learns the range of rewards, and hands them on as numbers on [0, 1]",
-        hue="grey",
-        line="-.",
         inner="cp-ts",
     ),
     "dal": Registration(
         "DAL",
         DetectionAugmented,
-        _fixed(),
+        "yellow --",
         "around any other, dal(NAME): restarts it when a likelihood ratio signals a change; Thompson sampling if none is named",
-        hue="yellow",
-        line="--",
         inner="ts",
     ),
-    "random": Registration("random", UniformRandom, _fixed(), "a random arm in every round", hue="grey", line=":"),
+    "random": Registration("random", UniformRandom, "grey :", "a random arm in every round"),
     "best-single-arm": Registration(
-        "Optimal single arm",
-        BestSingleArm,
-        _fixed(),
-        "oracle: the one arm that is best on average",
-        hue="grey",
-        line="--",
+        "Optimal single arm", BestSingleArm, "grey --", "oracle: the one arm that is best on average"
     ),
     "bayes-planner": Registration(
-        "Bayes limit",
-        BayesPlanner,
-        _fixed(),
-        "oracle: given means, chain and noise, not the state; plans",
-        hue="black",
-        line="dotted",
+        "Bayes limit", BayesPlanner, "black dotted", "oracle: given means, chain and noise, not the state; plans"
     ),
     "bayes-greedy": Registration(
-        "Greedy filter",
-        BayesGreedy,
-        _fixed(),
-        "oracle: given the same, never plays an arm to learn something",
-        hue="grey",
-        line="dotted",
+        "Greedy filter", BayesGreedy, "grey dotted", "oracle: given the same, never plays an arm to learn something"
     ),
-    "state-oracle": Registration(
-        "State oracle", StateOracle, _fixed(), "oracle: sees the state", hue="black", line=":"
-    ),
+    "state-oracle": Registration("State oracle", StateOracle, "black :", "oracle: sees the state"),
 }
 
 # All classes that an agent's file may name

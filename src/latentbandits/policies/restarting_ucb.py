@@ -1,25 +1,76 @@
 """Confidence bounds that restart after a change: found by a likelihood ratio (GLR-UCB), a window (M-UCB), or sums (CUSUM-UCB)."""
 
 import math
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.noise import Noise, mean_of_round, start_noise
-from latentbandits.policies.arms import (
-    assign,
-    assign_highest,
-    forced_arm,
-    play_mixture,
-    set_bounds,
-)
-from latentbandits.policies.likelihood_ratio import changes, forget
+from latentbandits.noise import fresh_noise, mean_of_round
+from latentbandits.policies.arms import assign, assign_highest, forced_arm, play_mixture, set_bounds
 from latentbandits.protocols import Choice, PlainPolicy, record_type
 from latentbandits.random import Stream
 from latentbandits.settings import Above, AtLeast, InUnit, InvalidValueError, Step, Untuned, Within
 
+if TYPE_CHECKING:
+    from latentbandits.policies.detection_augmented import Memory
+
 Scalars = record_type(rounds=int)  # since the restart
+
+
+@kernel
+def changes(memory: "SplitMemory | Memory", arm: int, reward: float, noise: float, risk: float) -> bool:
+    """Count a reward of an arm, and return whether its mean seems to have changed since the first reward (Besson et al. 2022).
+
+    The rewards are split into s earlier and s' later ones; for some split ``(mean - mean')^2 / (1 / s + 1 / s') / (2 noise^2)`` is
+    ``log(3 n^1.5 / risk)`` or more.
+    """
+    most = memory.split_counts.shape[1]
+    if memory.counts[arm] > 0:
+        if memory.splits[arm] == most:
+            thin_out(memory, arm)
+        newest = memory.splits[arm]
+        memory.split_counts[arm, newest] = memory.counts[arm]
+        memory.split_sums[arm, newest] = memory.sums[arm]
+        memory.splits[arm] += 1
+    memory.counts[arm] += 1
+    memory.sums[arm] += reward
+
+    n, total = memory.counts[arm], memory.sums[arm]
+    threshold = math.log(3.0 * n * math.sqrt(n) / risk) * 2.0 * noise * noise
+    changed = False
+    for i in range(memory.splits[arm]):
+        early = memory.split_counts[arm, i]
+        # the statistic with one division: the difference of the two means is n / (early * late) times this
+        gap = memory.split_sums[arm, i] - total * early / n
+        if gap * gap * n >= threshold * early * (n - early) > 0.0:
+            changed = True
+    return changed
+
+
+@kernel
+def forget(memory: "SplitMemory | Memory") -> None:
+    """Forget all rewards."""
+    for arm in range(len(memory.counts)):
+        memory.counts[arm] = 0
+        memory.sums[arm] = 0.0
+        memory.splits[arm] = 0
+
+
+@kernel
+def thin_out(memory: "SplitMemory | Memory", arm: int) -> None:
+    """Drop the split whose two neighbours are nearest to each other, for the older one's age; the newest stays."""
+    size, now = memory.splits[arm], memory.counts[arm]
+    least, place, before = np.inf, 0, 0
+    for i in range(size - 1):
+        distance = (memory.split_counts[arm, i + 1] - before) / (now - before)
+        if distance < least:
+            least, place = distance, i
+        before = memory.split_counts[arm, i]
+    for i in range(place, size - 1):
+        memory.split_counts[arm, i] = memory.split_counts[arm, i + 1]
+        memory.split_sums[arm, i] = memory.split_sums[arm, i + 1]
+    memory.splits[arm] -= 1
 
 
 class SplitMemory(NamedTuple):
@@ -116,17 +167,15 @@ class GLRUCB(PlainPolicy):
 
     def init(self) -> SplitMemory:
         """Return the memory before the first round."""
-        memory = SplitMemory(
+        return SplitMemory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros((self.arms, self.splits), np.int64),
             np.zeros((self.arms, self.splits)),
             np.zeros(self.arms, np.int64),
             np.zeros(1, Scalars),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise, self.prior_sd),
         )
-        start_noise(memory.noise[0], self.noise, self.prior_sd)
-        return memory
 
     def choose(self, memory: SplitMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
@@ -192,15 +241,13 @@ class MonitoredUCB(PlainPolicy):
 
     def init(self) -> RecentMemory:
         """Return the memory before the first round."""
-        memory = RecentMemory(
+        return RecentMemory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros((self.arms, self.window)),
             np.zeros(1, Scalars),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise, self.prior_sd),
         )
-        start_noise(memory.noise[0], self.noise, self.prior_sd)
-        return memory
 
     def choose(self, memory: RecentMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play the arm whose turn it is, if any, else the first untried one or the one with the highest index."""
@@ -280,16 +327,14 @@ class CUSUMUCB(PlainPolicy):
 
     def init(self) -> SumsMemory:
         """Return the memory before the first round."""
-        memory = SumsMemory(
+        return SumsMemory(
             np.zeros(self.arms, np.int64),
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(self.arms),
             np.zeros(self.arms),
-            np.zeros(1, Noise),
+            fresh_noise(self.noise, self.prior_sd),
         )
-        start_noise(memory.noise[0], self.noise, self.prior_sd)
-        return memory
 
     def choose(self, memory: SumsMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Play a random arm now and then, else the first untried one or the one with the highest index."""

@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import Arrays, kernel
-from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.noise import fresh_noise, mean_of_round
 from latentbandits.policies.arms import FIRST, LAST, assign, available, nth_available
 from latentbandits.policies.wrapping import Wrapper, is_current, restart, stamp, within
 from latentbandits.protocols import PROBE_REASON, UNTRIED, Choice, Record, record_type
@@ -90,7 +90,7 @@ class Scaled(Wrapper):
             self.inner.init(),
             self.inner.init(),
             np.zeros(1, Scalars),
-            np.zeros(1, Noise),
+            fresh_noise(0.0),
             np.zeros(arms, np.int64),
             np.zeros(arms, np.int64),
             np.zeros((arms, 3)),
@@ -98,7 +98,6 @@ class Scaled(Wrapper):
         )
         memory.scalars[0].least = memory.scalars[0].lowest = FIRST
         memory.scalars[0].most = memory.scalars[0].highest = LAST
-        start_noise(memory.noise[0], 0.0, 0.0)
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:

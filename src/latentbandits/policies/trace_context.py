@@ -18,28 +18,8 @@ LAGS = OneOf(("none", "pair", "one-hot", "slopes", "curves"))
 OPEN_PROBES = 16
 
 
-@kernel
-def sizes(policy: "TraceLearner") -> tuple[int, int]:
-    """Return the number of arms that a probe visits and the number of features."""
-    probed = len(policy.probe_set)
-    if probed == 0:
-        probed = policy.arms
-    width = policy.covariates
-    if policy.fingerprint:
-        width += probed
-    if policy.lag == PAIR:
-        width += 2
-    elif policy.lag == ONE_HOT:
-        width += policy.arms + 1
-    elif policy.lag == SLOPES:
-        width += 2 * policy.arms
-    elif policy.lag == CURVES:
-        width += 3 * policy.arms
-    return probed, width
-
-
 def blocks(policy: "TraceLearner") -> list[int]:
-    """Return the lengths of the parts of the features that may grow with the number of arms, in order."""
+    """Return the lengths of the parts of the features, in order; some grow with the number of arms."""
     arms = policy.arms
     lag = {NONE: [], PAIR: [2], ONE_HOT: [arms, 1], SLOPES: [arms] * 2, CURVES: [arms] * 3}[int(policy.lag)]
     return [policy.probed if policy.fingerprint else 0, *lag, policy.covariates]

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from latentbandits.compiled import kernel
-from latentbandits.linear import predict, reset, update
-from latentbandits.noise import Noise, mean_of_round, start_noise
+from latentbandits.linear import enlarge, predict, reset, update
+from latentbandits.noise import fresh_noise, mean_of_round
 from latentbandits.policies.arms import assign_highest, available, lead, sample_index, set_index
 from latentbandits.policies.trace_context import (
     LAGS,
@@ -19,7 +19,6 @@ from latentbandits.policies.trace_context import (
     nth_visited,
     place_of,
     show,
-    sizes,
     visited,
     write_features,
 )
@@ -34,7 +33,6 @@ from latentbandits.protocols import (
     STALENESS,
     Choice,
     PlainPolicy,
-    corner,
     record_type,
 )
 from latentbandits.random import Stream
@@ -199,7 +197,7 @@ class TraceLearner(PlainPolicy):
     @property
     def probed(self) -> int:
         """Number of arms that a probe visits."""
-        return sizes(self)[0]
+        return len(self.probe_set) or self.arms
 
     @property
     def phases(self) -> int:
@@ -209,12 +207,11 @@ class TraceLearner(PlainPolicy):
     @property
     def width(self) -> int:
         """Number of features."""
-        return sizes(self)[1]
+        return sum(blocks(self))
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        arms = self.arms
-        probed, width = sizes(self)
+        arms, probed, width = self.arms, self.probed, self.width
         factor = np.zeros((arms, width, width))
         reset(factor, self.regularization)
         arrived = np.zeros(OPEN_PROBES, np.int64)
@@ -228,10 +225,9 @@ class TraceLearner(PlainPolicy):
             np.zeros(OPEN_PROBES, np.int64),
             np.zeros(1, Scalars),
             np.zeros(width),
-            np.zeros(1, Noise),
+            fresh_noise(0.0, 1.0),
         )
         memory.scalars[0].shown = -1
-        start_noise(memory.noise[0], 0.0, 1.0)
         return memory
 
     def choose(self, memory: Memory, context: np.ndarray, random: Stream, choice: Choice) -> None:
@@ -330,14 +326,7 @@ class TraceLearner(PlainPolicy):
 
     def grow(self, memory: Memory) -> Memory:
         """Return the memory with one arm more: a fresh regression, and features that nobody has seen in those of the others."""
-        larger = self._replace(arms=self.arms + 1)
-        plain = corner(larger.init(), memory)
-        at, rows = self.positions(), np.arange(self.arms)
-        factor, coefficients = larger.init().factor, np.zeros_like(plain.coefficients)
-        factor[np.ix_(rows, at, at)] = memory.factor
-        coefficients[np.ix_(rows, at)] = memory.coefficients
-        made: Memory = plain._replace(factor=factor, coefficients=coefficients)
-        return made
+        return enlarge(self.larger().init(), memory, self.positions())
 
 
 @kernel

@@ -53,7 +53,7 @@ HUES: Mapping[str, str] = {
 }
 LINES: Mapping[str, Any] = {"dotted": (0, (1, 1))}  # line styles without a symbol of matplotlib
 STYLES: Mapping[str, Style] = {
-    name: Style(HUES[row.hue], LINES.get(row.line, row.line)) for name, row in REGISTRY.items()
+    name: Style(HUES[hue], LINES.get(line, line)) for name, row in REGISTRY.items() for hue, line in [row.look.split()]
 }
 
 

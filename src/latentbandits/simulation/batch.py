@@ -147,9 +147,15 @@ def as_policies(policies: Contestants, world: World, owner: str = "simulate") ->
 
 
 def record_one(
-    contestant: Contestant, realisation: Realisation, random: Stream, interpreted: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+    contestant: Contestant,
+    realisation: Realisation,
+    random: Stream,
+    interpreted: bool = False,
+    played: np.ndarray | None = None,
+) -> Trace:
     """Play one policy on one realisation and return the arms (rounds, groups) and the reasons to probe (rounds,).
+
+    With `played`, the policy sees these arms, which another played, and their rewards; its own arms are what it would have played.
 
     Examples
     --------
@@ -161,42 +167,16 @@ def record_one(
     >>> arms[2].tolist(), why.tolist()
     ([0, 1], [0, 0, 8, 0])
     """
-    return _record(contestant, realisation, random, None, interpreted)
-
-
-def _record(
-    contestant: Contestant, realisation: Realisation, random: Stream, played: np.ndarray | None, interpreted: bool
-) -> Trace:
-    """Play one policy, or the arms in `played`, and return its own arms and the reasons to probe."""
     rounds, (arms, groups) = len(realisation.means), (contestant.arms, contestant.groups)
+    if played is not None:  # compiled code trusts that they are arms
+        played = array("record_one", "played", played, Vector(2, whole=True))
+        if played.shape != (rounds, groups) or (played < 0).any() or (played >= arms).any():
+            rule = f"{rounds} rows of {groups}, each an arm from 0 to {arms - 1}"
+            raise InvalidValueError("record_one", "played", played.tolist(), rule)
     trace = Trace(np.zeros((rounds, groups), np.int64), np.zeros(rounds, np.int64))
     run = prepare(contestant, validate(realisation, rounds, arms, groups), random, trace=trace)._replace(played=played)
     refuse_wrong(run, (plain(play) if interpreted else fast(play))(*run))
     return trace
-
-
-def follow_one(
-    contestant: Contestant, realisation: Realisation, played: np.ndarray, random: Stream, interpreted: bool = False
-) -> np.ndarray:
-    """Return the arms (rounds, groups) that a policy would have played had it seen the arms that another played, and their rewards.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.random import stream
-    >>> from latentbandits.simulation.batch import follow_one, record_one
-    >>> realisation = lb.HiddenMarkov().realise(horizon=200, groups=1, seed=0, draw=0, repeat=0)
-    >>> played, _ = record_one(lb.policy("ucb1"), realisation, stream(0))
-    >>> bool((follow_one(lb.policy("ucb1"), realisation, played, stream(0)) == played).all())
-    True
-    """
-    rounds, (arms, groups) = len(realisation.means), (contestant.arms, contestant.groups)
-    seen = array("follow_one", "played", played, Vector(2, whole=True))  # compiled code trusts that they are arms
-    if seen.shape != (rounds, groups) or (seen < 0).any() or (seen >= arms).any():
-        raise InvalidValueError(
-            "follow_one", "played", seen.tolist(), f"{rounds} rows of {groups}, each an arm from 0 to {arms - 1}"
-        )
-    return _record(contestant, realisation, random, seen, interpreted).arms
 
 
 def believe_one(policy: Policy, realisation: Realisation, random: Stream, start: int = 1) -> "list[Belief]":

@@ -16,7 +16,6 @@ from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 _VERSION = 1  # of files
 
@@ -124,28 +123,6 @@ class Results:
             **{name: count.ravel() for name, count in self.counts.items()},
         }
         return pd.DataFrame(columns)
-
-    def to_xarray(self) -> "xr.Dataset":
-        """Return everything as a labelled dataset with the dimensions policy, run and bin; `pip install xarray` first.
-
-        Examples
-        --------
-        >>> import latentbandits as lb
-        >>> results = lb.simulate(lb.HiddenMarkov(), ["ucb1", "ts"], horizon=100, draws=3, repeats=1, bins=4)
-        >>> results.to_xarray().regret.sel(policy="ts").sizes["round"]
-        4
-        """
-        import xarray as xr
-
-        runs = np.arange(self.draws * self.repeats)
-        run = {"draw": ("run", self.first + runs // self.repeats), "repeat": ("run", runs % self.repeats)}
-        values = {"regret": self.regret_bins, "optimal": self.optimal_bins}
-        return xr.Dataset(
-            {name: (("policy", "run", "round"), value) for name, value in values.items()}
-            | {name: (("policy", "run"), count) for name, count in self.counts.items()},
-            coords={"policy": list(self.labels), "round": self.edges[:-1], **run},
-            attrs={"horizon": self.horizon, "seed": self.seed},
-        )
 
     def joined(self, other: "Results") -> "Results":
         """Return these results and others of the same rounds: of the draws that follow these, or of other policies on the same draws.

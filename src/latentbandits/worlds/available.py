@@ -1,15 +1,14 @@
 """Any world, of which some arms may be played in some rounds only."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 import numpy as np
 
 from latentbandits.compiled import fast
 from latentbandits.protocols import Realisation, World
 from latentbandits.random import Stream, below, uniform
-from latentbandits.settings import InvalidValueError, Vector, check_int, checked
+from latentbandits.settings import InvalidValueError, Vector, checked
 
 
 def walk_arms(share: float, stretch: float, random: Stream, available: np.ndarray) -> None:
@@ -80,9 +79,9 @@ class WithAvailability:
     Arm 2 arrives in round 500, and arm 1 leaves in round 800, counted from 0:
 
     >>> import latentbandits as lb
-    >>> world = lb.WithAvailability.between(lb.HiddenMarkov(arms=3), 1000, {2: (500, None), 1: (0, 800)})
-    >>> world.available[[0, 499, 500, 799, 800]].astype(int).tolist()
-    [[1, 1, 0], [1, 1, 0], [1, 1, 1], [1, 1, 1], [1, 0, 1]]
+    >>> available = np.ones((1000, 3), bool)
+    >>> available[:500, 2] = available[800:, 1] = False
+    >>> world = lb.WithAvailability(lb.HiddenMarkov(arms=3), available)
     >>> results = lb.simulate(world, ["state-library", "state-oracle"], draws=2, repeats=1)
     >>> results.horizon, float(results.regret[1].max())
     (1000, 0.0)
@@ -113,40 +112,6 @@ class WithAvailability:
         made = given.astype(bool)
         made.flags.writeable = False
         object.__setattr__(self, "available", made)
-
-    @classmethod
-    def between(cls, world: World, rounds: int, spans: Mapping[int, tuple[int | None, int | None]]) -> Self:
-        """Return a world in which some arms are available for a span of rounds, and the others always.
-
-        Parameters
-        ----------
-        world : World
-            Any world.
-        rounds : int
-            Number of rounds.
-        spans : mapping from int to pair of int
-            For an arm, the first round in which it is available, counted from 0, and the first in which it no longer is; None for
-            the beginning or the end.
-        """
-        available = np.ones((check_int("WithAvailability", "rounds", rounds, least=1), world.arms), bool)
-        for arm, span in spans.items():
-            if not 0 <= check_int("WithAvailability", "arm of spans", arm) < world.arms:
-                raise InvalidValueError("WithAvailability", "arm of spans", arm, f"from 0 to {world.arms - 1}")
-            try:
-                first, end = (default if one is None else one for one, default in zip(span, (0, rounds), strict=True))
-                possible = (
-                    0
-                    <= check_int("WithAvailability", "spans", first)
-                    < check_int("WithAvailability", "spans", end)
-                    <= rounds
-                )
-            except (TypeError, ValueError):
-                possible = False
-            if not possible:
-                rule = f"a first round and a later end, from 0 to {rounds}, or None"
-                raise InvalidValueError("WithAvailability", "spans", span, rule, f"[{arm}]")
-            available[:first, arm] = available[end:, arm] = False
-        return cls(world, available)
 
     @property
     def rounds(self) -> int:

@@ -21,7 +21,7 @@ from latentbandits.policies.oracles import Scripted
 from latentbandits.protocols import CONTINUED, Oracle, Policy, Realisation, Truth
 from latentbandits.random import stream
 from latentbandits.settings import InvalidValueError
-from latentbandits.simulation.batch import follow_one, record_one
+from latentbandits.simulation.batch import record_one
 from latentbandits.worlds.hidden_markov import HiddenMarkov
 
 STATISTICS = ("lag", "three lags", "fingerprint", "both", "both and age", "both and the fingerprint before", "history")
@@ -386,7 +386,8 @@ class Representation(Oracle):
         run = Run.of(self.base, realisation)
         rehearsals = rehearse(self.base, realisation) if self.statistic != HISTORY else []
         if self.statistic == HISTORY:
-            script = follow_one(BayesGreedy(self.arms, self.groups), realisation, run.arms, stream(0))[:, 0]
+            greedy = BayesGreedy(self.arms, self.groups)
+            script = record_one(greedy, realisation, stream(0), played=run.arms).arms[:, 0]
         elif self.decoded:
             right = (
                 values(run, rehearsals, self.statistic, np.eye(len(truth.start))).argmax(axis=1) == realisation.states

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from latentbandits.policies.decode_commit import DecodeCommit
 from latentbandits.policies.groups import LIMIT
-from latentbandits.policies.probe_commit import ProbeCommit
+from latentbandits.policies.probe_commit import DecodeCommit, ProbeCommit
 from latentbandits.policies.registry import policy
 from latentbandits.policies.traces import TraceLearner
 from latentbandits.protocols import Contestant
