@@ -12,7 +12,7 @@ import latentbandits as lb
 from latentbandits.agent import file
 from latentbandits.policies.registry import REGISTRY
 from latentbandits.protocols import Oracle
-from latentbandits.testing.base import numbers
+from latentbandits.testing.availability import numbers
 
 ONLINE = [name for name in REGISTRY if not isinstance(lb.policy(name), Oracle)]
 

@@ -1,24 +1,21 @@
 """Arms that come and go: what must hold for every policy, whichever arms are available and whenever rewards arrive."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import latentbandits as lb
 from latentbandits.memories import parts, saved
 from latentbandits.parameters import replaced
 from latentbandits.policies.probe_commit import DecodeCommit
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.policies.wrapping import within
 from latentbandits.protocols import PROBE_REASON, Choice, Oracle, Realisation, grown, grown_choice
 from latentbandits.random import stream
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
-from latentbandits.testing.base import numbers
+from latentbandits.testing.availability import numbers
 from latentbandits_studies.experiments.ladder.summaries import BeliefLearner, SummaryLearner
 from tests.twins import TABLES, assert_same, realise
 
@@ -210,74 +207,6 @@ def test_a_new_arm_that_cannot_be_is_refused(policy: Any) -> None:
     assert (numbers(memory) == numbers(policy.init())).all()
 
 
-# --- never an arm that is not available ---
-
-actions = st.lists(st.tuples(st.integers(1, 31), st.integers(0, 3), st.integers(0, 99)), min_size=1, max_size=80)
-
-
-@pytest.mark.parametrize("name", ONLINE)
-@settings(max_examples=8, deadline=None)
-@given(st.integers(2, 5), actions)
-def test_only_available_arms_are_played(name: str, arms: int, steps: list[tuple[int, int, int]]) -> None:
-    policy = named(name, max(arms, 3) if name in MORE else arms)
-    arms = policy.arms
-    online = Online(policy, rewards_of(len(steps), policy.groups, arms))
-    for mask, told, place in steps:
-        available = np.array([mask >> arm & 1 for arm in range(arms)])
-        if not available.any():
-            available[place % arms] = 1
-        choice = online.ask(available)
-        assert available[choice.arms].all()
-        assert choice.arm_scores["available"].tolist() == available.tolist()
-        if available.sum() == 1:
-            assert choice.tags[PROBE_REASON] == 0
-        check_probabilities(policy, choice)
-        for i in range(min(told, len(online.open))):
-            online.tell((place + i) % len(online.open))
-        assert np.isfinite(numbers(online.memory)).all()
-
-
-def check_probabilities(policy: Any, choice: Choice) -> None:
-    """Check that probabilities are a distribution over the available arms, or that there are none."""
-    first = 1 if isinstance(policy, lb.policies.Scaled) else 0  # a lower number of restarts: the wrapper itself chose
-    if policy.inner is not None and choice.features[-1] >= first:
-        return check_probabilities(policy.inner, within(choice))
-    chances = choice.arm_scores["probability"]
-    if policy.deterministic or isinstance(
-        policy,
-        lb.policies.ThompsonSampling
-        | lb.policies.ChangePointThompson
-        | lb.policies.DiscountedThompson
-        | lb.policies.PeriodicThompson
-        | lb.policies.SlidingWindowThompson
-        | lb.policies.TraceLearner,
-    ):
-        assert np.isnan(chances).all()
-    else:
-        assert (chances[choice.arms] > 0).all()
-        assert (chances[choice.arm_scores["available"] == 0] == 0).all()
-        assert chances.sum() == pytest.approx(1.0)
-    return None
-
-
-@pytest.mark.parametrize("name", ["random", "epsilon-greedy", "exp3", "exp3-s", "cusum-ucb"])
-def test_probabilities_are_how_often_arms_are_played(name: str) -> None:
-    policy = lb.policy(name, arms=4, **({"forced": 0.3} if name == "cusum-ucb" else {}))
-    online = Online(policy, rewards_of(60, 1, 4))
-    for mask in TABLES["scattered"](60, 4, np.random.default_rng(2)):
-        online.ask(mask)
-        online.tell(0)
-    played = np.zeros(4)
-    choice = Choice.blank(policy)
-    choice.arm_scores["available"] = [1, 0, 1, 1]
-    with np.errstate(all="ignore"):
-        for _ in range(4000):
-            policy.choose(online.memory, np.zeros(0), online.random, choice)
-            played[choice.arms[0]] += 1
-    chances = choice.arm_scores["probability"]
-    assert (np.abs(played / 4000 - chances) <= 4.5 * np.sqrt(chances * (1 - chances) / 4000)).all()
-
-
 @pytest.mark.parametrize(("name", "samples"), [("ts", True), ("lc-ts", True), ("ucb1", False), ("lc-ucb", False)])
 def test_values_of_arms_that_are_not_available_are_those_of_this_round(name: str, samples: bool) -> None:
     """A choice that is used again has nothing left of the round before, and nothing is sampled for such an arm."""
@@ -298,40 +227,16 @@ def test_values_of_arms_that_are_not_available_are_those_of_this_round(name: str
 # --- regret ---
 
 
-class Masked(NamedTuple):
-    """A world, and which arms are available in every round of it."""
-
-    world: Any
-    available: Any
-
-    @property
-    def arms(self) -> int:
-        return int(self.world.arms)
-
-    def realise(self, horizon: int, groups: int, seed: int, draw: int, repeat: int) -> Realisation:
-        made: Realisation = self.world.realise(horizon, groups, seed, draw, repeat)
-        return made._replace(available=np.array(self.available, bool)[:horizon])
-
-
 STEADY = lb.HiddenMarkov(arms=3, states=1, stickiness=1.0, means=[[1.0, 0.6, 0.2]], noise=1e-9)
 # all arms, without the best, the worst alone
 COMING = [[1, 1, 1]] * 2 + [[0, 1, 1]] * 2 + [[0, 0, 1]] * 2
-
-
-def test_regret_is_against_the_best_available_arm() -> None:
-    """UCB1 tries arms 0 and 1, then (without arm 0) arm 2; then it plays the best, of two and of one."""
-    greedy = {"greedy": lb.policies.UCB1(arms=3, exploration=0.0)}
-    for interpreted in (False, True):
-        results = lb.simulate(Masked(STEADY, COMING), greedy, horizon=6, draws=1, repeats=1, interpreted=interpreted)
-        assert results.regret_bins[0, 0] == pytest.approx([0.0, 0.4, 0.4, 0.0, 0.0, 0.0])
-        assert results.optimal_bins[0, 0].tolist() == [1, 0, 0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_oracles_play_what_is_available(table: str) -> None:
     generator = np.random.default_rng(3)
     for arms in (3, 4):
-        world = Masked(lb.HiddenMarkov(arms=arms, stickiness=0.9), TABLES[table](300, arms, generator))
+        world = lb.WithAvailability(lb.HiddenMarkov(arms=arms, stickiness=0.9), TABLES[table](300, arms, generator))
         names = ["state-oracle", "best-single-arm", "bayes-planner", "random"]
         oracle, single, limit, random = lb.simulate(world, names, horizon=300, draws=3, repeats=1).regret
         assert (oracle == 0).all()
@@ -340,7 +245,7 @@ def test_oracles_play_what_is_available(table: str) -> None:
 
 
 def test_the_best_single_arm_is_the_best_of_those_available() -> None:
-    realisation = Masked(STEADY, COMING).realise(6, 2, 0, 0, 0)
+    realisation = lb.WithAvailability(STEADY, COMING).realise(6, 2, 0, 0, 0)
     arms, _ = record_one(lb.policies.BestSingleArm(arms=3, groups=2), realisation, stream(0))
     assert arms.tolist() == [[0, 0]] * 2 + [[1, 1]] * 2 + [[2, 2]] * 2
 
@@ -358,4 +263,4 @@ def test_the_best_single_arm_is_the_best_of_those_available() -> None:
 def test_policies_that_need_all_arms_are_refused(policy: Any) -> None:
     assert isinstance(policy, Oracle) or policy.fixed_arms
     with pytest.raises(InvalidValueError, match="must be the same in every round"):
-        lb.simulate(Masked(STEADY, COMING), [policy], horizon=6, draws=1, repeats=1)
+        lb.simulate(lb.WithAvailability(STEADY, COMING), [policy], horizon=6, draws=1, repeats=1)

@@ -119,12 +119,6 @@ def test_arms_that_come_and_go_need_no_machine_code_of_their_own() -> None:
     assert plain.key == masked.key
 
 
-def test_a_policy_with_fixed_arms_is_refused_where_arms_come_and_go() -> None:
-    world = lb.WithAvailability(lb.HiddenMarkov(), np.arange(500)[:, None] >= [0, 20])
-    with pytest.raises(ValueError, match="Scripted: arms is 'not always all available' but must be the same in every"):
-        lb.simulate(world, lb.policies.Scripted(arms=2), **SMALL)
-
-
 def test_a_missing_arm_is_refused_in_the_round_in_which_it_is_played() -> None:
     world = lb.WithAvailability(lb.HiddenMarkov(), np.arange(500)[:, None] < [3, 500])
     with pytest.raises(ValueError, match=r"Broken: choice in round 3 is \[0\] but must be among the available arms 1"):

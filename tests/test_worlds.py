@@ -209,7 +209,7 @@ def test_bernoulli_rewards() -> None:
 
 
 @pytest.mark.parametrize("name", rewards.NAMES)
-def test_every_distribution_has_its_mean_its_variance_and_its_likelihood(name: str) -> None:
+def test_every_distribution_has_its_mean_and_its_variance_and_a_filtered_one_its_likelihood(name: str) -> None:
     low, high = rewards.DISTRIBUTIONS[name].span
     grid = low + (high - low) * np.array([0.1, 0.3, 0.5, 0.7, 0.9])
     means = np.tile(grid, (40_000, 1))
@@ -217,10 +217,10 @@ def test_every_distribution_has_its_mean_its_variance_and_its_likelihood(name: s
     variance = rewards.DISTRIBUTIONS[name].variance(grid, 0.2)
     np.testing.assert_allclose(made.mean(axis=0), grid, atol=4 * np.sqrt(variance.max() / 40_000))
     np.testing.assert_allclose(made.var(axis=0), variance, rtol=0.1 if name == "revenue" else 0.05)  # a heavy tail
-    for arm, mean in enumerate(grid):  # the true mean is the likeliest
+    for arm, mean in enumerate(grid if name in rewards.FILTERED else []):  # the true mean is the likeliest
         seen = made[:4000, arm].tolist()
         fits = [
-            sum(rewards.log_likelihood(rewards.NAMES.index(name), one, other, 0.2) for one in seen) for other in grid
+            sum(rewards.log_likelihood(rewards.FILTERED.index(name), one, other, 0.2) for one in seen) for other in grid
         ]
         assert grid[int(np.argmax(fits))] == mean
 

@@ -1,7 +1,7 @@
 """Distributions of rewards: how they are sampled around expected rewards, and how likely a reward is.
 
-A distribution is a row of `DISTRIBUTIONS`, a function that samples and a branch of `log_likelihood`; worlds, problems and the Bayes filter
-take it from here.
+A distribution is a row of `DISTRIBUTIONS`, a function that samples and, if its limit is known, a branch of `log_likelihood`; worlds,
+problems and the Bayes filter take it from here.
 """
 
 import math
@@ -149,40 +149,19 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
     ),
 }
 NAMES = tuple(DISTRIBUTIONS)
-_GAUSSIAN, _BERNOULLI, _COUNTS, _RATINGS, _REVENUE = (
-    NAMES.index(name) for name in ("gaussian", "bernoulli", "counts", "ratings", "revenue")
-)
-
-
-@kernel
-def _times_log(count: float, chance: float) -> float:
-    """Return the logarithm of a probability to the power of a count, where 0 to the power of 0 is 1."""
-    if count <= 0:
-        return 0.0
-    return count * math.log(chance) if chance > 0 else -np.inf
+# Those whose limit is known; they come first, so that a name has the same position in both
+FILTERED = tuple(name for name in NAMES if DISTRIBUTIONS[name].limit)
+_BERNOULLI = NAMES.index("bernoulli")
 
 
 @kernel
 def log_likelihood(distribution: int, reward: float, mean: float, scale: float) -> float:
-    """Return the logarithm of a reward's likelihood, up to a constant; the distribution is its position in `NAMES`."""
+    """Return the logarithm of a reward's likelihood, up to a constant; the distribution is its position in `FILTERED`."""
     if distribution == _BERNOULLI:
         chance = mean if reward > 0.5 else 1.0 - mean
         return math.log(chance) if chance > 0 else -np.inf
-    if distribution == _GAUSSIAN:
-        away = (reward - mean) / scale
-        return -0.5 * away * away
-    if distribution == _COUNTS:
-        return _times_log(reward, mean) - mean
-    if distribution == _RATINGS:
-        return _times_log(reward - 1.0, (mean - 1.0) / 4.0) + _times_log(5.0 - reward, (5.0 - mean) / 4.0)
-    if distribution == _REVENUE:
-        if reward <= 0:
-            return math.log(1.0 - BUYERS) if mean > 0 else 0.0
-        if mean <= 0:
-            return -np.inf
-        away = math.log(reward * BUYERS / mean) + 0.5
-        return math.log(BUYERS) - 0.5 * away * away
-    return math.nan  # a distribution without a branch here has no likelihood, and no limit
+    away = (reward - mean) / scale
+    return -0.5 * away * away
 
 
 def check_means(owner: str, field: str, means: object, rewards: str) -> None:

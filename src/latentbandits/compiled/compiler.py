@@ -61,15 +61,6 @@ def quick(function: Function) -> Function:
     """Mark a function that takes microseconds: its machine code keeps Python's lock.
 
     To give the lock up and ask for it again costs its thread a whole turn of another one that is busy.
-
-    Examples
-    --------
-    >>> from latentbandits.compiled import quick
-    >>> @quick
-    ... def double(x: float) -> float:
-    ...     return 2 * x
-    >>> double(4.0)
-    8.0
     """
     quick_functions.add(function)
     return function
@@ -96,26 +87,12 @@ def copy_into(target: Arrays, source: Arrays) -> None:
 
 
 def loaded(function: Compilable, *args: object) -> Compilable | None:
-    """Return the machine code of a function for arguments of these types if this process has it, else None; takes microseconds.
-
-    Examples
-    --------
-    >>> from latentbandits.compiled import loaded
-    >>> print(loaded(max, 1, 2))
-    None
-    """
+    """Return the machine code of a function for arguments of these types if this process has it, else None; takes microseconds."""
     return _loaded.get(Code(function, args).key)
 
 
 def on_disk(function: Compilable, *args: object) -> bool:
-    """Return whether machine code for arguments of these types is kept, so that it is loaded and not compiled.
-
-    Examples
-    --------
-    >>> from latentbandits.compiled import on_disk
-    >>> on_disk(max, 1, 2)
-    False
-    """
+    """Return whether machine code for arguments of these types is kept, so that it is loaded and not compiled."""
     return Code(function, args).ready
 
 
@@ -158,14 +135,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def waited() -> float:
-    """Return the seconds of this process that went into compiling, so that a time of something else can be told without them.
-
-    Examples
-    --------
-    >>> from latentbandits.compiled import waited
-    >>> waited() >= 0
-    True
-    """
+    """Return the seconds of this process that went into compiling, so that a time of something else can be told without them."""
     return _waited
 
 
@@ -186,10 +156,7 @@ def _announcing(codes: list[Code]) -> Iterator[Callable[[Code], None]]:
 def compile_first(jobs: Iterable[tuple[str, Compilable, tuple[object, ...]]]) -> None:
     """Compile one after the other what will be needed and is not there, if somebody listens; else it is compiled when it is first run.
 
-    Parameters
-    ----------
-    jobs : iterable of triples
-        A label for people, a function, and arguments of the types that it will be called with.
+    A job is a label for people, a function, and arguments of the types that it will be called with.
     """
     if disabled():
         return

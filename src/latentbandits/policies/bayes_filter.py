@@ -9,7 +9,7 @@ from latentbandits.compiled import kernel
 from latentbandits.policies.arms import assign_highest, set_index
 from latentbandits.protocols import Choice, PlainOracle, Policy, Realisation, record_type
 from latentbandits.random import Stream
-from latentbandits.rewards import NAMES, check_means, log_likelihood
+from latentbandits.rewards import FILTERED, check_means, log_likelihood
 from latentbandits.settings import AtLeast, InvalidValueError, OneOf, Vector
 
 Clock = record_type(rounds=int)
@@ -77,7 +77,7 @@ class KnownWorld(Policy):
     means: Annotated[Any, Vector(2)]
     start: Annotated[Any, Vector(1)]
     noise: Annotated[Any, Vector(1)] = 0.1
-    rewards: Annotated[Any, OneOf(NAMES)] = 0  # gaussian
+    rewards: Annotated[Any, OneOf(FILTERED)] = 0  # gaussian
     groups: Annotated[int, AtLeast(1)] = 1
 
     @property
@@ -99,7 +99,7 @@ class KnownWorld(Policy):
         if self.noise.size not in (1, self.groups) or (self.noise <= 0).any():
             rule = f"one number above 0, or {self.groups}, one per group"
             raise InvalidValueError(owner, "noise", self.noise.tolist(), rule)
-        check_means(owner, "means", means, NAMES[self.rewards])
+        check_means(owner, "means", means, FILTERED[self.rewards])
 
     def learn(self, memory: Any, choice: Choice, rewards: np.ndarray) -> None:
         """Weigh the belief by the rewards' likelihood."""
@@ -129,7 +129,7 @@ class BayesFilter(KnownWorld):
     noise : float or array (groups,)
         Standard deviation of a group's reward; unused when rewards are 0 or 1.
     rewards : str
-        Distribution of rewards, a name of `latentbandits.rewards.DISTRIBUTIONS`.
+        Distribution of rewards, "gaussian" or "bernoulli".
     groups : int
         Groups per round; all play the same arm.
 

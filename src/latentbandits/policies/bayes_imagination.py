@@ -8,7 +8,7 @@ import numpy as np
 from latentbandits.compiled import fast
 from latentbandits.protocols import Choice
 from latentbandits.random import Purpose, Stream, stream, uniform
-from latentbandits.rewards import DISTRIBUTIONS, NAMES
+from latentbandits.rewards import DISTRIBUTIONS, FILTERED
 
 if TYPE_CHECKING:
     from latentbandits.policies.bayes_planner import Memory, PlanningFilter
@@ -68,7 +68,7 @@ def regrets(known: "PlanningFilter", rounds: int, lost: float = 0.0, race: bool 
     paid = np.empty((rounds, known.arms))
     fast(imagine_path)(known.transition, known.start, known.means, random, paid)
     rewards = np.empty((rounds, known.groups, known.arms))
-    fast(DISTRIBUTIONS[NAMES[known.rewards]].sample)(paid, np.resize(known.noise, known.groups), random, rewards)
+    fast(DISTRIBUTIONS[FILTERED[known.rewards]].sample)(paid, np.resize(known.noise, known.groups), random, rewards)
     arrives = np.random.default_rng(stream(0, Purpose.IMAGINATION, 1)).random(rounds) >= lost
     tops = known.means.max(axis=1)
     racing = {h: known._replace(multiplier=h) for h in MULTIPLIERS}

@@ -11,10 +11,10 @@ from latentbandits.policies.bayes_filter import Clock, KnownWorld, expect, known
 from latentbandits.policies.bayes_imagination import best_multiplier
 from latentbandits.protocols import PROBE_REASON, RIVAL, Choice, PlainOracle, Policy, Realisation
 from latentbandits.random import Stream
-from latentbandits.rewards import DISTRIBUTIONS, NAMES
-from latentbandits.settings import Above, InvalidValueError
+from latentbandits.rewards import FILTERED
+from latentbandits.settings import Above
 
-_BERNOULLI = NAMES.index("bernoulli")
+_BERNOULLI = FILTERED.index("bernoulli")
 # One standard deviation apart, up to five on either side: the trapezoidal rule, whose error for a normal density is far below that of
 # the truncation, 6e-7
 _REACH = 5
@@ -181,13 +181,6 @@ class PlanningFilter(KnownWorld):
     def scratch(self) -> tuple[str, ...]:
         """Fields of the memory that follow from the settings, or that are rebuilt before they are read."""
         return ("next_belief", "ahead", "peak", "chances", "first", "nodes", "sums", "range")
-
-    def check(self) -> None:
-        """Refuse arrays that do not fit each other."""
-        super().check()
-        if not DISTRIBUTIONS[NAMES[self.rewards]].limit:
-            planned = ", ".join(name for name in NAMES if DISTRIBUTIONS[name].limit)
-            raise InvalidValueError("PlanningFilter", "rewards", NAMES[self.rewards], f"one of {planned}")
 
     def init(self) -> Memory:
         """Return the memory before the first round."""

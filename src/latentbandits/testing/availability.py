@@ -7,12 +7,33 @@ import numpy as np
 
 from latentbandits.agent import choose
 from latentbandits.compiled import copy_into, machine_code
-from latentbandits.memories import NamedArrays, copied, replaced, saved
-from latentbandits.protocols import PROBE_REASON, Choice, Policy, Realisation, grown, grown_choice
+from latentbandits.memories import NamedArrays, copied, parts, replaced, saved
+from latentbandits.protocols import PROBE_REASON, Choice, Contestant, Policy, Realisation, World, grown, grown_choice
 from latentbandits.random import Stream, stream
 from latentbandits.settings import InvalidValueError
 from latentbandits.simulation.batch import record_one
-from latentbandits.testing.base import PolicySuite, available_arms, numbers
+from latentbandits.simulation.runs import prepare
+from latentbandits.worlds.hidden_markov import HiddenMarkov
+
+
+def numbers(memory: NamedArrays) -> np.ndarray:
+    """Return all numbers of a memory, records included, one after the other."""
+    found = [part[name] for part in parts(memory).values() for name in part.dtype.names or (...,)]
+    return np.concatenate([part.astype(np.float64).ravel() for part in found])
+
+
+def available_arms(rounds: int, arms: int) -> np.ndarray:
+    """Return arms that come and go, (rounds, arms): all for a while, then random ones, often a single one, for up to a dozen rounds."""
+    generator = np.random.default_rng(0)
+    available = np.ones((rounds, arms), bool)
+    begin = rounds // 8
+    while begin < rounds:
+        end = begin + int(generator.integers(1, 13))
+        number = int(generator.integers(1, arms + 1)) if generator.random() < 0.8 else 1
+        available[begin:end] = np.isin(np.arange(arms), generator.permutation(arms)[:number])
+        begin = end
+    return available
+
 
 _HINT = (
     "choose among the arms with choice.arm_scores[arm].available (latentbandits.policies.arms has functions for that)"
@@ -53,10 +74,37 @@ def decide(
     return choice
 
 
-class AvailabilityChecks(PolicySuite):
-    """Arms that come and go, new arms, and chance. See `PolicyChecks`."""
+class AvailabilityChecks:
+    """A policy to check, and where; then what it does with arms that come and go, new arms, and chance. See `PolicyChecks`."""
 
-    redraws = 20_000
+    rounds, redraws = 400, 20_000
+
+    def policy(self) -> Contestant:
+        """Return the policy to check."""
+        raise NotImplementedError
+
+    def world(self) -> World:
+        """Return the world to play in."""
+        arms, covariates = self.policy().arms, self.policy().covariates
+        reveal = "state" if covariates else "nothing"
+        return HiddenMarkov(arms=arms, states=covariates or 5, stickiness=0.95, noise=0.1, reveal=reveal)
+
+    def learns(self) -> bool:
+        """Return whether rewards teach the policy anything about the arms; override it for one that ignores them."""
+        return True
+
+    def _ready(self, available: np.ndarray | None = None) -> tuple[Policy, Realisation, np.ndarray]:
+        """Return the policy (an oracle is given the truth), a realisation for it, and what it may observe there."""
+        policy = self.policy()
+        realisation = self.world().realise(self.rounds, policy.groups, seed=1, draw=0, repeat=0)
+        realisation = realisation._replace(available=available)
+        run = prepare(policy, realisation, stream(0))
+        return run.policy, realisation, run.context
+
+    @staticmethod
+    def _rewards(realisation: Realisation, t: int, choice: Choice) -> np.ndarray:
+        """Return the rewards of a choice made in round t."""
+        return realisation.rewards[t, range(len(choice.arms)), choice.arms]
 
     def _masked(self) -> tuple[Policy, Realisation, np.ndarray]:
         """Return the same as `_ready`, with arms that come and go."""

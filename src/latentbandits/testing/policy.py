@@ -10,8 +10,7 @@ from latentbandits.parameters import describe
 from latentbandits.protocols import Choice, Policy, Realisation
 from latentbandits.random import stream
 from latentbandits.simulation.batch import record_one
-from latentbandits.testing.availability import AvailabilityChecks
-from latentbandits.testing.base import numbers
+from latentbandits.testing.availability import AvailabilityChecks, numbers
 
 
 def _is_memory(part: object) -> bool:

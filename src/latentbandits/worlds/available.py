@@ -36,16 +36,7 @@ def walk_arms(share: float, stretch: float, random: Stream, available: np.ndarra
 def come_and_go(rounds: int, arms: int, share: float, stretch: float, random: Stream) -> np.ndarray:
     """Return which arms are available, (rounds, arms): each for a share of the time, in stretches of random lengths; one always is.
 
-    Parameters
-    ----------
-    rounds, arms : int
-        Their numbers.
-    share : float
-        Share of rounds in which an arm is available; a little more with few arms, since the last one stays.
-    stretch : float
-        Rounds for which an arm is available before it leaves, on average.
-    random : Stream
-        Random numbers.
+    The share is a little larger with few arms, since the last one stays. `stretch` is the mean of the lengths.
 
     Examples
     --------

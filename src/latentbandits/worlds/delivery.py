@@ -77,16 +77,8 @@ def _parts(text: str) -> Any:
 def delays(horizon: int, delay: Any, lost: float, seed: int, draw: int, repeat: int) -> np.ndarray | None:
     """Return after how many further rounds the rewards of each round arrive, -1 for never; None if all arrive at once.
 
-    Parameters
-    ----------
-    horizon : int
-        Number of rounds; more rounds change nothing about the first ones.
-    delay : Delay, int, pair or str
-        What `as_delay` takes.
-    lost : float
-        Probability that the rewards of a round never arrive.
-    seed, draw, repeat : int
-        As a world's `realise` takes them.
+    `delay` is what `as_delay` takes, `lost` the probability that the rewards of a round never arrive. A longer horizon changes nothing
+    about the first rounds.
 
     Examples
     --------

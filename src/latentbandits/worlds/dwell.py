@@ -19,19 +19,10 @@ UNEVEN, SHORTEST = ("lognormal", "pareto"), 5.0
 
 
 def length(generator: np.random.Generator, shape: str, mean: float, *, found: bool = False) -> float:
-    """Sample the length of a visit.
+    """Sample the length of a visit, of a shape that `DWELLS` names.
 
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Random numbers.
-    shape : str
-        A name of `DWELLS`.
-    mean : float
-        Mean length.
-    found : bool
-        Whether it is what is left of a visit that an observer finds at any time: long ones are found more often (the lengths are weighted
-        by themselves), and any part of one may have passed.
+    With `found`, it is what is left of a visit that an observer finds at any time: long ones are found more often (the lengths are weighted
+    by themselves), and any part of one may have passed.
 
     Examples
     --------

@@ -101,14 +101,7 @@ class Regimes(SampledWorld):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the states of all rounds, with numbers of their own for visits that have new means, and the means of all states.
 
-        Parameters
-        ----------
-        visit : int array (rounds,)
-            The number of the visit, from 0.
-        states : int array (rounds,)
-            The state.
-        seed, draw, repeat : int
-            As in `realise`.
+        `visit` is the number of the visit that a round belongs to, from 0, and `states` has its state, both (rounds,).
         """
         matrix = self.matrix(seed, draw)
         if self.returning == 1:
