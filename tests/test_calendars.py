@@ -66,17 +66,21 @@ def test_masked_timestamps_are_refused() -> None:
         whole = np.ma.masked_array(given, [False, False, False])
         assert (lb.calendar(whole) == lb.calendar(given)).all()
         whole[1] = np.ma.masked
-        with pytest.raises(lb.InvalidValueError, match=r"calendar: timestamps is .* but must be a datetime"):
+        sentence = r"calendar: timestamps.mask\[1\] is True but must be False, since no timestamp may be missing"
+        with pytest.raises(lb.InvalidValueError, match=sentence):
             lb.calendar(whole)
+    with pytest.raises(lb.InvalidValueError, match=r"timestamps.mask is True but must be False"):
+        lb.calendar(np.ma.masked)
 
 
-def test_numbers_that_cannot_be_seconds_are_refused() -> None:
-    now = 1794873600_000  # milliseconds
+@pytest.mark.parametrize(("group", "size"), [("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)])
+def test_numbers_that_are_too_large_are_taken_for_other_units(group: str, size: int) -> None:
+    now = 1794873600 * size
     for given in (now, [0, now], -now, float(now)):
-        with pytest.raises(
-            lb.InvalidValueError, match="but must be a datetime, a datetime64 or seconds since the epoch"
-        ):
+        with pytest.raises(lb.InvalidValueError, match=rf"seconds since the epoch.* \(this looks like {group}\)$"):
             lb.calendar(given)
+    with pytest.raises(lb.InvalidValueError, match=f"timestamps is {now} but must be"):
+        lb.calendar(now)
 
 
 def test_seconds_since_the_epoch_are_in_utc() -> None:

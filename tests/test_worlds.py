@@ -112,29 +112,6 @@ BAD: list[tuple[Any, dict[str, Any], str]] = [
         "available.shape is (1, 3) but must be (rounds, 2), one column for each arm of the world",
     ),
     (lb.WithAvailability, {"world": lb.Drift, "available": [[1, 1]]}, "but must be a world, such as HiddenMarkov()"),
-    (
-        lb.WithAvailability.between,
-        {"world": lb.Drift(), "rounds": 9, "spans": {2: (0, 3)}},
-        "WithAvailability: arm of spans is 2 but must be from 0 to 1",
-    ),
-    *(
-        (
-            lb.WithAvailability.between,
-            {"world": lb.Drift(), "rounds": 9, "spans": {1: span}},
-            f"spans[1] is {span} but must be a first round and a later end, from 0 to 9, or None",
-        )
-        for span in ((3, 3), (5, 10), (-1, 4), (0.5, 4), (1, 2, 3), 4)
-    ),
-    (
-        lb.WithAvailability.between,
-        {"world": lb.Drift(), "rounds": 0, "spans": {}},
-        "rounds is 0 but must be an integer at",
-    ),
-    (
-        lb.WithAvailability.between,
-        {"world": lb.Drift(), "rounds": 9, "spans": {0: (4, None), 1: (5, None)}},
-        "available[0] is [0, 0] but must be",
-    ),
 ]
 
 

@@ -10,6 +10,7 @@ from latentbandits.settings import InvalidValueError, boolean
 _DAY = 86400  # seconds
 _FIRST = 3  # the epoch began on a Thursday; weekdays are counted from Monday
 _LATEST = 253402300800  # the end of the year 9999; milliseconds of our time are beyond it
+_FINER = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}  # than seconds
 _COARSE = ("Y", "M", "W")  # units that have neither hours nor weekdays
 _ONE = "a datetime, a datetime64 or seconds since the epoch"
 _ALL = f"{_ONE}, or a sequence of one of them"
@@ -63,13 +64,19 @@ def _values(timestamps: Any) -> np.ndarray:
         raise InvalidValueError("calendar", "timestamps", timestamps, _ALL) from None
     if values.ndim > 1:
         raise InvalidValueError("calendar", "timestamps", values.shape, "one axis at most", ".shape")
-    if values.dtype.kind not in "MiufO" or np.ma.is_masked(timestamps):
+    if values.dtype.kind not in "MiufO":
         raise InvalidValueError("calendar", "timestamps", timestamps, _ALL)
+    if np.ma.is_masked(timestamps):
+        at = int(np.flatnonzero(np.ma.getmaskarray(timestamps))[0])
+        raise InvalidValueError(
+            "calendar", "timestamps", True, "False, since no timestamp may be missing", f".mask{_at(values, at)}"
+        )
     if values.dtype.kind == "O":
         return _shown(values)
     wrong = np.isnat(values) if values.dtype.kind == "M" else ~(np.abs(values.astype(float)) <= _LATEST)
     if wrong.any():
-        raise _refusal(values, int(np.flatnonzero(wrong)[0]))
+        at = int(np.flatnonzero(wrong)[0])
+        raise _refusal(values, at, _looks_like(values.flat[at]))
     if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in _COARSE:
         raise InvalidValueError("calendar", "timestamps", str(values.dtype), "datetime64[D] or finer", ".dtype")
     return values if values.dtype.kind == "M" else values.astype(float)
@@ -89,10 +96,23 @@ def _shown(values: np.ndarray) -> np.ndarray:
     return np.array([value.replace(tzinfo=None) for value in values.flat], "datetime64[us]").reshape(values.shape)
 
 
-def _refusal(values: np.ndarray, at: int) -> InvalidValueError:
-    """Return what refuses one of the timestamps; a single one needs no number."""
-    rule, part = (f"{_ONE}, of one kind with the others", f"[{at}]") if values.ndim else (_ALL, "")
-    return InvalidValueError("calendar", "timestamps", values.flat[at], rule, part)
+def _refusal(values: np.ndarray, at: int, hint: str = "") -> InvalidValueError:
+    """Return what refuses one of the timestamps."""
+    rule = f"{_ONE}, of one kind with the others" if values.ndim else _ALL
+    return InvalidValueError("calendar", "timestamps", values.flat[at], rule + hint, _at(values, at))
+
+
+def _at(values: np.ndarray, at: int) -> str:
+    """Return which of the timestamps it is; a single one needs no number."""
+    return f"[{at}]" if values.ndim else ""
+
+
+def _looks_like(value: Any) -> str:
+    """Return a hint at the unit of a number that is too large for seconds, or nothing."""
+    for unit, size in _FINER.items():
+        if not isinstance(value, np.datetime64) and abs(float(value)) / size <= _LATEST:
+            return f" (this looks like {unit})"
+    return ""
 
 
 def _seconds_and_weekday(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -89,7 +89,7 @@ def play_block(block: Block) -> Arrays:
         realisations: dict[int, Realisation] = {}
         random = stream(block.seed, Purpose.POLICY, draw, repeat)
         for i, runner in enumerate(runners):
-            groups = runner.contestant.groups
+            groups = runner.groups
             if groups not in realisations:
                 realised = block.world.realise(block.horizon, groups, block.seed, draw, repeat)
                 realisations[groups] = validate(realised, block.horizon, block.world.arms, groups)

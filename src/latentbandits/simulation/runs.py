@@ -77,6 +77,11 @@ class Runner:
         self.contestant, self._interpreted = contestant, interpreted
         self._code: dict[bool, Callable[..., int]] = {}  # one for realisations with delays, one for others
 
+    @property
+    def groups(self) -> int:
+        """Groups that receive an arm in every round."""
+        return self.contestant.groups
+
     def play(self, realisation: Realisation, random: Stream, tally: Tally) -> None:
         """Play one realisation and write what it cost."""
         run = prepare(self.contestant, realisation, random, tally)
@@ -87,7 +92,6 @@ class Runner:
 
     def example(self, world: World) -> Run:
         """Return a run of the types that the loop is compiled for."""
-        groups = self.contestant.groups
-        realisation = validate(world.realise(1, groups, 0, 0, 0), 1, world.arms, groups)
+        realisation = validate(world.realise(1, self.groups, 0, 0, 0), 1, world.arms, self.groups)
         tally = Tally(realisation.offered, np.zeros(1), np.zeros(1), np.zeros(len(COUNTS), np.int64))
         return prepare(self.contestant, realisation, stream(0), tally)
