@@ -92,57 +92,57 @@ def play(
     """
     rounds, groups, arms = rewards.shape
     observed, received = np.zeros(context.shape[1]), np.zeros(groups)
-    b, first, end, lost, hits = 0, 0, 0, 0.0, 0  # of the bin of rounds that a tally is at
-    if tally is not None:
-        end = rounds // len(tally.regret)
-    for t in range(rounds):
-        for i in range(context.shape[1]):
-            observed[i] = context[t, i]
-        for arm in range(available.shape[1]):
-            choice.arm_scores[arm].available = available[t, arm]
-        if played is not None:  # what is known of another's choice must not stay for the next one
-            for arm in range(arms):
-                choice.arm_scores[arm].value = np.nan
-                choice.arm_scores[arm].index = np.nan
-                choice.arm_scores[arm].probability = np.nan
-            for i in range(len(choice.tags)):
-                choice.tags[i] = 0
-        policy.choose(memory, observed, random, choice)
-        for group in range(groups):
-            arm = choice.arms[group]
-            if trace is not None:
-                trace.arms[t, group] = arm
-            if arm < 0 or arm >= arms or not choice.arm_scores[arm].available:
-                return t
-            if played is not None:
-                choice.arms[group] = played[t, group]
-                if propensities is not None:
-                    choice.arm_scores[choice.arms[group]].probability = propensities[t]
-            received[group] = rewards[t, group, choice.arms[group]]
-        probe_reason = choice.tags[PROBE_REASON]
-        if tally is not None:
-            best = tally.means[t, 0]
-            for arm in range(1, arms):
-                best = max(best, tally.means[t, arm])
+    bins = 1 if tally is None else len(tally.regret)
+    for b in range(bins):
+        first, end = b * rounds // bins, (b + 1) * rounds // bins
+        lost, hits = 0.0, 0
+        for t in range(first, end):
+            for i in range(context.shape[1]):
+                observed[i] = context[t, i]
+            for arm in range(available.shape[1]):
+                choice.arm_scores[arm].available = available[t, arm]
+            if played is not None:  # what is known of another's choice must not stay for the next one
+                for arm in range(arms):
+                    choice.arm_scores[arm].value = np.nan
+                    choice.arm_scores[arm].index = np.nan
+                    choice.arm_scores[arm].probability = np.nan
+                    choice.arm_scores[arm].std_error = np.nan
+                for i in range(len(choice.tags)):
+                    choice.tags[i] = 0
+            policy.choose(memory, observed, random, choice)
+            best = -np.inf
+            if tally is not None:
+                for arm in range(arms):
+                    best = max(best, tally.means[t, arm])
             for group in range(groups):
-                gap = best - tally.means[t, choice.arms[group]]
-                lost += gap
-                hits += gap == 0
-            if t + 1 == end:
-                tally.regret[b] = lost / groups
-                tally.optimal[b] = hits / (groups * (end - first))
-                b, first, lost, hits = b + 1, end, 0.0, 0
-                end = (b + 1) * rounds // len(tally.regret)
-        if late is None:
-            policy.learn(memory, choice, received)
-        else:
-            deliver(policy, memory, choice, received, late)
-        if tally is not None and probe_reason:
-            tally.counts[PROBE_ROUNDS] += 1
-            if probe_reason != CONTINUED:
-                tally.counts[PROBES] += 1
-                for gate in range(len(GATES)):
-                    tally.counts[FIRST_GATE + gate] += (probe_reason & GATES[gate]) != 0
-        if trace is not None:
-            trace.reasons[t] = probe_reason
+                arm = choice.arms[group]
+                if trace is not None:
+                    trace.arms[t, group] = arm
+                if arm < 0 or arm >= arms or not choice.arm_scores[arm].available:
+                    return t
+                if played is not None:
+                    arm = choice.arms[group] = played[t, group]
+                    if propensities is not None:
+                        choice.arm_scores[arm].probability = propensities[t]
+                received[group] = rewards[t, group, arm]
+                if tally is not None:
+                    gap = best - tally.means[t, arm]
+                    lost += gap
+                    hits += gap == 0
+            probe_reason = choice.tags[PROBE_REASON]
+            if late is None:
+                policy.learn(memory, choice, received)
+            else:
+                deliver(policy, memory, choice, received, late)
+            if trace is not None:
+                trace.reasons[t] = probe_reason
+            if tally is not None and probe_reason:
+                tally.counts[PROBE_ROUNDS] += 1
+                if probe_reason != CONTINUED:
+                    tally.counts[PROBES] += 1
+                    for gate in range(len(GATES)):
+                        tally.counts[FIRST_GATE + gate] += (probe_reason & GATES[gate]) != 0
+        if tally is not None:
+            tally.regret[b] = lost / groups
+            tally.optimal[b] = hits / (groups * (end - first))
     return -1
