@@ -45,29 +45,11 @@ _useless: list[
 
 
 def in_background(jobs: Sequence[Job], done: Done) -> bool:
-    """Have machine code made without waiting for it, and call `done` with it, in another thread.
+    """Have machine code made without waiting for it, and call `done` once with it, in another thread that holds none of our locks.
 
-    Whoever asks for what is already under way shares it. Code from outside this package is never kept on disk, so that no other process
-    can compile it: it stays interpreted.
-
-    Parameters
-    ----------
-    jobs : sequence of pairs
-        A function and example arguments, of which only the types matter.
-    done : callable
-        Called once with the machine code of each job, in another thread that holds none of our locks; never if it cannot be made or the
-        program ends before.
-
-    Returns
-    -------
-    bool
-        Whether machine code may come.
-
-    Examples
-    --------
-    >>> from latentbandits.compiled import in_background
-    >>> in_background([(max, (1, 2))], done=print)  # not of this package
-    False
+    A job is a function and example arguments, of which only the types matter. Whoever asks for what is already under way shares it. Code
+    from outside this package is never kept on disk, so that no other process can compile it: it stays interpreted. Returns whether machine
+    code may come; it never does if it cannot be made or the program ends before.
     """
     codes = [Code(function, args) for function, args in jobs]
     if not installed() or disabled() or any(code.outside for code in codes):

@@ -67,18 +67,7 @@ def quick(function: Function) -> Function:
 
 
 def copy_into(target: Arrays, source: Arrays) -> None:
-    """Copy all arrays of a memory, those of memories within it too, into the arrays of another of the same form; allocates nothing.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.compiled import copy_into
-    >>> memory, other = lb.policies.UCB1(arms=2).init(), lb.policies.UCB1(arms=2).init()
-    >>> other.sums[:] = 1.0, 2.0
-    >>> copy_into(memory, other)
-    >>> memory.sums.tolist()
-    [1.0, 2.0]
-    """
+    """Copy all arrays of a memory, those of memories within it too, into the arrays of another of the same form; allocates nothing."""
     for own, given in zip(target, source, strict=True):
         if isinstance(own, np.ndarray):
             own[...] = np.asarray(given)

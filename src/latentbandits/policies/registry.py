@@ -273,26 +273,7 @@ def registration(name: str) -> Registration:
 
 
 def policy(name: str, arms: int = 2, **settings: Any) -> Any:
-    """Return the policy that a name stands for, with some settings changed.
-
-    Parameters
-    ----------
-    name : str
-        A name of the registry, as listed by ``latentbandits policies``.
-    arms : int
-        Number of arms.
-    **settings
-        Settings that differ from the name's preset.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> lb.policy("sw-ucb", arms=4, window=300)
-    SlidingWindowUCB(arms=4, groups=1, window=300, exploration=0.5)
-    >>> lb.policy("sw-ubc")
-    Traceback (most recent call last):
-    latentbandits.settings.InvalidValueError: policy: name is 'sw-ubc' but must be one of state-library, ... (did you mean sw-ucb?)
-    """
+    """Return the policy that a name of the registry stands for, with some settings of the preset changed."""
     row = registration(name)
     if row.inner:
         own, rest = divided(row.make, settings)

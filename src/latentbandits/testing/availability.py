@@ -41,14 +41,7 @@ _HINT = (
 
 
 def bound(probability: float, count: int, risk: float = 1e-9) -> float:
-    """Return how far a frequency of `count` trials may be from the probability but for a risk (Bernstein's inequality).
-
-    Examples
-    --------
-    >>> from latentbandits.testing.availability import bound
-    >>> [round(bound(p, 20_000), 4) for p in (0.5, 0.05, 0.0)]
-    [0.0239, 0.0108, 0.0007]
-    """
+    """Return how far a frequency of `count` trials may be from the probability but for a risk (Bernstein's inequality)."""
     size = math.log(2 / risk) / count
     return math.sqrt(2 * probability * (1 - probability) * size) + 2 * size / 3
 

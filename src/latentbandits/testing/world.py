@@ -18,14 +18,21 @@ class WorldChecks:
         return self.world().realise(self.rounds, groups, seed, draw, repeat)
 
     @staticmethod
-    def _available(realisation: Realisation) -> np.ndarray:
-        """Return which arms may be played, (rounds, arms)."""
-        given = realisation.available
-        return np.ones(realisation.means.shape, bool) if given is None else np.asarray(given)
+    def _arrays(realisation: Realisation) -> dict[str, np.ndarray]:
+        """Return the arrays of a realisation by name, also those that may be None: all arms available, and rewards that are not late."""
+        means, available, delays = realisation.means, realisation.available, realisation.delays
+        return {
+            "means": means,
+            "rewards": realisation.rewards,
+            "context": realisation.context,
+            "states": realisation.states,
+            "available": np.ones(means.shape, bool) if available is None else np.asarray(available),
+            "delays": np.zeros(len(means), np.int64) if delays is None else np.asarray(delays),
+        }
 
     def test_every_round_has_an_available_arm(self) -> None:
         """`available` is None for a world whose arms always are, else a row of booleans, or of 0 and 1, for every round."""
-        available = self._available(self._realised(groups=2))
+        available = self._arrays(self._realised(groups=2))["available"]
         wanted = (self.rounds, self.world().arms)
         assert available.shape == wanted, f"available has shape {available.shape} but must have {wanted}"
         assert available.dtype.kind in "bui", f"available has type {available.dtype} but must have bool or integers"
@@ -33,15 +40,9 @@ class WorldChecks:
         empty = np.flatnonzero(~available.any(axis=1))
         assert len(empty) == 0, f"no arm is available in round {empty[0]} but every round must have at least one"
 
-    @staticmethod
-    def _delays(realisation: Realisation) -> np.ndarray:
-        """Return after how many rounds rewards arrive, (rounds,)."""
-        given = realisation.delays
-        return np.zeros(len(realisation.means), np.int64) if given is None else np.asarray(given)
-
     def test_delays_are_rounds_or_never(self) -> None:
         """`delays` is None for a world whose rewards arrive at once, else an integer for every round, -1 for never."""
-        delays = self._delays(self._realised(groups=2))
+        delays = self._arrays(self._realised(groups=2))["delays"]
         assert delays.shape == (self.rounds,), f"delays has shape {delays.shape} but must have {(self.rounds,)}"
         assert delays.dtype.kind in "iu", f"delays has type {delays.dtype} but must have integers"
         assert delays.min() >= -1, f"delays has {delays.min()} but must have -1 or more"
@@ -62,31 +63,24 @@ class WorldChecks:
 
     def test_depends_on_its_arguments_alone(self) -> None:
         """The same arguments give the same realisation, whatever was realised in between."""
-        first = self._realised(draw=3, repeat=1)
+        first = self._arrays(self._realised(draw=3, repeat=1))
         self._realised(draw=4, repeat=0)
-        again = self._realised(draw=3, repeat=1)
-        for old, new in zip(first[:4], again[:4], strict=True):
-            np.testing.assert_array_equal(old, new)
-        np.testing.assert_array_equal(self._available(first), self._available(again))
-        np.testing.assert_array_equal(self._delays(first), self._delays(again))
+        again = self._arrays(self._realised(draw=3, repeat=1))
+        for name, array in first.items():
+            np.testing.assert_array_equal(array, again[name], name)
 
     def test_units_share_all_but_the_noise(self) -> None:
         """A policy with two groups meets the same world as one with a single group."""
-        one, two = self._realised(groups=1), self._realised(groups=2)
-        np.testing.assert_array_equal(one.means, two.means)
-        np.testing.assert_array_equal(one.states, two.states)
-        np.testing.assert_array_equal(one.context, two.context)
-        np.testing.assert_array_equal(self._available(one), self._available(two))
-        np.testing.assert_array_equal(self._delays(one), self._delays(two))
+        one, two = (self._arrays(self._realised(groups=groups)) for groups in (1, 2))
+        for name in one.keys() - {"rewards"}:
+            np.testing.assert_array_equal(one[name], two[name], name)
 
     def test_a_longer_realisation_begins_like_a_shorter_one(self) -> None:
         """Rounds do not depend on those that come after them."""
-        long = self.world().realise(self.rounds, 1, 1, 0, 0)
-        short = self.world().realise(self.rounds // 2, 1, 1, 0, 0)
-        np.testing.assert_array_equal(short.means, long.means[: self.rounds // 2])
-        np.testing.assert_array_equal(short.rewards, long.rewards[: self.rounds // 2])
-        np.testing.assert_array_equal(self._available(short), self._available(long)[: self.rounds // 2])
-        np.testing.assert_array_equal(self._delays(short), self._delays(long)[: self.rounds // 2])
+        half = self.rounds // 2
+        long, short = (self._arrays(self.world().realise(rounds, 1, 1, 0, 0)) for rounds in (self.rounds, half))
+        for name, array in short.items():
+            np.testing.assert_array_equal(array, long[name][:half], name)
 
     def test_truth_fits_the_realisation(self) -> None:
         """What oracles are given is a proper chain over the realisation's arms."""

@@ -37,14 +37,6 @@ def come_and_go(rounds: int, arms: int, share: float, stretch: float, random: St
     """Return which arms are available, (rounds, arms): each for a share of the time, in stretches of random lengths; one always is.
 
     The share is a little larger with few arms, since the last one stays. `stretch` is the mean of the lengths.
-
-    Examples
-    --------
-    >>> from latentbandits.random import stream
-    >>> from latentbandits.worlds.available import come_and_go
-    >>> available = come_and_go(100_000, 5, share=0.6, stretch=50, random=stream(1))
-    >>> bool(available.any(axis=1).all()), round(float(available.mean()), 1)
-    (True, 0.6)
     """
     made = np.zeros((rounds, arms), bool)
     fast(walk_arms)(share, stretch, random, made)
