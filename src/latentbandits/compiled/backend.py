@@ -158,37 +158,28 @@ def _returning(function: Compilable) -> Compilable:
     return lambda *_: function
 
 
-@contextlib.contextmanager
-def _cache_at(folder: Path) -> Iterator[None]:
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder)
-    try:
-        yield
-    finally:
-        config.CACHE_DIR = before
-
-
 @functools.cache
 def _dispatcher(function: Compilable, keep: bool) -> Any:  # a dispatcher: numba's types leave out what is private
     options = {"nogil": function not in compiler.quick_functions, "error_model": "numpy", "no_cfunc_wrapper": True}
     made = numba.njit(pipeline_class=WholeCompiler, **options)(function)
     where = place() if keep else None
     if where is not None:
-        with _cache_at(where.folder):
+        before, config.CACHE_DIR = config.CACHE_DIR, str(where.folder)
+        try:
             made.enable_caching()
-        name = f"{function.__module__}.{function.__qualname__}"
-        made._cache.save_overload = _one_at_a_time(made._cache.save_overload, where.folder / "locks" / name)
+        finally:
+            config.CACHE_DIR = before
+        save, lock = (
+            made._cache.save_overload,
+            where.folder / "locks" / f"{function.__module__}.{function.__qualname__}",
+        )
+
+        def save_alone(*args: object) -> None:  # numba reads and writes an index of all types: one process at a time
+            with locked(lock):
+                save(*args)
+
+        made._cache.save_overload = save_alone
     return made
-
-
-def _one_at_a_time(save: Callable[..., None], lock: Path) -> Callable[..., None]:
-    """Return numba's function that keeps machine code, for one process at a time: it reads and writes an index of all types."""
-
-    def run(*args: object) -> None:
-        with locked(lock):
-            save(*args)
-
-    return run
 
 
 @contextlib.contextmanager

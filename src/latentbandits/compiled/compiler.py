@@ -98,18 +98,12 @@ def machine_code(function: Compilable, *args: object) -> Compilable:
     if code.key not in _loaded:
         if not installed():
             raise missing("numba")
-        with compiling:
-            _loaded[code.key] = _compile(code)
+        with compiling, _announcing([] if code.ready or code.key in _announced else [code]) as before:
+            before(code)
+            from latentbandits.compiled.backend import compiled
+
+            _loaded[code.key] = compiled(code)
     return _loaded[code.key]
-
-
-def _compile(code: Code) -> Compilable:
-    """Load the machine code from the cache, or compile and keep it."""
-    with _announcing([] if code.ready or code.key in _announced else [code]) as before:
-        before(code)
-        from latentbandits.compiled.backend import compiled
-
-        return compiled(code)
 
 
 @contextlib.contextmanager

@@ -5,32 +5,17 @@ the same before the first round, and `scalars`, a record with the field `restart
 before it: rewards that arrive after a later one are not handed on, since the features beside them belong to a memory that is gone.
 """
 
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from latentbandits.compiled import Arrays, copy_into, kernel
+from latentbandits.compiled import copy_into, kernel
 from latentbandits.protocols import Choice, Policy, corner
 from latentbandits.settings import InvalidValueError
 
 if TYPE_CHECKING:
+    from latentbandits.policies import detection_augmented, scaled
     from latentbandits.policies.state_library.belief import Belief
-
-
-class Restartable(Protocol):
-    """What the memory of every wrapper has."""
-
-    @property
-    def inner(self) -> Arrays:
-        """The memory of the policy within."""
-
-    @property
-    def fresh(self) -> Arrays:
-        """The same before the first round."""
-
-    @property
-    def scalars(self) -> np.ndarray:
-        """A record with the field `restarts`."""
 
 
 class Wrapper(Policy):
@@ -136,7 +121,7 @@ def is_current(choice: Choice, restarts: int) -> bool:
 
 
 @kernel
-def restart(memory: Restartable) -> None:
+def restart(memory: "detection_augmented.Memory | scaled.Memory") -> None:
     """Let the policy within forget everything."""
     copy_into(memory.inner, memory.fresh)
     memory.scalars[0].restarts += 1

@@ -208,13 +208,17 @@ class SampledWorld(ABC):
         truth = None
         if chain and filtered:  # a filter needs some noise
             truth = Truth(*chain, np.maximum(scales, 1e-9), self.rewards, carryover, self.lost)
+        available = None
+        if self.available < 1:
+            random = stream(seed, Purpose.AVAILABLE, draw, repeat)
+            available = come_and_go(horizon, self.arms, self.available, self.stretch, random)
         return Realisation(
             means,
             rewards,
             np.hstack([context, features]) if effects else context,
             states,
             truth,
-            self._offered(horizon, seed, draw, repeat),
+            available,
             delays(horizon, self.delay, self.lost, seed, draw, repeat),
         )
 
@@ -246,13 +250,6 @@ class SampledWorld(ABC):
         noise = standardised(generator, self.noise_shape, self.autocorrelation, len(means), len(scales)) * scales
         made: np.ndarray = means[:, None, :] + noise[:, :, None] * np.broadcast_to(size, means.shape)[:, None, :]
         return made
-
-    def _offered(self, horizon: int, seed: int, draw: int, repeat: int) -> np.ndarray | None:
-        """Return which arms may be played, None for all of them always."""
-        if self.available == 1:
-            return None
-        random = stream(seed, Purpose.AVAILABLE, draw, repeat)
-        return come_and_go(horizon, self.arms, self.available, self.stretch, random)
 
     def dominate(self, levels: np.ndarray) -> np.ndarray:
         """Return levels from 0 to 1 (rounds or states, arms) in which the last arms are never above the first, if some are dominated."""
