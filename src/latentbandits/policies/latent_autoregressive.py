@@ -66,7 +66,7 @@ class LatentAutoregressive(PlainPolicy):
 
     def init(self) -> Memory:
         """Return the memory before the first round."""
-        width = 1 + 2 * self.lags * self.arms
+        width = self.width
         factor = np.zeros((self.arms, width, width))
         reset(factor, self.regularization)
         return Memory(
