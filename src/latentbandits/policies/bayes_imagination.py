@@ -94,7 +94,7 @@ def hopeless(costs: np.ndarray, least: np.ndarray) -> bool:
     return blocks > 2 and bool(lags.mean() + 0.01 * least.mean() > 3.0 * lags.std(ddof=1) / np.sqrt(blocks))
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=1024)
 def best_multiplier(known: "PlanningFilter", lost: float = 0.0) -> float:
     """Return the multiplier with the least regret for a planning filter in the world that it is given, the smallest of equals.
 

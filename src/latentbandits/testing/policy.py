@@ -37,14 +37,6 @@ class PolicyChecks(AvailabilityChecks):
         policy, _, _ = self._ready()
         assert describe(type(policy)(**describe(policy))) == describe(policy)
 
-    def test_choices_are_arms(self) -> None:
-        """One arm per group, each of them an arm that exists."""
-        policy, realisation, _ = self._ready()
-        arms, _ = record_one(policy, realisation, stream(2))
-        assert arms.shape == (self.rounds, policy.groups)
-        assert arms.min() >= 0
-        assert arms.max() < policy.arms
-
     def test_compiled_and_interpreted_agree(self) -> None:
         """The same source must mean the same in both."""
         policy, realisation, _ = self._ready()

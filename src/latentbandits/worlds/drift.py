@@ -1,7 +1,7 @@
 """A world without states: the mean of every arm drifts smoothly."""
 
 from dataclasses import dataclass
-from math import erf, sqrt
+from math import sqrt
 from typing import Annotated
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import Above, AtLeast, checked
 from latentbandits.worlds.base import Path, SampledWorld
+from latentbandits.worlds.regimes import normal_share
 
 _WAVES = 32
 
@@ -50,9 +51,7 @@ class Drift(SampledWorld):
         if self.together > 0:
             (shared,) = self._curves(np.random.default_rng(stream(seed, Purpose.MEANS, draw)), 1, time)
             curves = [sqrt(self.together) * shared + sqrt(1 - self.together) * own for own in curves]
-        levels = np.empty((horizon, self.arms))
-        for arm, curve in enumerate(curves):
-            levels[:, arm] = [0.5 * (1 + erf(x / sqrt(2))) for x in curve]
+        levels = normal_share(np.stack(curves, axis=1))
         levels = self.dominate(levels) if self.dominated > 0 else levels
         return Path(np.full(horizon, -1), self.span[0] + (self.span[1] - self.span[0]) * levels)
 
