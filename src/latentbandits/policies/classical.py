@@ -50,11 +50,12 @@ class CountingPolicy(PlainPolicy):
         count_each(memory.counts, memory.sums, choice, rewards)
 
 
-Total = record_type(total=int)
+Total = record_type(total=int)  # rewards
+Begun = record_type(rounds=int)  # of a test
 
 
 class TotalMemory(NamedTuple):
-    """Rewards counted and summed per arm, and their total number."""
+    """Rewards counted and summed per arm, and a `Total` or what has `Begun`."""
 
     counts: np.ndarray
     sums: np.ndarray
@@ -211,17 +212,6 @@ class UniformRandom(PlainPolicy):
         memory.scalars[0].rewards += rewards.shape[0]
 
 
-Begun = record_type(rounds=int)
-
-
-class ABTestMemory(NamedTuple):
-    """Rounds of the test begun, and the rewards of the test counted and summed per arm."""
-
-    scalars: np.ndarray
-    counts: np.ndarray
-    sums: np.ndarray
-
-
 class ABTest(PlainPolicy):
     """Play the arms in turn for ``test`` rounds, then always the one with the highest mean in the test.
 
@@ -257,11 +247,11 @@ class ABTest(PlainPolicy):
 
     test: Annotated[int, AtLeast(1)] = 1000
 
-    def init(self) -> ABTestMemory:
+    def init(self) -> TotalMemory:
         """Return the memory before the first round."""
-        return ABTestMemory(np.zeros(1, Begun), np.zeros(self.arms), np.zeros(self.arms))
+        return TotalMemory(np.zeros(self.arms), np.zeros(self.arms), np.zeros(1, Begun))
 
-    def choose(self, memory: ABTestMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
+    def choose(self, memory: TotalMemory, context: np.ndarray, random: Stream, choice: Choice) -> None:  # noqa: ARG002
         """Continue the test, or play the arm that was best in it."""
         begun, number = memory.scalars[0].rounds, available(choice)
         set_means(choice, memory.sums, memory.counts, LAST)
@@ -274,12 +264,12 @@ class ABTest(PlainPolicy):
             choice.tags[PROBE_REASON] = 0
             assign_highest(choice)
 
-    def learn(self, memory: ABTestMemory, choice: Choice, rewards: np.ndarray) -> None:
+    def learn(self, memory: TotalMemory, choice: Choice, rewards: np.ndarray) -> None:
         """Count every group's reward of the test."""
         if choice.tags[PROBE_REASON] != 0:
             count_each(memory.counts, memory.sums, choice, rewards)
 
-    def grow(self, memory: ABTestMemory) -> ABTestMemory:  # noqa: ARG002
+    def grow(self, memory: TotalMemory) -> TotalMemory:  # noqa: ARG002
         """Refuse a new arm."""
         raise InvalidValueError(
             "ABTest", "new arm", self.arms, "there from the start, since a test compares the arms that it began with"
