@@ -129,13 +129,8 @@ def check_ending(path: Path, owner: str, *endings: str, option: str = "--out") -
 
 
 def answer(result: "Result", as_json: bool, *lines: str) -> None:
-    """Print a result as JSON, or as a text whose first line, and whose row of the best policy, stand out on a terminal; then lines."""
-    from latentbandits.presentation.terminal import show
-
-    if as_json:
-        print(result.json())
-    else:
-        show("\n".join([result.text(), *lines]), best=[result.best] if result.best else [], headline=True)
+    """Print a result as JSON, or as a text and further lines."""
+    print(result.json() if as_json else "\n".join([result.text(), *lines]))
 
 
 def python_lines(code: str) -> list[str]:
