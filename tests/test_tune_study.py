@@ -99,7 +99,9 @@ def test_a_file_keeps_the_studies_of_several_searches_apart(changes: dict[str, A
 def test_a_file_that_is_no_study_is_refused_and_kept(tmp_path: Path) -> None:
     for name, content in {"notes": b"remember the milk", "bytes": bytes(range(256))}.items():
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(lb.InvalidValueError, match="must be a file that can be written, a new one or one that `tune`"):
+        with pytest.raises(
+            lb.InvalidValueError, match="must be a file that can be written, a new one or one that `tune`"
+        ):
             tune_flip(study=tmp_path / name)
         assert (tmp_path / name).read_bytes() == content
     for name in ("", "no/folder.db"):

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
 from latentbandits.advice.flips import Sweep
-from latentbandits.advice.vocabulary import PARAMETERS
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.numbers import short
@@ -186,7 +185,7 @@ def _sweep(axes: Axes, sweep: Sweep, winner: str, shown: Sequence[str]) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(PARAMETERS[sweep.quantity].label if sweep.quantity in PARAMETERS else sweep.quantity)
+    axes.set_xlabel(sweep.quantity)
 
 
 def advice_summary(advice: "Advice") -> Figure:

@@ -234,9 +234,7 @@ def _requested_axis(policy: Contestant, setting: str, value: Value, where: objec
     ends = parse_range(where) if number and not isinstance(where, list) else None
     if not isinstance(value, bool | int | float | str) or (ends is None and not isinstance(where, list)):
         raise InvalidValueError(OWNER, field, where, form)
-    accepted: list[Any] = [
-        accept(OWNER, field, given, Field(type(value), rule, False, ())) for given in ends or where
-    ]
+    accepted: list[Any] = [accept(OWNER, field, given, Field(type(value), rule, False, ())) for given in ends or where]
     if ends is None:
         if len(set(accepted)) < max(2, len(accepted)):
             raise InvalidValueError(OWNER, field, where, form + ", each once")

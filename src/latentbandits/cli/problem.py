@@ -30,8 +30,11 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
     for word in PARAMETERS.values():
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
             choices = f" ({word.choices()})" if word.choices() else ""
-            names = dict.fromkeys((f"--{word.name.replace('_', '-')}", f"--{word.name}"))
-            group.add_argument(*names, metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
+            group.add_argument(
+                f"--{word.name.replace('_', '-')}",
+                metavar=word.type.upper(),
+                help=f"{word.help}{choices}".replace("%", "%%"),
+            )
 
 
 def workers(parser: argparse.ArgumentParser) -> None:
@@ -65,11 +68,17 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
 def build_problem(options: argparse.Namespace) -> "BaseProblem":
     """Return the problem that file and options describe; options override the file."""
     from latentbandits.advice.problem import as_problem
+
+    path: str | None = options.problem
+    return as_problem(path, **given_words(options))
+
+
+def given_words(options: argparse.Namespace) -> dict[str, object]:
+    """Return the words that options give."""
     from latentbandits.advice.vocabulary import PARAMETERS
 
     given = {word: text for word, text in vars(options).items() if word in PARAMETERS and text is not None}
-    path: str | None = options.problem
-    return as_problem(path, **{word: parse(word, text) for word, text in given.items()})
+    return {word: parse(word, text) for word, text in given.items()}
 
 
 def parse(word: str, text: str) -> object:
