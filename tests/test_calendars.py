@@ -114,7 +114,7 @@ def test_a_single_timestamp_is_one_row() -> None:
     ],
 )
 def test_bad_timestamps_are_refused(timestamps: Any) -> None:
-    with pytest.raises(lb.InvalidValueError, match="calendar: timestamps is .* but must be a datetime, a datetime64"):
+    with pytest.raises(lb.InvalidValueError, match=r"calendar: timestamps is .* but must be a datetime, a datetime64"):
         lb.calendar(timestamps)
 
 

@@ -48,8 +48,8 @@ def test_a_saying_is_its_world_in_python_in_a_file_and_as_options(
 
 def test_the_command_line_takes_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = (
-        "--noise|0.1|--noise-shape|t3|--dwell|200|--dwell-shape|lognormal|--delay|20 to 200|--lost|0.1|--states|1 to 5|--uneven-arms|3|--runs|1|"
-        "--horizon|20|--policies|random|--json|--out"
+        "--noise|0.1|--noise-shape|t3|--dwell|200|--dwell-shape|lognormal|--delay|20 to 200|--lost|0.1|--states|1 to 5|--uneven-arms|3|"
+        "--runs|1|--horizon|20|--policies|random|--json|--out"
     )
     assert cli.main(["compare", *options.split("|"), str(tmp_path / "c.svg")]) == 0
     problem = Problem(

@@ -107,11 +107,6 @@ class Advice(Result):
         return judge(self.comparison.regret, self.winner, self.comparison.ranked)
 
     @property
-    def best(self) -> str:
-        """The policy to use."""
-        return self.winner
-
-    @property
     def headline(self) -> str:
         """What to use, and how sure that is, or what is as good."""
         from latentbandits.advice.text import choice
