@@ -46,7 +46,6 @@ PROOF = {
     "docs": "import myst_nb, numpydoc, pydata_sphinx_theme, sphinx, sphinx_copybutton, sphinx_design, sphinx_gallery",
     "logs": "import latentbandits as lb; lb.Log.read({'action': [0, 1, 0], 'reward': [1, 0, 1]}); "
     "import latentbandits.logs.diagnose, narwhals",
-    "openfeature": "import latentbandits.openfeature",
     "postgres": "import latentbandits.store.postgresql",
     "report": "import latentbandits_studies.report.page; from latentbandits_studies.experiments.registry import experiments; "
     "[one.cases(True) for one in experiments()]",

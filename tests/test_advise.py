@@ -362,7 +362,7 @@ def test_advice_is_shown_and_saved(plain: lb.Advice, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("sweep", [False, True])
-def test_progress_counts_rounds_up_to_a_total_that_falls(sweep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_rounds_and_ends_at_its_total(sweep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("latentbandits.advice.advise.LEAST_SURE", 0.0)
     played, seen = [], []
 
@@ -376,7 +376,7 @@ def test_progress_counts_rounds_up_to_a_total_that_falls(sweep: bool, monkeypatc
     done, most = zip(*seen, strict=True)
     assert done[-1] == most[-1] == sum(played)
     assert list(done) == sorted(done)
-    assert list(most) == sorted(most, reverse=True)
+    assert set(most[:-1]) == {None}  # how many there will be is known by the clock alone
     assert len(played) > (10 if sweep else 1)
 
 

@@ -52,37 +52,6 @@ def test_datetime64_of_days_stand_for_midnight() -> None:
     assert found[:, 4:].tolist() == [[-1.0] * 6, [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]  # Sunday, and a Wednesday
 
 
-@pytest.mark.parametrize("group", ["Y", "M", "W"])
-@pytest.mark.parametrize("hours", [True, False])
-def test_datetime64_of_weeks_or_more_are_refused(group: str, hours: bool) -> None:
-    rule = rf"calendar: timestamps.dtype is 'datetime64\[{group}\]' but must be datetime64\[D\] or finer"
-    with pytest.raises(lb.InvalidValueError, match=rule):
-        lb.calendar(np.array(["2026-11-17"], f"datetime64[{group}]"), hours=hours)
-
-
-def test_masked_timestamps_are_refused() -> None:
-    values = np.array(WEEK[:3], "datetime64[s]")
-    for given in (values, values.astype(float), np.array(WEEK[:3], object)):
-        whole = np.ma.masked_array(given, [False, False, False])
-        assert (lb.calendar(whole) == lb.calendar(given)).all()
-        whole[1] = np.ma.masked
-        sentence = r"calendar: timestamps.mask\[1\] is True but must be False, since no timestamp may be missing"
-        with pytest.raises(lb.InvalidValueError, match=sentence):
-            lb.calendar(whole)
-    with pytest.raises(lb.InvalidValueError, match=r"timestamps.mask is True but must be False"):
-        lb.calendar(np.ma.masked)
-
-
-@pytest.mark.parametrize(("group", "size"), [("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)])
-def test_numbers_that_are_too_large_are_taken_for_other_units(group: str, size: int) -> None:
-    now = 1794873600 * size
-    for given in (now, [0, now], -now, float(now)):
-        with pytest.raises(lb.InvalidValueError, match=rf"seconds since the epoch.* \(this looks like {group}\)$"):
-            lb.calendar(given)
-    with pytest.raises(lb.InvalidValueError, match=f"timestamps is {now} but must be"):
-        lb.calendar(now)
-
-
 def test_seconds_since_the_epoch_are_in_utc() -> None:
     moments = [*WEEK, datetime(1969, 7, 20, 20, 17, 40), datetime(1, 1, 1), datetime(9999, 12, 31, 23)]
     seconds = [moment.replace(tzinfo=UTC).timestamp() for moment in moments]
@@ -100,17 +69,6 @@ def test_a_time_zone_means_local_time() -> None:
     assert here == lb.calendar(evening).tolist() != there
 
 
-def test_time_zones_are_given_for_all_or_none() -> None:
-    naive, aware = datetime(2026, 11, 17, 23, 30), datetime(2026, 11, 17, 23, 30, tzinfo=UTC)
-    sentence = (
-        r"calendar: timestamps\[2\] is datetime.datetime\(.*\) but must be one {} a time zone, as timestamps\[0\] is$"
-    )
-    with pytest.raises(lb.InvalidValueError, match=sentence.format("without")):
-        lb.calendar([naive, naive, aware])
-    with pytest.raises(lb.InvalidValueError, match=sentence.format("with")):
-        lb.calendar([aware, aware, naive])
-
-
 def test_pandas() -> None:
     index = pd.date_range("2026-11-16", periods=168, freq="h")
     for given in (index, pd.Series(index), index.tz_localize("America/New_York"), list(index)):
@@ -126,38 +84,37 @@ def test_a_single_timestamp_is_one_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("timestamps", "sentence"),
+    "timestamps",
     [
-        (
-            "2026-11-17",
-            "timestamps is '2026-11-17' but must be a datetime, a datetime64 or seconds since the epoch, or",
-        ),
-        (["2026-11-17"], r"timestamps is \['2026-11-17'\] but must be a datetime"),
-        (None, "timestamps is None but must be a datetime"),
-        (True, "timestamps is True but must be"),
-        ([True, False], "must be a datetime"),
-        (math.nan, "timestamps is NaN but must be"),
-        ([0.0, math.inf], r"timestamps\[1\] is inf but must be"),
-        (1e30, "seconds since the epoch, or a sequence of one of them$"),
-        ([WEEK[0], None], r"timestamps\[1\] is None but must be"),
-        ([WEEK[0], 5], r"timestamps\[1\] is 5 but must be"),
-        (date(2026, 11, 17), r"timestamps is datetime.date\(2026, 11, 17\) but must be a datetime"),
-        ([pd.Timestamp("2026-11-17", tz="UTC"), pd.NaT], r"timestamps\[1\] is NaT but must be"),
-        (pd.Series([pd.Timestamp("2026-11-17"), None]), r"timestamps\[1\] is n.*datetime64\('NaT'.*\) but must be"),
-        (np.datetime64("NaT"), r"timestamps is n.*datetime64\('NaT'.*\) but must be"),
-        (
-            [WEEK[0], np.datetime64("2026-11-17")],
-            r"\[1\] is n.*datetime64\('2026-11-17'\) but must .* of one kind with",
-        ),
-        (np.array(["2026-11-17", "NaT"], "datetime64[s]"), r"timestamps\[1\] is n.*datetime64\('NaT'.*\) but must be"),
-        ([[0.0, 1.0]], r"timestamps.shape is \(1, 2\) but must be one axis at most"),
-        ([[0.0], [1.0, 2.0]], "timestamps is .* but must be a datetime"),
-        (1 + 1j, "must be a datetime"),
-        ({"when": 0}, "must be a datetime"),
+        "2026-11-17",
+        ["2026-11-17"],
+        None,
+        True,
+        [True, False],
+        math.nan,
+        [0.0, math.inf],
+        1e30,
+        1794873600 * 1000,  # milliseconds
+        [0, 1794873600 * 1000],
+        [WEEK[0], None],
+        [WEEK[0], 5],
+        date(2026, 11, 17),
+        [pd.Timestamp("2026-11-17", tz="UTC"), pd.NaT],
+        pd.Series([pd.Timestamp("2026-11-17"), None]),
+        np.datetime64("NaT"),
+        [WEEK[0], np.datetime64("2026-11-17")],
+        np.array(["2026-11-17", "NaT"], "datetime64[s]"),
+        np.array(["2026-11-17"], "datetime64[W]"),
+        np.array(["2026-11-17"], "datetime64[M]"),
+        np.ma.masked_array(np.array(WEEK[:2], "datetime64[s]"), [False, True]),
+        [[0.0, 1.0]],
+        [[0.0], [1.0, 2.0]],
+        1 + 1j,
+        {"when": 0},
     ],
 )
-def test_bad_timestamps_are_refused(timestamps: Any, sentence: str) -> None:
-    with pytest.raises(lb.InvalidValueError, match="calendar: .*" + sentence.removeprefix("calendar: ")):
+def test_bad_timestamps_are_refused(timestamps: Any) -> None:
+    with pytest.raises(lb.InvalidValueError, match=r"calendar: timestamps is .* but must be a datetime, a datetime64"):
         lb.calendar(timestamps)
 
 

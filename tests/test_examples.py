@@ -22,6 +22,7 @@ PROGRAMS = (
     "flask_app",
     "gymnasium_env",
     "mlflow_run",
+    "openfeature_provider",
     "river_policy",
     "web_app",
     "workers",

@@ -10,9 +10,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
+from openfeature import api
+from openfeature.evaluation_context import EvaluationContext
+from openfeature.exception import ErrorCode
 from river import bandit
 
 import latentbandits as lb
+from latentbandits.serve import served
 from tests.services import ROOT
 
 WORLDS: dict[str, Any] = {
@@ -121,3 +125,25 @@ def test_a_comparison_is_a_run_of_mlflow(tmp_path: Path, example: Any) -> None:
         "first.json",
         "first.svg",
     ]
+
+
+def test_flags_of_openfeature_are_decisions(example: Any) -> None:
+    provider_of = example("openfeature_provider").Provider
+    with served("button", "ucb1", arms=["red", "blue"], holdback=0.3) as (url, key):
+        provider = provider_of(url, key, budget=20)
+        api.set_provider(provider)
+        client, about = api.get_client(), EvaluationContext("visitor-7")
+        found = client.get_string_details("button", "none", about)
+        assert found.variant == found.value
+        assert found.value in ("red", "blue")
+        assert provider.tell("button", found.flag_metadata["decision"], 1.0) == "accepted"
+        again = [client.get_string_details("button", "none", about).flag_metadata["by"] for _ in range(6)]
+        assert set(again) == {found.flag_metadata["by"]}  # a subject that is held back stays so
+        wrong = client.get_float_details("button", 0.5, about)
+        assert (wrong.value, wrong.error_code) == (0.5, ErrorCode.TYPE_MISMATCH)
+        unknown = client.get_string_details("nobody", "none", about)
+        assert (unknown.value, unknown.error_code) == ("none", ErrorCode.FLAG_NOT_FOUND)
+        api.set_provider(provider_of("http://127.0.0.1:9", key, budget=0.01))
+        gone = client.get_string_details("button", "none")
+        assert (gone.value, gone.error_code) == ("none", ErrorCode.PROVIDER_NOT_READY)
+        api.shutdown()

@@ -206,10 +206,7 @@ def test_other_things_are_refused(tmp_path: Path) -> None:
 def test_a_log_is_no_record(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     path.write_text("timestamp,arm,reward,propensity\n" + "".join(f"{t},{t % 2},0.{t % 9},0.5\n" for t in range(50)))
-    with pytest.raises(lb.InvalidValueError, match=r"are those of a log; `latentbandits diagnose`"):
-        lb.Problem(kind="recorded", file=str(path))
-    path.write_text("when,what,paid\n" + "".join(f"{t},{t % 2},0.{t % 9}\n" for t in range(50)))
-    with pytest.raises(lb.InvalidValueError, match="a column only ever grows"):
+    with pytest.raises(lb.InvalidValueError, match=r"it is a log, .* which `latentbandits diagnose` reads"):
         lb.Problem(kind="recorded", file=str(path))
     path.write_text("red,blue\n" + "".join(f"0.{t % 7},0.{t % 9}\n" for t in range(50)))
     assert lb.Problem(kind="recorded", file=str(path)).arms == 2

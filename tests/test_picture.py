@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-pytest.importorskip("rich", reason="needs the extra sim")
+pytest.importorskip("rich", reason="needs the extra docs")
 
 from website import picture
 

@@ -201,7 +201,7 @@ def test_a_refusal_carries_its_parts(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError) as refused:
         as_problem(path)
     found = refused.value
-    assert (found.owner, found.field, found.part) == (f"{path}, line 2", "transition", "[0]")
+    assert (found.owner, found.field, found.part) == (str(path), "transition", "[0]")
 
 
 def test_anything_becomes_a_problem(tmp_path: Path) -> None:
@@ -239,22 +239,22 @@ def test_a_problem_does_not_change() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('arms = 4\nstate = "3 to 20"\n', "line 2: word is 'state' but must be one of .* \\(did you mean states\\?\\)"),
-        ("# dwel = 3\n\ndwel = 3\n", "line 3: word is .dwel. .* \\(did you mean dwell\\?\\)"),
-        ("arms = 2\n[world]\nstates = 3\n", "line 2: word is 'world'"),
-        ("arms = 2\n  'polices' = ['ucb1']\n", "line 2: word is .polices. .* \\(did you mean policies\\?\\)"),
-        ("states = 0\n", "line 1: states is 0 but must be an integer from 1 to 1000"),
-        ('arms = 2\nstates = "20 to 3"\n', "line 2: states is '20 to 3' but must be a range with the lower end first"),
-        ("\n\ncarryover = 1.5\n", "line 3: carryover is 1.5 but must be a finite number from 0 to 1"),
-        ("transition = [[0.5, 0.6], [0.1, 0.9]]\n", "line 1: transition\\[0\\] is .* probabilities that sum to one"),
+        ('arms = 4\nstate = "3 to 20"\n', "word is 'state' but must be one of .* \\(did you mean states\\?\\)"),
+        ("# dwel = 3\n\ndwel = 3\n", "word is .dwel. .* \\(did you mean dwell\\?\\)"),
+        ("arms = 2\n[world]\nstates = 3\n", "word is 'world'"),
+        ("arms = 2\n  'polices' = ['ucb1']\n", "word is .polices. .* \\(did you mean policies\\?\\)"),
+        ("states = 0\n", "states is 0 but must be an integer from 1 to 1000"),
+        ('arms = 2\nstates = "20 to 3"\n', "states is '20 to 3' but must be a range with the lower end first"),
+        ("\n\ncarryover = 1.5\n", "carryover is 1.5 but must be a finite number from 0 to 1"),
+        ("transition = [[0.5, 0.6], [0.1, 0.9]]\n", "transition\\[0\\] is .* probabilities that sum to one"),
         ("arms = \n", "at line 1"),
         ("arms = 2\narms = 3\n", "at line 2"),
-        ('arms = 2\npolicies = ["ucb1:explration=2"]\n', "line 2: .*did you mean exploration"),
-        ("policies = 3\n", "line 1: policies is 3 but must be a list of strings"),
-        ("policies = []\n", "line 1: policies is \\[\\] but must be a list of strings"),
+        ('arms = 2\npolicies = ["ucb1:explration=2"]\n', ".*did you mean exploration"),
+        ("policies = 3\n", "policies is 3 but must be a list of strings"),
+        ("policies = []\n", "policies is \\[\\] but must be a list of strings"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_file_is_refused_by_its_name(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "world.toml"
     path.write_text(text)
     with pytest.raises(ValueError, match=said) as refused:
@@ -296,7 +296,7 @@ def test_options_go_before_the_file(tmp_path: Path) -> None:
         ("--means '0.1; 0.2'", "rows of at least two numbers"),
         ("--transition '0.5 0.6; 0.2 0.8'", "sum to one"),
         ("missing.toml", "file is 'missing.toml' but must be a TOML file"),
-        ("bad.toml", "line 1: word is .sates. .*did you mean states"),
+        ("bad.toml", "word is .sates. .*did you mean states"),
         ("--out nowhere/x.html", "--out"),
         ("--out x.txt", "--out"),
     ],

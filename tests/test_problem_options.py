@@ -9,19 +9,19 @@ import pytest
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.advice.options import OPTIONS
 from latentbandits.advice.parameter import Range
 from latentbandits.advice.problem import Problem, as_problem
+from latentbandits.advice.vocabulary import OPTIONS
 from latentbandits.cli.problem import as_options
 from latentbandits.worlds.registry import RECORDED, REGISTRY
 from latentbandits_studies.experiments.theory.quantities import quantities
 
 SAYINGS: list[tuple[dict[str, Any], Any]] = [
-    ({"noise": "t3"}, lb.HiddenMarkov(noise_shape="t3")),
-    ({"noise": "0.1 t3"}, lb.HiddenMarkov(noise=0.1, noise_shape="t3")),
-    ({"noise": "laplace 0.1", "kind": "drift"}, lb.Drift(noise=0.1, noise_shape="laplace")),
-    ({"dwell": "lognormal"}, lb.HiddenMarkov(dwell=100, dwell_shape="lognormal")),
-    ({"dwell": "200 pareto"}, lb.HiddenMarkov(dwell=200, dwell_shape="pareto")),
+    ({"noise_shape": "t3"}, lb.HiddenMarkov(noise_shape="t3")),
+    ({"noise": 0.1, "noise_shape": "t3"}, lb.HiddenMarkov(noise=0.1, noise_shape="t3")),
+    ({"noise": 0.1, "noise_shape": "laplace", "kind": "drift"}, lb.Drift(noise=0.1, noise_shape="laplace")),
+    ({"dwell_shape": "lognormal"}, lb.HiddenMarkov(dwell=100, dwell_shape="lognormal")),
+    ({"dwell": 200, "dwell_shape": "pareto"}, lb.HiddenMarkov(dwell=200, dwell_shape="pareto")),
     ({"rewards": "revenue", "means": "0.1 to 9"}, lb.HiddenMarkov(rewards="revenue", span=(0.1, 9))),
     ({"rewards": "counts", "kind": "seasons", "states": 3}, lb.Seasons(rewards="counts", states=3)),
     ({"rewards": "ratings"}, lb.HiddenMarkov(rewards="ratings", span=(1, 5))),
@@ -48,13 +48,15 @@ def test_a_saying_is_its_world_in_python_in_a_file_and_as_options(
 
 def test_the_command_line_takes_them(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     options = (
-        "--noise|0.1 t3|--dwell|200 lognormal|--delay|20 to 200|--lost|0.1|--states|1 to 5|--uneven-arms|3|--runs|1|"
-        "--horizon|20|--policies|random|--json|--out"
+        "--noise|0.1|--noise-shape|t3|--dwell|200|--dwell-shape|lognormal|--delay|20 to 200|--lost|0.1|--states|1 to 5|--uneven-arms|3|"
+        "--runs|1|--horizon|20|--policies|random|--json|--out"
     )
     assert cli.main(["compare", *options.split("|"), str(tmp_path / "c.svg")]) == 0
     problem = Problem(
-        noise="0.1 t3",
-        dwell="200 lognormal",
+        noise=0.1,
+        noise_shape="t3",
+        dwell=200,
+        dwell_shape="lognormal",
         delay=(20, 200),
         lost=0.1,
         states=(1, 5),
@@ -72,7 +74,7 @@ def test_the_command_line_takes_them(capsys: pytest.CaptureFixture[str], tmp_pat
 
 
 def test_a_range_with_a_shape_samples_the_number_and_keeps_the_shape() -> None:
-    problem = Problem(noise="0.1 to 0.5 laplace", autocorrelation="0.2 to 0.4")
+    problem = Problem(noise="0.1 to 0.5", noise_shape="laplace", autocorrelation="0.2 to 0.4")
     assert problem.vague == ("noise", "autocorrelation")
     worlds: list[Any] = [problem.sample(0, draw) for draw in range(5)]
     assert {world.noise_shape for world in worlds} == {"laplace"}
@@ -83,8 +85,8 @@ def test_a_range_with_a_shape_samples_the_number_and_keeps_the_shape() -> None:
         Problem(noise=(0.1, 0.5)).sample_quantities(0, i)["noise"] for i in range(5)
     ]
     assert problem.replace(noise=0.2) == Problem(noise=0.2, noise_shape="laplace", autocorrelation=(0.2, 0.4))
-    assert problem.replace(noise="t3").noise == Range(0.1, 0.5)
-    assert Problem(noise="t3").widen().noise == Range(0.01, 0.5)
+    assert problem.replace(noise_shape="t3").noise == Range(0.1, 0.5)
+    assert Problem(noise_shape="t3").widen().noise == Range(0.01, 0.5)
 
 
 def test_perhaps_there_is_no_regime() -> None:
@@ -111,7 +113,7 @@ def test_advice_on_one_state() -> None:
 def test_sweeps_leave_names_alone_and_move_shares_that_are_ranges() -> None:
     usual = Problem().movable()
     assert usual == ["dwell", "states", "noise", "horizon"]
-    assert Problem(noise="0.1 t3", dwell="lognormal", delay="1 to 9", trend="0 to 1", lost=0.1).movable() == usual
+    assert Problem(noise=0.1, noise_shape="t3", delay="1 to 9", trend="0 to 1", lost=0.1).movable() == usual
     vague = Problem(lost="0.1 to 0.3", rare="0.01 to 0.1")
     assert vague.movable() == ["dwell", "states", "noise", "rare", "lost", "horizon"]
     for quantity in ("rare", "lost"):
@@ -120,10 +122,10 @@ def test_sweeps_leave_names_alone_and_move_shares_that_are_ranges() -> None:
 
 
 def test_another_kind_of_world_has_the_same_options() -> None:
-    problem = Problem(noise="0.2 t3", delay=5, trend=1, alike=0.5, means="2 to 9", runs=3)
+    problem = Problem(noise=0.2, noise_shape="t3", delay=5, trend=1, alike=0.5, means="2 to 9", runs=3)
     drifts, still = problem.alternatives().values()
     assert drifts == Problem(
-        kind="drift", noise="0.2 t3", delay=5, trend=1, means="2 to 9", timescale=100, arms=2, runs=3
+        kind="drift", noise=0.2, noise_shape="t3", delay=5, trend=1, means="2 to 9", timescale=100, arms=2, runs=3
     )
     assert still == problem.replace(stickiness=1.0)
     matrix = Problem(rewards="bernoulli", means=[[0.3, 0.4], [0.5, 0.6]], calendar=0.3)
@@ -146,11 +148,9 @@ def test_every_option_at_once(kind: str) -> None:
 
 CLICKS = "rewards='bernoulli'"
 BAD = {
-    "noise='0.1 t33'": "with or without a noise shape (normal, t3, t5, laplace, bimodal, outliers) (did you mean t3?)",
-    "dwell='9 t3'": "with or without a dwell shape (geometric, fixed, lognormal, pareto)",
-    "noise='0.1 t3', noise_shape='laplace'": "noise_shape is 'laplace' but must be left out when noise is '0.1 t3'",
-    "noise='t3', rewards='counts'": "noise_shape is 't3' but must be left out for counts rewards",
-    "kind='seasons', dwell='9 fixed'": "dwell_shape is 'fixed' but must be left out for kind seasons",
+    "noise_shape='t33'": "must be one of normal, t3, t5, laplace, bimodal, outliers (did you mean t3?)",
+    "noise_shape='t3', rewards='counts'": "noise_shape is 't3' but must be left out for counts rewards",
+    "kind='seasons', dwell_shape='fixed'": "dwell_shape is 'fixed' but must be left out for kind seasons",
     "kind='drift', rare=0.1": "rare is 0.1 but must be left out for kind drift",
     "delay='20 or so'": "delay is '20 or so' but must be rounds from 0 to 100000",
     "delay=-1": "delay is -1 but must be rounds",
@@ -183,6 +183,6 @@ def test_impossible_means_are_refused_in_files_and_as_options(
     path = tmp_path / "world.toml"
     path.write_text('rewards = "bernoulli"\nmeans = [[0.1, 1.2], [0.3, 0.4]]\n')
     assert cli.main(["compare", str(path)]) == 2
-    assert f"{path}, line 2: means is" in capsys.readouterr().err
+    assert f"{path}: means is" in capsys.readouterr().err
     assert cli.main(["compare", "--rewards", "bernoulli", "--means", "0 to 2"]) == 2
     assert "must be finite numbers from 0 to 1 for bernoulli rewards" in capsys.readouterr().err

@@ -1,8 +1,6 @@
 """Long work says how far it is: on a terminal in one line, elsewhere in a new line at least every thirty seconds."""
 
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -12,7 +10,6 @@ import pytest
 
 from latentbandits import cli
 from latentbandits.presentation import progress as screen
-from latentbandits.presentation import terminal
 from latentbandits_studies.experiments import fit
 
 Clock = Callable[[float], None]
@@ -56,12 +53,10 @@ def test_a_line_says_how_far_and_how_long_still(clock: Clock, capsys: pytest.Cap
     assert capsys.readouterr().err == "table2  150 M rounds in 70 s\n"
 
 
-@pytest.mark.parametrize("rich", [False, True])
 def test_on_a_terminal_the_line_changes_and_is_wiped(
-    rich: bool, clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(terminal, "installed", lambda: rich)
     progress = screen.Progress("table2")
     clock(1)
     progress(1, 2)
@@ -69,9 +64,7 @@ def test_on_a_terminal_the_line_changes_and_is_wiped(
     progress(2, 2)
     said = capsys.readouterr().err
     assert said.count("\n") == 0
-    bar, line = BARE.sub("", said.partition("\r\x1b[K")[2]).split("table2")
-    assert line.startswith("   50%")
-    assert (len(bar.rstrip()), bar.endswith(" ")) == ((terminal.BAR, True) if rich else (0, False))
+    assert BARE.sub("", said).startswith("table2   50%")
     assert said.endswith("\r\x1b[K")
 
 
@@ -111,66 +104,12 @@ def test_the_search_for_settings_is_part_of_reproduce(
 
 
 @pytest.mark.parametrize("columns", [20, 40, 200])
-def test_a_line_of_progress_fits_into_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_of_progress_fits_into_the_terminal(
+    columns: int, clock: Clock, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", str(columns))
-    for share in (None, 0.0, 0.5, 1.0):
-        line = BARE.sub("", terminal.with_bar("table2   25%    2.5 M rounds/s", share, sys.stderr))
-        assert len(line) < columns
-
-
-TEXT = """Use ucb1: it has less regret.
-
-Side by side:
-policy  regret
-ts        11.0
-ucb1      10.0
-
-table2: 2 s; 9 claims: 3 +, 2 -, 4 =
-  - Not so
-timing: 1 s; 2 claims: 2 ? (points to: 1 -, 1 =)
-        holds (+)  tied (=)
-Next: `latentbandits tune ucb1`."""
-
-
-@pytest.mark.parametrize("environment", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_a_terminal_shows_the_same_text_in_colours(
-    environment: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in {"TERM": "xterm", **environment}.items():
-        monkeypatch.setenv(name, value)
-    terminal.show(TEXT, best=["ucb1"], headline=True)
-    assert capsys.readouterr().out == TEXT + "\n"  # no terminal
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    terminal.show(TEXT, best=["ucb1"], headline=True)
-    said = capsys.readouterr().out
-    assert BARE.sub("", said) == TEXT + "\n"
-    colours = re.findall(r"\x1b\[[\d;]*3[1-6]m([^\x1b]*)", said)
-    if environment:
-        assert colours == []
-    else:
-        assert colours == [
-            "ucb1      10.0",
-            "+",
-            "-",
-            "=",
-            "  - Not so",
-            "-",
-            "=",
-            "+",
-            "=",
-            "`latentbandits tune ucb1`",
-        ]
-        assert "\x1b[1mSide by side:" in said
-    monkeypatch.setattr(terminal, "installed", lambda: False)
-    terminal.show(TEXT, best=["ucb1"], headline=True)
-    assert capsys.readouterr().out == TEXT + "\n"
-
-
-def test_off_a_terminal_rich_is_not_even_imported() -> None:
-    code = "import sys; from latentbandits import cli; cli.main([]); sys.exit('rich' in sys.modules)"
-    subprocess.run(
-        [sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "80"}
-    )
+    progress = screen.Progress("table2")
+    clock(1)
+    progress(25_000_000, 100_000_000)
+    assert 10 < len(BARE.sub("", capsys.readouterr().err)) < columns

@@ -2,7 +2,6 @@ import argparse
 import inspect
 import json
 import os
-import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -31,9 +30,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_command_writes_settings_figure_and_study(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(command()) == 0
     said = capsys.readouterr()
-    study, *others = sorted(os.listdir(here))
-    assert re.fullmatch(r"tune-d-ucb-[0-9a-f]{6}\.study", study)
-    assert others == ["tuned-d-ucb.svg", "tuned-d-ucb.toml"]
+    assert sorted(os.listdir(here)) == ["tune-d-ucb.db", "tuned-d-ucb.svg", "tuned-d-ucb.toml"]
     tuning = tune_flip()
     assert lb.policy("tuned-d-ucb.toml") == tuning.policy
     assert tuning.headline in said.out
@@ -110,19 +107,6 @@ def test_bad_commands_are_one_sentence_and_write_nothing(
     assert not os.listdir(here)
 
 
-def test_a_study_of_another_problem_is_refused_by_the_command(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(command("--trials", "1", "--study", "one.study")) == 0
-    before = {name: (here / name).read_bytes() for name in os.listdir(here)}
-    capsys.readouterr()
-    assert cli.main(command("--noise", "0.2", "--study", "one.study")) == 2
-    assert "must be a new file, or one about the same problem" in capsys.readouterr().err
-    assert {name: (here / name).read_bytes() for name in os.listdir(here)} == before
-    # without a name every problem has its own
-    assert cli.main(command("--trials", "1")) == 0
-    assert cli.main(command("--trials", "1", "--noise", "0.2")) == 0
-    assert len(list(here.glob("tune-*.study"))) == 2
-
-
 def test_the_command_can_be_interrupted(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -139,7 +123,7 @@ def test_the_command_can_be_interrupted(
         patch.setattr(study.Task, "train", interrupted)
         assert cli.main(command()) == 130
     assert "the same command goes on from there" in capsys.readouterr().err
-    assert [name[:11] for name in os.listdir(here)] == ["tune-d-ucb-"]
+    assert os.listdir(here) == ["tune-d-ucb.db"]
     assert cli.main(command()) == 0
     assert lb.policy("tuned-d-ucb.toml") == tune_flip().policy
 

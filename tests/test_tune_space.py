@@ -30,8 +30,8 @@ def test_the_usual_space_is_around_the_defaults_and_accepted(name: str) -> None:
         assert axis.value(axis.coordinate(default) or 0) == default == all_settings(policy)[axis.setting]
         assert axis.low < default < axis.high
     for _ in range(20):
-        trial = study.ask({axis.name: axis.distribution for axis in axes})
-        found: dict[str, Any] = {axis.setting: axis.value(trial.params[axis.name]) for axis in axes}
+        trial = study.ask({axis.setting: axis.distribution for axis in axes})
+        found: dict[str, Any] = {axis.setting: axis.value(trial.params[axis.setting]) for axis in axes}
         assert all(axis.low <= found[axis.setting] <= axis.high for axis in axes)
         assert all_settings(replaced(policy, found)) == {**all_settings(policy), **found}
         accepted += 1
@@ -93,7 +93,7 @@ def test_a_policy_of_a_user_declares_what_can_be_tuned() -> None:
 def test_a_discount_is_searched_by_its_distance_from_one() -> None:
     (axis,) = space(lb.policy("d-ucb"), search={"discount": "0.9 to 0.999"})
     values = [axis.value(place) for place in (0.1, 0.01, 0.00123456)]
-    assert (axis.name, values) == ("1 - discount", [0.9, 0.99, 0.99877])
+    assert values == [0.9, 0.99, 0.99877]
     assert axis.coordinate(0.99) == pytest.approx(0.01)
     assert [axis.coordinate(outside) for outside in (0.8, 0.9999)] == [None, None]
 
@@ -137,7 +137,7 @@ def test_search_takes_ranges_and_choices() -> None:
         ({"staleness": [7, 7]}, r"search of staleness is \[7, 7\] but must be"),
         ({"lag": "pair"}, "search of lag is 'pair' but must be several values"),
         ({"lag": ["pair", "pears"]}, "search of lag is 'pears' but must be one of none, pair"),
-        ({"gated": ["yes", "no"]}, "search of gated is 'yes' but must be true or false"),
+        ({"gated": ["yes", "no"]}, "search of gated is 'yes' but must be True or False"),
         ({"probe_set": [[0], [1]]}, "search of probe_set is"),
         ({}, "search is {} but must be"),
         ({"interval": "5 to 20"}, "search is {'interval': '5 to 20'} but must be settings that adasp-ucb accepts"),

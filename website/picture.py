@@ -21,7 +21,6 @@ from rich.text import Text
 
 import latentbandits as lb
 from latentbandits import cli
-from latentbandits.presentation.terminal import style_text
 from website.sources import ROOT
 
 PICTURE = ROOT / "docs" / "terminal.svg"
@@ -111,7 +110,7 @@ def picture() -> str:
         write_log(Path("log.csv"))
         for step in STEPS:
             screen.print(Text.assemble(("$ ", "bold green"), (step.command, "bold")))
-            answer = style_text(clipped(output(step.command), step.shown), best=["state-library"], headline=True)
+            answer = Text(clipped(output(step.command), step.shown))
             answer.highlight_regex(GAP, "dim")
             screen.print(answer, end="\n\n")
     screen.print(Text.assemble(("$ ", "bold green"), ("python", "bold")))

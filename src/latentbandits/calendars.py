@@ -10,10 +10,8 @@ from latentbandits.settings import InvalidValueError, boolean
 _DAY = 86400  # seconds
 _FIRST = 3  # the epoch began on a Thursday; weekdays are counted from Monday
 _LATEST = 253402300800  # the end of the year 9999; milliseconds of our time are beyond it
-_FINER = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}  # than seconds
-_COARSE = ("Y", "M", "W")  # units that have neither hours nor weekdays
-_ONE = "a datetime, a datetime64 or seconds since the epoch"
-_ALL = f"{_ONE}, or a sequence of one of them"
+_COARSE = ("Y", "M", "W", "generic")  # units that have neither hours nor weekdays
+_RULE = "a datetime, a datetime64 of days or finer, or seconds (not milliseconds) since the epoch, or a sequence of one of them"
 
 
 def calendar(timestamps: Any, hours: bool = True, weekdays: bool = True) -> np.ndarray:
@@ -57,62 +55,25 @@ def calendar(timestamps: Any, hours: bool = True, weekdays: bool = True) -> np.n
 
 
 def _values(timestamps: Any) -> np.ndarray:
-    """Return an array of datetime64 or of numbers, or refuse."""
+    """Return an array of datetime64, as the clocks show them, or of seconds, or refuse."""
+    refusal = InvalidValueError("calendar", "timestamps", timestamps, _RULE)
     try:
         values = np.asarray(timestamps)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidValueError("calendar", "timestamps", timestamps, _ALL) from None
-    if values.ndim > 1:
-        raise InvalidValueError("calendar", "timestamps", values.shape, "one axis at most", ".shape")
-    if values.dtype.kind not in "MiufO":
-        raise InvalidValueError("calendar", "timestamps", timestamps, _ALL)
-    if np.ma.is_masked(timestamps):
-        at = int(np.flatnonzero(np.ma.getmaskarray(timestamps))[0])
-        raise InvalidValueError(
-            "calendar", "timestamps", True, "False, since no timestamp may be missing", f".mask{_at(values, at)}"
-        )
-    if values.dtype.kind == "O":
-        return _shown(values)
-    wrong = np.isnat(values) if values.dtype.kind == "M" else ~(np.abs(values.astype(float)) <= _LATEST)
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        raise _refusal(values, at, _looks_like(values.flat[at]))
-    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] in _COARSE:
-        raise InvalidValueError("calendar", "timestamps", str(values.dtype), "datetime64[D] or finer", ".dtype")
-    return values if values.dtype.kind == "M" else values.astype(float)
-
-
-def _shown(values: np.ndarray) -> np.ndarray:
-    """Return datetimes as their clocks show them, or refuse."""
-    for at, value in enumerate(values.flat):
-        if not isinstance(value, datetime) or value != value:  # pandas has datetimes that are none
-            raise _refusal(values, at)
-    zoned = [value.utcoffset() is not None for value in values.flat]
-    if len(set(zoned)) > 1:
-        at, word = zoned.index(not zoned[0]), "with" if zoned[0] else "without"
-        raise InvalidValueError(
-            "calendar", "timestamps", values[at], f"one {word} a time zone, as timestamps[0] is", f"[{at}]"
-        )
-    return np.array([value.replace(tzinfo=None) for value in values.flat], "datetime64[us]").reshape(values.shape)
-
-
-def _refusal(values: np.ndarray, at: int, hint: str = "") -> InvalidValueError:
-    """Return what refuses one of the timestamps."""
-    rule = f"{_ONE}, of one kind with the others" if values.ndim else _ALL
-    return InvalidValueError("calendar", "timestamps", values.flat[at], rule + hint, _at(values, at))
-
-
-def _at(values: np.ndarray, at: int) -> str:
-    """Return which of the timestamps it is; a single one needs no number."""
-    return f"[{at}]" if values.ndim else ""
-
-
-def _looks_like(value: Any) -> str:
-    """Return a hint at the unit of a number that is too large for seconds, or nothing."""
-    for unit, size in _FINER.items():
-        if not isinstance(value, np.datetime64) and abs(float(value)) / size <= _LATEST:
-            return f" (this looks like {unit})"
-    return ""
+        if values.dtype.kind == "O" and all(isinstance(value, datetime) for value in values.flat):
+            clocks = [value.replace(tzinfo=None) for value in values.flat]
+            values = np.array(clocks, "datetime64[us]").reshape(values.shape)
+    except (TypeError, ValueError):
+        raise refusal from None
+    if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] not in _COARSE:
+        known = ~np.isnat(values)
+    elif values.dtype.kind in "iuf":
+        values = values.astype(float)
+        known = np.abs(values) <= _LATEST
+    else:
+        raise refusal
+    if values.ndim > 1 or not known.all() or np.ma.is_masked(timestamps):
+        raise refusal
+    return values
 
 
 def _seconds_and_weekday(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,7 +15,6 @@ EXTRAS = {
     "uvicorn": "serve",
     "uvloop": "serve",
     "httpx": "client",
-    "openfeature": "openfeature",
     "psycopg": "postgres",
     "dask": "dask",
     "distributed": "dask",

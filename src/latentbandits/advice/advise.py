@@ -14,7 +14,6 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.candidates import Spec, Specs, candidates, check_groups
 from latentbandits.advice.compare import REFERENCES, Comparison, has_limit, is_record, policies_source, wins
 from latentbandits.advice.measure import (
-    MEASURED,
     candidate_table,
     finalists,
     looks,
@@ -26,11 +25,11 @@ from latentbandits.advice.parameter import Words
 from latentbandits.advice.problem import as_problem
 from latentbandits.advice.race import Race, race
 from latentbandits.advice.result import Result, Values, plain, records
-from latentbandits.advice.simulator import FLIPS, MEASURE, NO_LIMIT, RACE, Simulator, Spent, name_undone
+from latentbandits.advice.simulator import FLIPS, MEASURE, NO_LIMIT, RACE, Report, Simulator, Spent, name_undone
 from latentbandits.advice.worth import WORTH, Worth, judge
 from latentbandits.parameters import all_settings
 from latentbandits.policies.groups import LIMIT
-from latentbandits.presentation.progress import Stages, usual
+from latentbandits.presentation.progress import usual
 from latentbandits.protocols import Policy
 from latentbandits.settings import InvalidValueError, check_int
 from latentbandits.simulation.batch import as_policies, labelled
@@ -106,11 +105,6 @@ class Advice(Result):
     def worth(self) -> Worth:
         """The advised policy beside the best single arm and the limit on fresh worlds, and whether it is worth it."""
         return judge(self.comparison.regret, self.winner, self.comparison.ranked)
-
-    @property
-    def best(self) -> str:
-        """The policy to use."""
-        return self.winner
 
     @property
     def headline(self) -> str:
@@ -210,7 +204,7 @@ def advise(
     seconds: float | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Report | None = None,
 ) -> Advice:
     """Return which policy suits a problem that may be known only roughly.
 
@@ -237,7 +231,7 @@ def advise(
     executor : concurrent.futures.Executor, optional
         Plays the runs instead of threads, as in `latentbandits.simulate`.
     progress : callable, optional
-        Called with the rounds played so far and at most in all; the latter falls when candidates drop out.
+        Called with the rounds played so far and, where seconds are limited, as many as there may be in all, else None.
 
     Returns
     -------
@@ -254,21 +248,21 @@ def advise(
     >>> agent = lb.Agent(advice.policy)
     """
     if isinstance(problem, Advisable):
+        if groups is not None:
+            raise InvalidValueError("advise", "groups", groups, "left out for a log, which has one group")
         sizes = {"horizon": horizon, "runs": runs, "seed": seed}
         played = {"workers": workers, "executor": executor, "progress": progress}
         return problem.advise(policies, sweep=sweep, seconds=seconds, **played, **sizes)
-    simulator = Simulator(seconds, workers, executor)
+    simulator = Simulator(seconds, workers, executor, progress or usual("advising"))
     described = as_problem(problem, horizon=horizon, runs=runs, groups=groups, seed=seed)
     policies = policies if policies is not None else described.policies
     described, specs, made = prepare(described, policies)
-    size = described.runs * described.horizon
-    later = sum(sum(rounds) for rounds in flips.plan(described, len(made)).values()) if sweep and len(made) > 1 else 0
-    stages = Stages(simulator.report(progress or usual("advising")), len(made) * size, MEASURED * size, later)
+    later = sweep and len(made) > 1
     simulator.stage(RACE)
-    chosen = race(described, made, looks(described.runs), simulator=simulator, progress=stages.next())
+    chosen = race(described, made, looks(described.runs), simulator=simulator)
     undone = name_undone(chosen.worlds(chosen.winner), described.runs, "the choice") if chosen.hurried else []
     simulator.stage(FLIPS if chosen.hurried else MEASURE)  # where the choice takes all the time there is none for flips
-    comparison = measure(described, specs, finalists(chosen, made), simulator, stages.next())
+    comparison = measure(described, specs, finalists(chosen, made), simulator)
     undone += name_undone(comparison.results.draws, described.runs, "the measurement")
     undone += (
         [NO_LIMIT] if simulator.limited and has_limit(described) and LIMIT not in comparison.results.labels else []
@@ -280,13 +274,12 @@ def advise(
         simulator.stage(FLIPS)
         swept = {label: specs[label] for label in worth_sweeping(chosen, made)}
         search = flips.FlipSearch(
-            described, chosen.winner, lambda there: as_policies(swept, there), simulator, stages.next(), chosen.costs
+            described, chosen.winner, lambda there: as_policies(swept, there), simulator, chosen.costs
         )
         sweeps, other_kinds = search.run()
         undone += search.left_out()
     elif later and undone:
         undone.append("when it would flip")
-    stages.close()
     return Advice(
         candidate_table(chosen), described, chosen.winner, made[chosen.winner], sure, comparison, chosen, sweeps,
         other_kinds, policies, simulator.account(undone),

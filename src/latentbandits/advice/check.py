@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from latentbandits.advice.parameter import MATRIX, OWNER, Range, Words, WordValues
-from latentbandits.advice.vocabulary import PARAMETERS, split_shapes, words_of
+from latentbandits.advice.vocabulary import PARAMETERS, words_of
 from latentbandits.rewards import DISTRIBUTIONS, Distribution
 from latentbandits.settings import InvalidValueError
 from latentbandits.specs import policy
@@ -83,7 +83,7 @@ def add_defaults(values: WordValues) -> None:
 
 def replace_words(given: Words, changes: Words) -> WordValues:
     """Return the words with some changed: a change drops the others of its group, and a matrix the sizes that follow from it."""
-    changes = {name: value for name, value in split_shapes(changes).items() if value is not None}
+    changes = {name: value for name, value in changes.items() if value is not None}
     dropped = {size for name in changes if name in PARAMETERS for size in PARAMETERS[name].sizes}
     groups = {PARAMETERS[name].group for name in changes if name in PARAMETERS} - {""}
     dropped |= {name for name, word in PARAMETERS.items() if word.group in groups}

@@ -113,12 +113,6 @@ class Comparison(Result):
 
         return comparison_text(self)
 
-    def page(self) -> str:
-        """Return the comparison as one HTML page that needs no other file."""
-        from latentbandits.advice.page import comparison_page
-
-        return comparison_page(self)
-
     def python(self, path: str | Path = "compare.svg") -> str:
         """Return the Python that makes this comparison and saves its figure."""
         return (

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
 from latentbandits.advice.flips import Sweep
-from latentbandits.advice.vocabulary import PARAMETERS
 from latentbandits.policies.groups import CONTROL, LIMIT
 from latentbandits.presentation.numbers import figure as number
 from latentbandits.presentation.numbers import short
@@ -26,20 +25,20 @@ MARKERS = "osD^vP*X<>"
 WIDTH = 32  # characters in a line of a legend
 
 
+@plotting()
 def over_time(comparison: "Comparison", first: str | None = None) -> Figure:
     """Cumulative regret per group over rounds, a line per policy and oracle with its 95 % band; one policy may come first."""
-    with plotting():
-        figure = Figure(figsize=(7.6, 4.4))
-        axes = figure.subplots()
-        _curves(axes, comparison, first)
-        runs = comparison.results.draws
-        size = (
-            f"one record, {runs:,} policy seeds, bands: 95 % of them"
-            if comparison.record
-            else f"mean of {runs:,} paired runs, bands: 95 %"
-        )
-        axes.set_title(size, fontsize=9)
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="regret at the end", fontsize=8)
+    figure = Figure(figsize=(7.6, 4.4))
+    axes = figure.subplots()
+    _curves(axes, comparison, first)
+    runs = comparison.results.draws
+    size = (
+        f"one record, {runs:,} policy seeds, bands: 95 % of them"
+        if comparison.record
+        else f"mean of {runs:,} paired runs, bands: 95 %"
+    )
+    axes.set_title(size, fontsize=9)
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="regret at the end", fontsize=8)
     return figure
 
 
@@ -85,26 +84,26 @@ def _wrap(name: str) -> str:
     return "\n".join(textwrap.wrap(label(name), WIDTH))
 
 
+@plotting()
 def all_candidates(advice: "Advice") -> Figure:
     """All candidates of a race: regret over the winner's, and after how many worlds they dropped out."""
-    with plotting():
-        names = list(advice.table.index)
-        figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(names)))
-        axes = figure.subplots()
-        _leads(axes, advice, names)
-        for y, name in enumerate(names):
-            count = advice.race.worlds(name)
-            met = f"{count} worlds" if not advice.table.loc[name, "dropped"] else f"out after {count}"
-            axes.annotate(
-                met,
-                (1.0, y),
-                xycoords=("axes fraction", "data"),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=7.5,
-            )
-        axes.set_xlabel("regret / the winner's, on the same worlds; bars: 95 %")
+    names = list(advice.table.index)
+    figure = Figure(figsize=(7.6, 0.9 + 0.24 * len(names)))
+    axes = figure.subplots()
+    _leads(axes, advice, names)
+    for y, name in enumerate(names):
+        count = advice.race.worlds(name)
+        met = f"{count} worlds" if not advice.table.loc[name, "dropped"] else f"out after {count}"
+        axes.annotate(
+            met,
+            (1.0, y),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+        )
+    axes.set_xlabel("regret / the winner's, on the same worlds; bars: 95 %")
     return figure
 
 
@@ -126,22 +125,22 @@ def _leads(axes: Axes, advice: "Advice", names: Sequence[str]) -> None:
     axes.set_ylim(len(names) - 0.5, -0.5)
 
 
+@plotting()
 def all_sweeps(advice: "Advice") -> Figure:
     """Each quantity moved beyond its range: rivals' regret over the winner's; below 1 another policy is better."""
-    with plotting():
-        columns = min(2, max(1, len(advice.sweeps)))
-        lines = -(-len(advice.sweeps) // columns)
-        figure = Figure(figsize=(7.6, 0.7 + 2.3 * lines))
-        grid = figure.subplots(lines, columns, sharey=True, squeeze=False)
-        shown = _rivals(advice)
-        for axes, sweep in zip(grid.flat, advice.sweeps, strict=False):
-            _sweep(axes, sweep, advice.winner, shown)
-        for axes in grid.flat[len(advice.sweeps) :]:
-            axes.set_axis_off()
-        for axes in grid[:, 0]:
-            axes.set_ylabel("regret / regret of\n" + label(advice.winner), fontsize=8)
-        keys = {name: key for axes in grid.flat for key, name in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(keys.values(), keys.keys(), loc="outside lower center", ncols=3, fontsize=8)
+    columns = min(2, max(1, len(advice.sweeps)))
+    lines = -(-len(advice.sweeps) // columns)
+    figure = Figure(figsize=(7.6, 0.7 + 2.3 * lines))
+    grid = figure.subplots(lines, columns, sharey=True, squeeze=False)
+    shown = _rivals(advice)
+    for axes, sweep in zip(grid.flat, advice.sweeps, strict=False):
+        _sweep(axes, sweep, advice.winner, shown)
+    for axes in grid.flat[len(advice.sweeps) :]:
+        axes.set_axis_off()
+    for axes in grid[:, 0]:
+        axes.set_ylabel("regret / regret of\n" + label(advice.winner), fontsize=8)
+    keys = {name: key for axes in grid.flat for key, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(keys.values(), keys.keys(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
 
@@ -186,68 +185,68 @@ def _sweep(axes: Axes, sweep: Sweep, winner: str, shown: Sequence[str]) -> None:
         axes.xaxis.set_major_locator(LogLocator(base=10))
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_xlabel(PARAMETERS[sweep.quantity].label if sweep.quantity in PARAMETERS else sweep.quantity)
+    axes.set_xlabel(sweep.quantity)
 
 
+@plotting()
 def advice_summary(advice: "Advice") -> Figure:
     """Regret over time on fresh worlds, and the first of the candidates."""
-    with plotting():
-        figure = Figure(figsize=(9.6, 4.2))
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _curves(left, advice.comparison, advice.winner)
-        left.set_title(f"{advice.comparison.results.draws:,} worlds not used to choose, bands: 95 %", fontsize=9)
-        left.legend(fontsize=7.5, loc="upper left")
-        _leads(right, advice, list(advice.table.index)[:8])
-        right.set_xlabel(f"regret / regret of {label(advice.winner)}")
-        right.set_title("the first of the candidates, bars: 95 %", fontsize=9)
+    figure = Figure(figsize=(9.6, 4.2))
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    _curves(left, advice.comparison, advice.winner)
+    left.set_title(f"{advice.comparison.results.draws:,} worlds not used to choose, bands: 95 %", fontsize=9)
+    left.legend(fontsize=7.5, loc="upper left")
+    _leads(right, advice, list(advice.table.index)[:8])
+    right.set_xlabel(f"regret / regret of {label(advice.winner)}")
+    right.set_title("the first of the candidates, bars: 95 %", fontsize=9)
     return figure
 
 
+@plotting()
 def search_and_verdict(tuning: "Tuning") -> Figure:
     """Left, the trials on the worlds tuned on; right, defaults and tuned settings on held-out worlds with 95 % intervals."""
     results, look = tuning.comparison.results, style(tuning.name)
     numbers, values = np.arange(1, len(tuning.table) + 1), tuning.table["per_round"].to_numpy()
     complete, pruned = (tuning.table["outcome"].to_numpy() == outcome for outcome in ("complete", "pruned"))
-    with plotting():
-        figure = Figure(figsize=(8.4, 3.8))
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        best = np.fmin.accumulate(np.where(complete, values, np.nan))
-        left.step(numbers, best, where="post", color=look.color, alpha=0.6, label="best so far", zorder=1)
-        left.plot(numbers[complete], values[complete], "o", ms=4, color=look.color, label="whole horizon")
-        left.plot(numbers[pruned], values[pruned], "x", ms=4, color=GREY, label="given up early")
-        if values[np.isfinite(values)].min() > 0:
-            left.set_yscale("log")
-            left.yaxis.set_major_locator(MaxNLocator(8))
-            left.yaxis.set_major_formatter(ScalarFormatter())
-            left.yaxis.set_minor_locator(NullLocator())
-        left.xaxis.set_major_locator(MaxNLocator(integer=True))
-        left.set_xlabel("trial")
-        left.set_ylabel("regret per round and group")
-        left.set_title("the search, on the worlds tuned on", fontsize=9)
-        left.legend(fontsize=8)
-        places = [name for name in results.labels if name != LIMIT]
-        for place, name in enumerate(places):
-            mean, low, high = interval(results.regret[results.labels.index(name)])
-            reach = [[mean - low], [high - mean]]
-            right.errorbar(
-                [place], [mean], yerr=reach, fmt="o", color=look.color, mfc=look.color if place else "white", capsize=4
-            )
-            right.annotate(number(mean), (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
-        if LIMIT in results.labels:
-            limit = float(results.regret[results.labels.index(LIMIT)].mean())
-            shown_as = f"{label(LIMIT)}: {number(limit)}"
-            right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line, label=shown_as)
-            right.legend(fontsize=8)
-        right.set_xticks(range(len(places)), [name.rpartition(" (")[2].rstrip(")") for name in places])
-        right.set_xlim(-0.6, len(places) - 0.4)
-        right.set_ylim(0, 1.1 * right.get_ylim()[1])
-        right.grid(visible=False, axis="x")
-        right.set_ylabel("cumulative regret per group")
-        gain = (
-            f"gain {number(tuning.gain)} ({number(tuning.gain_low)} to {number(tuning.gain_high)})"
-            if tuning.found
-            else "gain 0"
+    figure = Figure(figsize=(8.4, 3.8))
+    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    best = np.fmin.accumulate(np.where(complete, values, np.nan))
+    left.step(numbers, best, where="post", color=look.color, alpha=0.6, label="best so far", zorder=1)
+    left.plot(numbers[complete], values[complete], "o", ms=4, color=look.color, label="whole horizon")
+    left.plot(numbers[pruned], values[pruned], "x", ms=4, color=GREY, label="given up early")
+    if values[np.isfinite(values)].min() > 0:
+        left.set_yscale("log")
+        left.yaxis.set_major_locator(MaxNLocator(8))
+        left.yaxis.set_major_formatter(ScalarFormatter())
+        left.yaxis.set_minor_locator(NullLocator())
+    left.xaxis.set_major_locator(MaxNLocator(integer=True))
+    left.set_xlabel("trial")
+    left.set_ylabel("regret per round and group")
+    left.set_title("the search, on the worlds tuned on", fontsize=9)
+    left.legend(fontsize=8)
+    places = [name for name in results.labels if name != LIMIT]
+    for place, name in enumerate(places):
+        mean, low, high = interval(results.regret[results.labels.index(name)])
+        reach = [[mean - low], [high - mean]]
+        right.errorbar(
+            [place], [mean], yerr=reach, fmt="o", color=look.color, mfc=look.color if place else "white", capsize=4
         )
-        right.set_title(f"{results.draws:,} held-out worlds, 95 % intervals\n{gain}", fontsize=9)
-        figure.suptitle(label(tuning.name), fontsize=10)
+        right.annotate(number(mean), (place, mean), (8, 0), textcoords="offset points", va="center", fontsize=8)
+    if LIMIT in results.labels:
+        limit = float(results.regret[results.labels.index(LIMIT)].mean())
+        shown_as = f"{label(LIMIT)}: {number(limit)}"
+        right.axhline(limit, color=style(LIMIT).color, linestyle=style(LIMIT).line, label=shown_as)
+        right.legend(fontsize=8)
+    right.set_xticks(range(len(places)), [name.rpartition(" (")[2].rstrip(")") for name in places])
+    right.set_xlim(-0.6, len(places) - 0.4)
+    right.set_ylim(0, 1.1 * right.get_ylim()[1])
+    right.grid(visible=False, axis="x")
+    right.set_ylabel("cumulative regret per group")
+    gain = (
+        f"gain {number(tuning.gain)} ({number(tuning.gain_low)} to {number(tuning.gain_high)})"
+        if tuning.found
+        else "gain 0"
+    )
+    right.set_title(f"{results.draws:,} held-out worlds, 95 % intervals\n{gain}", fontsize=9)
+    figure.suptitle(label(tuning.name), fontsize=10)
     return figure

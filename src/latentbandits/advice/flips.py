@@ -8,7 +8,6 @@ from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.parameter import Range
 from latentbandits.advice.race import Race, p_value, race
 from latentbandits.advice.simulator import BudgetExceeded, Simulator
-from latentbandits.presentation.progress import Report, Stages
 from latentbandits.protocols import Contestant
 
 Found = TypeVar("Found")
@@ -81,26 +80,20 @@ class FlipSearch:
         winner: str,
         candidates: Callable[[BaseProblem], Mapping[str, Contestant]],
         simulator: Simulator | None = None,
-        progress: Report | None = None,
         costs: Mapping[str, float] | None = None,
     ) -> None:
         self.problem, self.winner, self.candidates = problem, winner, candidates
         self.simulator, self.costs, self.kinds = simulator or Simulator(), costs, problem.alternatives()
         self.undone: list[str] = []
-        self._plan = plan(problem, len(candidates(problem)))
-        self._sections = Stages(progress, *map(sum, self._plan.values()))
-        self._steps = Stages(None)  # of the section that is being played
 
     def run(self) -> tuple[list[Sweep], list[Flip]]:
         """Return a sweep for every quantity that can be moved, and the other kinds of world in which another policy is better."""
         sweeps = [self._search(quantity, self.sweep) for quantity in self.problem.movable()]
         kinds = [self._search(words, self.other_kind) for words in self.kinds]
-        self._sections.close()
         return [sweep for sweep in sweeps if sweep is not None], [flip for flip in kinds if flip is not None]
 
     def _search(self, section: str, search: Callable[[str], Found]) -> Found | None:
         """Return what a search finds; None if it does not end in time."""
-        self._steps = Stages(self._sections.next(), *self._plan[section])
         try:
             return search(section)
         except BudgetExceeded:
@@ -167,8 +160,8 @@ class FlipSearch:
     def race(self, there: BaseProblem) -> Race:
         """Return a race of all candidates on a moved problem."""
         ran = race(
-            there, self.candidates(there), LOOKS, first=FIRST, level=LEVEL_RACE, factor=FACTOR, simulator=self.simulator,
-            progress=self._steps.next(), costs=self.costs,
+            there, self.candidates(there), LOOKS, first=FIRST, level=LEVEL_RACE, factor=FACTOR,
+            simulator=self.simulator, costs=self.costs,
         )  # fmt: skip
         if ran.hurried:
             raise BudgetExceeded
@@ -187,30 +180,8 @@ class FlipSearch:
         """Return the share of regret that another policy saves on fresh worlds, and the p-value that it saves any."""
         policies = self.candidates(there)
         both = {label: policies[label] for label in (self.winner, better)}
-        ours, theirs = self.simulator.play(there, both, CHECK, worlds, self._steps.next()).regret
+        ours, theirs = self.simulator.play(there, both, CHECK, worlds).regret
         return 1 - float(theirs.mean() / ours.mean()) if ours.mean() > 0 else 0.0, p_value(ours - theirs)
-
-
-def plan(problem: BaseProblem, count: int) -> dict[str, list[int]]:
-    """Return the rounds that each simulation takes at most, for every quantity and every other kind of world, with so many candidates.
-
-    Examples
-    --------
-    >>> import latentbandits as lb
-    >>> from latentbandits.advice.flips import plan
-    >>> {section: len(steps) for section, steps in plan(lb.Problem(kind="drift"), count=3).items()}
-    {'timescale': 25, 'noise': 25, 'horizon': 15}
-    """
-    rounds = {}
-    for quantity in problem.movable():
-        values = problem.grid(quantity)
-        horizons = [round(value) if quantity == "horizon" else problem.horizon for value in values]
-        tests = len(values) + len(within(values, problem.bounds(quantity))) + 2 * HALVINGS  # on the way down and up
-        races = [count * LOOKS[-1] * horizon for horizon in horizons]
-        rounds[quantity] = [*races, *[2 * CHECKED * problem.horizon] * tests]
-    for words in problem.alternatives():
-        rounds[words] = [count * LOOKS[-1] * problem.horizon, 2 * CHECKED * problem.horizon]
-    return rounds
 
 
 def within(values: Sequence[float], known: Range) -> list[int]:

@@ -7,12 +7,11 @@ import pandas as pd
 
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.candidates import Spec, ab_test
-from latentbandits.advice.compare import BINS, REFERENCES, Comparison, rank, references
+from latentbandits.advice.compare import BINS, Comparison, rank, references
 from latentbandits.advice.race import RISK, Race, p_value
 from latentbandits.advice.simulator import START, Simulator
 from latentbandits.policies.groups import AB_TEST, CLASSIC, LIMIT
 from latentbandits.policies.registry import REGISTRY
-from latentbandits.presentation.progress import Report
 from latentbandits.protocols import Contestant
 from latentbandits.simulation.batch import as_policies
 from latentbandits.specs import fairly
@@ -20,8 +19,6 @@ from latentbandits.specs import fairly
 HELD_OUT = 1_000_000  # the first of the worlds that measure; those that choose begin at 0
 # Which candidates are measured: those that never dropped out, and those with less than CLOSE times the winner's regret
 CLOSE, FINALISTS = 2.0, 6
-# At most: with the first two, the best of another class, two plain policies and the references
-MEASURED = FINALISTS + 2 + 1 + 2 + len(REFERENCES)
 LIMIT_SHARE = 0.5  # of the time there is for measuring: a limit that takes more is left out
 
 
@@ -67,13 +64,7 @@ def looks(runs: int) -> list[int]:
     return [*counts, runs]
 
 
-def measure(
-    problem: BaseProblem,
-    specs: Mapping[str, Spec],
-    chosen: list[str],
-    simulator: Simulator,
-    progress: Report,
-) -> Comparison:
+def measure(problem: BaseProblem, specs: Mapping[str, Spec], chosen: list[str], simulator: Simulator) -> Comparison:
     """Return the comparison of finalists and plain policies on worlds that were not used to choose, as many as there is time for.
 
     Where there is no time for the limit it is left out: it says how much better a policy could be, not which one is better.
@@ -89,7 +80,7 @@ def measure(
         simulator.simulate(problem, {LIMIT: made[LIMIT]}, HELD_OUT, START, bins=BINS)
         if (simulator.spent - begin) / START * problem.runs > LIMIT_SHARE * simulator.left:
             del made[LIMIT]
-    results = simulator.play(problem, made, HELD_OUT, problem.runs, progress, needed=START, bins=BINS)
+    results = simulator.play(problem, made, HELD_OUT, problem.runs, needed=START, bins=BINS)
     return rank(problem, measured, made, results)
 
 

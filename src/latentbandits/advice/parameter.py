@@ -88,7 +88,6 @@ class Parameter(NamedTuple):
     name : the word; also the option and the key in a file
     type : INTEGER, NUMBER, NAME, MATRIX, PATH, SPECS or DELAY
     help : what it means
-    metavar : what follows the option
     rule : for a number, or for both ends of a range
     names : for a name, what it may be, with what that means
     form : for all other types, what it must be
@@ -100,18 +99,14 @@ class Parameter(NamedTuple):
     group : words of a group replace each other
     sizes : for a matrix, the words that follow from its shape
     world : whether it is an argument of worlds; only kinds of world that take it have the word
-    label : of an axis, with the unit
     swept : whether `advise` looks for values at which another policy wins; a word with a linear scale only if it is a range
     note : what else the docs say about the default
     example : a value as TOML, for a word without a default or with two forms
-    shape : the word that may follow it in one text: a noise of ``"0.1 t3"``
-    option : whether it is for what most problems do not have; the example then has it as a comment
     """
 
     name: str
     type: str
     help: str
-    metavar: str
     rule: AtLeast | Above | Within | None = None
     default: float | str | Range | None = None
     names: Mapping[str, str] = {}
@@ -123,12 +118,9 @@ class Parameter(NamedTuple):
     group: str = ""
     sizes: tuple[str, ...] = ()
     world: bool = True
-    label: str = ""
     swept: bool = True
     note: str = ""
     example: str = ""
-    shape: str = ""
-    option: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -148,8 +140,7 @@ class Parameter(NamedTuple):
         if self.form:
             return self.form
         plain = f"{'an integer' if self.type == INTEGER else 'a finite number'} {self.rule or ''}".rstrip()
-        shaped = f", with or without a {self.shape.replace('_', ' ')}" if self.shape else ""
-        return f"{plain}, or a range LOW to HIGH{shaped}" if self.ranged else plain
+        return f"{plain}, or a range LOW to HIGH" if self.ranged else plain
 
     def accept(self, value: object) -> object:
         """Return a value in its plain form, or refuse it."""

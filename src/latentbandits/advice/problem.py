@@ -14,7 +14,7 @@ import numpy as np
 from latentbandits.advice import check, file
 from latentbandits.advice.base import SIZES, BaseProblem, WorldProblem
 from latentbandits.advice.parameter import INTEGER, LINEAR, OWNER, SPECS, Range, Words, WordValues
-from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES, docstring, refuse_unknown, split_shapes, words_of
+from latentbandits.advice.vocabulary import PARAMETERS, QUANTITIES, docstring, refuse_unknown, words_of
 from latentbandits.protocols import World
 from latentbandits.random import Purpose, stream
 from latentbandits.settings import InvalidValueError, Within
@@ -83,7 +83,6 @@ class Problem(BaseProblem):
         for word in words:
             if word not in PARAMETERS:
                 raise refuse_unknown(OWNER, word)
-        words = split_shapes(words)
         given = {word: _plain(words[word]) for word in PARAMETERS if words.get(word) is not None}
         values = check.check_words(given)
         rows = file.read_numbers(values["file"]) if "file" in values else None
@@ -376,14 +375,14 @@ def as_problem(problem: object = None, **words: object) -> BaseProblem:
 
 
 def _from_file(path: str | Path, changes: Words) -> Problem:
-    """Return the problem that a file describes, or refuse it with the line of the mistake."""
-    words, where = file.read(path)
+    """Return the problem that a file describes, or refuse it by its name."""
+    words = file.read(path)
     try:
         return Problem(**check.replace_words(words, changes))
     except InvalidValueError as refusal:
         if refusal.field in changes or refusal.field not in words:
             raise
-        raise refusal.at(owner=where(refusal.field)) from None
+        raise refusal.at(owner=str(path)) from None
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,6 @@ from scipy.special import stdtr
 
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.simulator import START, Simulator
-from latentbandits.presentation.progress import Report
 from latentbandits.protocols import Contestant
 from latentbandits.simulation.results import Results
 
@@ -74,7 +73,6 @@ def race(
     level: float | None = None,
     factor: float = HOPELESS,
     simulator: Simulator | None = None,
-    progress: Report | None = None,
     costs: Mapping[str, float] | None = None,
 ) -> Race:
     """Run candidates until each has lost, all worlds are used or there is no time left.
@@ -86,8 +84,7 @@ def race(
     `looks` are the worlds that have been used at each look, rising; `first` is the number of the first world. `level` is that of each test,
     `RISK` divided among all looks and candidates if not given; `factor`, how many times the leader's regret a candidate must have to drop
     out early. `costs` are the seconds that a world takes, by label, if they are known; else a race in limited time begins by finding out.
-    Where time runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends. `progress`
-    is called with the rounds played so far and at most in all, which falls when candidates drop out.
+    Where time runs short only the first go on, as many as there is time for but at least two; when it is spent the race ends.
 
     Examples
     --------
@@ -100,25 +97,18 @@ def race(
     """
     ran = Race({label: np.zeros(0) for label in candidates}, list(candidates))
     level = RISK / (len(looks) * max(1, len(candidates) - 1)) if level is None else level
-    report, simulator, horizon = progress or (lambda _done, _most: None), simulator or Simulator(), problem.horizon
-    played = 0
+    simulator = simulator or Simulator()
 
-    def play(labels: Sequence[str], used: int, worlds: int, most: int) -> Results:
-        nonlocal played
-        before = played
+    def play(labels: Sequence[str], used: int, worlds: int) -> None:
         playing = {label: candidates[label] for label in labels}
-        results = simulator.simulate(
-            problem, playing, first + used, worlds, lambda done, _: report(before + done, most)
-        )
-        played += results.regret.size * horizon
-        return results
+        ran.add(simulator.simulate(problem, playing, first + used, worlds))
 
     used, waiting = 0, list[str]()  # who cannot be played any more for lack of time, the best first
     if simulator.limited and costs is None:
         costs, used = {}, min(START, looks[0])
         for label in candidates:
             begin = simulator.spent
-            ran.add(play([label], 0, used, len(candidates) * looks[-1] * horizon))
+            play([label], 0, used)
             costs[label] = (simulator.spent - begin) / used
         ran.sort()
     ran.costs = dict(costs or {})
@@ -130,7 +120,7 @@ def race(
             if not step:
                 break
             begin, expected = simulator.spent, step * sum(ran.costs.get(label, 0.0) for label in ran.left)
-            ran.add(play(ran.left, used, step, played + len(ran.left) * (looks[-1] - used) * horizon))
+            play(ran.left, used, step)
             ran.sort()
             used += step
             if expected > 0:
@@ -146,7 +136,6 @@ def race(
         ]
         if len(ran.left) == 1 or used < look:
             break
-    report(played, played)
     ran.hurried = bool(waiting) or (len(ran.left) > 1 and used < looks[-1])
     ran.left += waiting
     return ran

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 Values = dict[str, Any]  # plain values, for JSON
 FIGURES = (".svg", ".png", ".pdf")
-ROWS = 40  # of a table that a notebook shows
 
 
 class Record(Protocol):
@@ -45,11 +44,6 @@ class Result(ABC):
     @abstractmethod
     def headline(self) -> str:
         """The result in one line."""
-
-    @property
-    def best(self) -> str:
-        """The name of the row that a notebook highlights; empty for none."""
-        return ""
 
     @abstractmethod
     def text(self) -> str:
@@ -102,11 +96,8 @@ class Result(ABC):
         """Return what a notebook shows: the headline, the table and the figure."""
         from latentbandits.presentation import html
 
-        more = len(self.table) - ROWS
-        rows = html.frame(self.table.head(ROWS), self.best)
-        rest = [html.tag("p", f"... and {more:,} more rows in .table")] if more > 0 else []
         picture = html.image(self.content(".svg"), self.headline)
-        return html.show_in_notebook(html.tag("p", self.headline), rows, *rest, picture)
+        return html.tag("div", html.tag("p", self.headline), html.frame(self.table), picture)
 
 
 def records(table: pd.DataFrame) -> list[Values]:

@@ -1,19 +1,21 @@
 """Who plays the worlds of an advice, and for how long: seconds that its stages share, without those of compiling."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import NamedTuple
 
 from latentbandits.advice.base import BaseProblem
 from latentbandits.compiled import waited
 from latentbandits.presentation.numbers import counted
-from latentbandits.presentation.progress import Report
 from latentbandits.protocols import Contestant
 from latentbandits.settings import Above, check_range
 from latentbandits.simulation.batch import simulate
 from latentbandits.simulation.results import Results
 
+Report = Callable[
+    [int, int | None], None
+]  # called with the rounds played, and an estimate of their total if time is limited
 # The share of the seconds that may be spent by the end of each stage; what one leaves is the next one's
 RACE, MEASURE, FLIPS = 0.5, 0.8, 1.0
 NO_LIMIT = "the limit, which takes long"
@@ -62,6 +64,8 @@ class Simulator:
         Threads.
     executor : concurrent.futures.Executor, optional
         Plays the runs instead of threads, as in `latentbandits.simulate`.
+    progress : callable, optional
+        Called with the rounds played so far, and where seconds are limited with as many as there may be in all, else None.
 
     Examples
     --------
@@ -73,10 +77,15 @@ class Simulator:
     """
 
     def __init__(
-        self, seconds: float | None = None, workers: int | None = None, executor: Executor | None = None
+        self,
+        seconds: float | None = None,
+        workers: int | None = None,
+        executor: Executor | None = None,
+        progress: Report | None = None,
     ) -> None:
         self.seconds = None if seconds is None else check_range("advise", "seconds", seconds, Above(0))
-        self.workers, self.executor = workers, executor
+        self.workers, self.executor, self.progress = workers, executor, progress
+        self._rounds = 0  # played so far
         self._begin, self._compiled = time.perf_counter(), waited()
         self._share, self._pace = 1.0, 0.0  # seconds per round of this stage, as last measured
 
@@ -110,14 +119,21 @@ class Simulator:
         policies: Mapping[str, Contestant],
         first: int,
         worlds: int,
-        progress: Report | None = None,
         bins: int = 1,
     ) -> Results:
         """Play a number of worlds, from number `first` on, whatever time that takes."""
-        return simulate(
+        before = self._rounds
+        results = simulate(
             problem, policies, horizon=problem.horizon, draws=worlds, repeats=1, seed=problem.seed, first=first, bins=bins,
-            workers=self.workers, executor=self.executor, progress=progress,
+            workers=self.workers, executor=self.executor, progress=lambda done, _: self._report(before + done),
         )  # fmt: skip
+        self._rounds = before + results.regret.size * problem.horizon
+        return results
+
+    def _report(self, rounds: int) -> None:
+        if self.progress is not None:
+            share = 0.0 if self.seconds is None else self.spent / self.seconds
+            self.progress(rounds, max(rounds, round(rounds / share)) if share > 0 else None)
 
     def play(
         self,
@@ -125,7 +141,6 @@ class Simulator:
         policies: Mapping[str, Contestant],
         first: int,
         worlds: int,
-        progress: Report,
         *,
         needed: int = 0,
         bins: int = 1,
@@ -134,17 +149,11 @@ class Simulator:
         rounds = len(policies) * problem.horizon
         results, done = None, 0
         while done < worlds and (step := self._step(worlds - done, rounds, needed - done)):
-            before, begin = done * rounds, self.spent
-
-            def report(now: int, _: int, before: int = before) -> None:
-                progress(before + now, worlds * rounds)
-
-            part = self.simulate(problem, policies, first + done, step, report, bins)
+            begin = self.spent
+            part = self.simulate(problem, policies, first + done, step, bins)
             self._pace = (self.spent - begin) / (step * rounds)
             results = part if results is None else results.joined(part)
             done += step
-        if done < worlds:
-            progress(done * rounds, done * rounds)
         if results is None or (done < worlds and not needed):
             raise BudgetExceeded
         return results
@@ -176,20 +185,10 @@ class Simulator:
         count = max(count, min(2, len(costs)))
         return count, int(min(worlds, left / max(sum(costs[:count]), 1e-9)))
 
-    def report(self, progress: Report | None) -> Report | None:
-        """Return a progress whose total falls to what there is time for."""
-        if progress is None or self.seconds is None:
-            return progress
-        seconds = self.seconds
-
-        def report(done: int, total: int) -> None:
-            share = self.spent / seconds
-            progress(done, min(total, max(done, round(done / share))) if share > 0 else total)
-
-        return report
-
     def account(self, undone: Sequence[str]) -> Spent | None:
-        """Return what became of the seconds; None if there was no limit."""
+        """Report the end, and return what became of the seconds; None if there was no limit."""
+        if self.progress is not None:
+            self.progress(self._rounds, self._rounds)
         return None if self.seconds is None else Spent(self.seconds, self.spent, self.compiling, tuple(undone))
 
 

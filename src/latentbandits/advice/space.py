@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from latentbandits.advice.parameter import parse_range
 from latentbandits.parameters import all_settings, has_effect, owner_of
@@ -11,16 +11,15 @@ from latentbandits.settings import (
     LARGEST,
     Above,
     AtLeast,
+    Field,
     InUnit,
     InvalidValueError,
     Marker,
-    OneOf,
     Rule,
     Step,
     Untuned,
     Within,
-    check_float,
-    check_int,
+    accept,
     nearest,
 )
 from latentbandits.specs import in_unit
@@ -68,13 +67,6 @@ class Axis(NamedTuple):
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.choices)) if self.choices else f"{self.low:g} to {self.high:g}"
-
-    @property
-    def name(self) -> str:
-        """Its name as a parameter of the study."""
-        if self.scale == "near one":
-            return f"1 - {self.setting}"
-        return f"{self.setting} / {self.step}" if self.step > 1 else self.setting
 
     @property
     def distribution(self) -> "BaseDistribution":
@@ -176,7 +168,7 @@ def space(
             continue
         if means is not None and in_unit(policy, setting):
             axes += _axes_in_unit(policy, setting, value, *means)
-        elif _is_tuned(policy, setting):
+        else:
             axes += _usual_axes(policy, setting, value)
     if not axes:
         others = f", or name some of {', '.join(settings)} to search" if settings else ""
@@ -187,20 +179,9 @@ def space(
     return axes
 
 
-def _rule(policy: Contestant, setting: str) -> Rule | None:
-    owner, field = owner_of(policy, setting)
-    return owner.rules.get(field)
-
-
 def _markers(policy: Contestant, setting: str) -> tuple[Marker, ...]:
     owner, field = owner_of(policy, setting)
     return owner.markers.get(field, ())
-
-
-def _is_tuned(policy: Contestant, setting: str) -> bool:
-    """Whether a setting is searched by default: it is not marked as `Untuned` and has an effect in this policy."""
-    untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
-    return not untuned and has_effect(*owner_of(policy, setting))
 
 
 def _axes_in_unit(policy: Contestant, setting: str, value: float, low: float, high: float) -> list[Axis]:
@@ -210,20 +191,23 @@ def _axes_in_unit(policy: Contestant, setting: str, value: float, low: float, hi
     return [Axis(setting, value, _plain(NARROWEST * (high - low)), high - low)] if value > 0 else []
 
 
-def _step(policy: Contestant, setting: str, value: object) -> int:
-    """Return the step between the values of an integer setting; 0 for any other."""
+def _rule_and_step(policy: Contestant, setting: str, value: object) -> tuple[Rule | None, int]:
+    """Return the rule of a setting, and the step between its values if they are integers, else 0."""
+    owner, field = owner_of(policy, setting)
     sizes = [marker.size for marker in _markers(policy, setting) if isinstance(marker, Step)]
-    return next(iter(sizes), 1) if isinstance(value, int) else 0
+    return owner.rules.get(field), next(iter(sizes), 1) if isinstance(value, int) else 0
 
 
 def _usual_axes(policy: Contestant, setting: str, value: object) -> list[Axis]:
-    """Return the usual range around a number above zero; nothing for anything else."""
-    rule = _rule(policy, setting)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+    """Return the usual range around a number above zero that is not `Untuned` and has an effect; nothing for anything else."""
+    untuned = any(isinstance(marker, Untuned) for marker in _markers(policy, setting))
+    if untuned or isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
         return []
+    if not has_effect(*owner_of(policy, setting)):
+        return []
+    rule, step = _rule_and_step(policy, setting, value)
     least = rule.low if isinstance(rule, AtLeast | Above | Within) else 0
     most = rule.high if isinstance(rule, Within) else LARGEST
-    step = _step(policy, setting, value)
     if step:
         low, high = max(math.ceil(least), value // SPAN, 1), min(math.floor(most), value * SPAN)
         axis = Axis(setting, value, -(-low // step) * step, high // step * step, step=step)
@@ -241,45 +225,24 @@ def _plain(number: float) -> float:
 
 
 def _requested_axis(policy: Contestant, setting: str, value: Value, where: object) -> Axis:
-    """Return the requested range or choices of a setting, or refuse them."""
-    rule, step = _rule(policy, setting), _step(policy, setting, value)
+    """Return the requested range or choices of a setting, or refuse them; rules that span settings are checked by the policy later."""
+    rule, step = _rule_and_step(policy, setting, value)
     number = isinstance(value, int | float) and not isinstance(value, bool)
     field, form = f"search of {setting}", "several values to choose from"
     if number:
         form = f'a range such as "5 to 200", or {form}'
-    if isinstance(where, list):
-        choices = tuple(_check_value(field, value, rule, one) for one in where)
-        if len(set(choices)) < 2 or len(set(choices)) < len(choices):
-            raise InvalidValueError(OWNER, field, where, form + ", each once")
-        return Axis(setting, value, choices=choices)
-    ends = parse_range(where)
-    if ends is None or not number:
+    ends = parse_range(where) if number and not isinstance(where, list) else None
+    if not isinstance(value, bool | int | float | str) or (ends is None and not isinstance(where, list)):
         raise InvalidValueError(OWNER, field, where, form)
-    low, high = (float(_check_value(field, value, rule, end)) for end in ends)
+    accepted: list[Any] = [accept(OWNER, field, given, Field(type(value), rule, False, ())) for given in ends or where]
+    if ends is None:
+        if len(set(accepted)) < max(2, len(accepted)):
+            raise InvalidValueError(OWNER, field, where, form + ", each once")
+        return Axis(setting, value, choices=tuple(accepted))
+    low, high = map(float, accepted)
     if step > 1:
         low, high = -(-low // step) * step, high // step * step
     if not low < high:
         raise InvalidValueError(OWNER, field, where, 'a range with the lower end first, such as "5 to 200"')
     near = isinstance(rule, Within) and rule.high == 1 and not step and low >= 0.5 and high < 1
     return Axis(setting, value, low, high, scale="near one" if near else "log" if low > 0 else "plain", step=step)
-
-
-def _check_value(field: str, present: Value, rule: Rule | None, value: object) -> Value:
-    """Return a value that a setting may have, or refuse it; rules that span settings are checked by the policy later."""
-    if isinstance(present, bool):
-        if not isinstance(value, bool):
-            raise InvalidValueError(OWNER, field, value, "true or false")
-        return value
-    if isinstance(rule, OneOf):
-        if not isinstance(value, bool | float | str) or value not in rule.names:
-            raise InvalidValueError(OWNER, field, value, rule)
-        return value
-    if not isinstance(present, int | float):
-        raise InvalidValueError(OWNER, field, value, "a setting that is a number, a name, or true or false")
-    kind = f"{'an integer' if isinstance(present, int) else 'a finite number'}{f' {rule}' if rule is not None else ''}"
-    number = (
-        check_int(OWNER, field, value, kind) if isinstance(present, int) else check_float(OWNER, field, value, kind)
-    )
-    if isinstance(rule, AtLeast | Above | Within) and rule.refuses(number):
-        raise InvalidValueError(OWNER, field, value, kind)
-    return number

@@ -1,12 +1,10 @@
 """The trials of a tuning: an Optuna study that continues after an interruption as if there had been none."""
 
-import json
+import hashlib
 import re
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +14,7 @@ import pandas as pd
 from latentbandits import __version__
 from latentbandits.advice.base import BaseProblem
 from latentbandits.advice.space import OWNER, Axis, Settings, Value
+from latentbandits.extras import missing
 from latentbandits.parameters import all_settings, replaced
 from latentbandits.protocols import Contestant, Policy
 from latentbandits.settings import InvalidValueError
@@ -34,7 +33,6 @@ FEWEST_WORLDS = 16
 PARTS, KEPT = (9, 3, 1), 3
 # Rounds below which a policy has hardly begun
 FEWEST_ROUNDS = 200
-STUDY = "latentbandits tune"
 ATTEMPTS = 100  # random settings to try before a search is refused because its policy accepts none of them
 
 
@@ -77,30 +75,21 @@ class Task(NamedTuple):
     @property
     def start(self) -> dict[str, Value | None] | None:
         """The defaults as parameters of the study; None if they are outside of what is searched."""
-        start = {axis.name: axis.coordinate(axis.default) for axis in self.axes}
+        start = {axis.setting: axis.coordinate(axis.default) for axis in self.axes}
         return None if None in start.values() else start
 
     @property
-    def description(self) -> dict[str, object]:
-        """What a study file stores of the task; a file with another description is refused."""
+    def identity(self) -> str:
+        """The name of its study: a digest of everything that decides which trials are made and how they end."""
         with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
             problem = re.sub(r" at 0x[0-9a-f]+", "", repr(self.problem))
-        description = {
-            "policy": self.name,
-            "settings": all_settings(self.policy),
-            "search": {axis.setting: str(axis) for axis in self.axes},
-            "problem": problem,
-            "horizon": self.horizon,
-            "worlds tuned on": self.worlds,
-            "seed": self.problem.seed,
-            "version": __version__,
-        }
-        as_loaded: dict[str, object] = json.loads(json.dumps(description))
-        return as_loaded
+        sizes = (self.horizon, self.worlds, self.problem.seed, __version__)
+        content = repr((self.name, all_settings(self.policy), self.axes, problem, sizes))
+        return f"{self.name} {hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
     def settings(self, trial: "FrozenTrial | Trial") -> Settings:
         """Return the settings of a trial."""
-        return {axis.setting: axis.value(trial.params[axis.name]) for axis in self.axes}
+        return {axis.setting: axis.value(trial.params[axis.setting]) for axis in self.axes}
 
     def candidate(self, trial: "FrozenTrial | Trial") -> Contestant | None:
         """Return the policy with the settings of a trial; None where they contradict each other."""
@@ -123,41 +112,21 @@ def run_study(
     task: Task, trials: int, path: str | Path | None, progress: Callable[[int], None]
 ) -> tuple[pd.DataFrame, dict[str, Value]]:
     """Return a row per trial, those of the file at `path` included, and the changes with the least regret on the worlds to tune on."""
-    with quiet_optuna():
-        check_playable(task)
-        with open_study(path, task) as study:
-            finished = run_trials(study, task, trials, progress)
-    return pd.DataFrame([row(task, trial) for trial in finished]).rename_axis("trial"), best_changes(task, finished)
-
-
-@contextmanager
-def quiet_optuna() -> Iterator[None]:
-    """Switch off Optuna's messages, or refuse if it is not installed."""
     try:
         import optuna
-    except ModuleNotFoundError as missing:
-        raise ValueError(
-            f"{OWNER}: {missing.name} is not installed, `pip install 'latentbandits[tune]'` brings it"
-        ) from None
+    except ModuleNotFoundError:
+        raise ValueError(f"{OWNER}: {missing('optuna')}") from None
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-            yield
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        samples = (study.ask({axis.setting: axis.distribution for axis in task.axes}) for _ in range(ATTEMPTS))
+        if task.start is None and not any(task.candidate(trial) for trial in samples):
+            raise refuse_search(task)
+        finished = run_trials(open_study(path, task), task, trials, progress)
     finally:
         optuna.logging.set_verbosity(before)
-
-
-def check_playable(task: Task) -> None:
-    """Refuse a search without valid settings and a policy that cannot play, before any file is touched."""
-    import optuna
-
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    trials = (study.ask({axis.name: axis.distribution for axis in task.axes}) for _ in range(ATTEMPTS))
-    if task.start is None and not any(task.candidate(trial) for trial in trials):
-        raise refuse_search(task)
-    task.train(task.policy, task.rungs[0], 1)
+    return pd.DataFrame([row(task, trial) for trial in finished]).rename_axis("trial"), best_changes(task, finished)
 
 
 def refuse_search(task: Task) -> InvalidValueError:
@@ -166,79 +135,19 @@ def refuse_search(task: Task) -> InvalidValueError:
     return InvalidValueError(OWNER, "search", where, f"settings that {task.name} accepts together with its others")
 
 
-@contextmanager
-def open_study(path: str | Path | None, task: Task) -> Iterator["Study"]:
-    """Open the study of a task: a new one, or the one in a file if it has the same description."""
+def open_study(path: str | Path | None, task: Task) -> "Study":
+    """Return the study of a task: a new one, or the one of its name in an SQLite file, which may have studies of other tasks too."""
     import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
+    from sqlalchemy.exc import SQLAlchemyError
 
     if path is None:
-        yield optuna.create_study()
-        return
-    path = Path(path)
-    with lock(path):
-        try:
-            storage = JournalStorage(JournalFileBackend(str(path), lock_obj=_NoLock()))  # type: ignore[arg-type]
-            stored = {study.study_name: study.user_attrs.get("description", {}) for study in storage.get_all_studies()}
-        except Exception:  # a file that is no journal fails in many ways
-            stored = {}
-        if list(stored) != ([STUDY] if path.stat().st_size else []):
-            raise InvalidValueError(OWNER, "study", str(path), "a new file, or one that `tune` wrote")
-        for key, was in stored.get(STUDY, {}).items():
-            now = task.description.get(key)
-            if was != now:
-                there = f"{_shorten(was)} there, {_shorten(now)} now"
-                raise InvalidValueError(OWNER, "study", str(path), f"a new file, or one about the same {key} ({there})")
-        cut_unfinished_line(path)
-        study = optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True)
-        if not stored.get(STUDY):
-            study.set_user_attr("description", task.description)
-        yield study
-
-
-class _NoLock:
-    """In place of Optuna's lock file, which would outlive a kill."""
-
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None:
-        pass
-
-
-@contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """Lock a file for this process, and create it if it is new; the system unlocks it however the process ends."""
+        return optuna.create_study()
     try:
-        file = path.open("r+b" if path.exists() else "ab")
-    except OSError as problem:
-        reason = (problem.strerror or type(problem).__name__).lower()
-        raise InvalidValueError(OWNER, "study", str(path), f"a file that can be written ({reason})") from None
-    with file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ModuleNotFoundError:  # a system without such locks
-            pass
-        except OSError:
-            raise InvalidValueError(OWNER, "study", str(path), "a file that no other process is tuning with") from None
-        yield
-
-
-def cut_unfinished_line(path: Path) -> None:
-    """Remove a last line that was not written to its end."""
-    content = path.read_bytes()
-    finished = content.rfind(b"\n") + 1
-    if finished < len(content):
-        with open(path, "r+b") as file:
-            file.truncate(finished)
-
-
-def _shorten(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) < 100 else text[:97] + "..."
+        return optuna.create_study(storage=f"sqlite:///{path}", study_name=task.identity, load_if_exists=True)
+    except (SQLAlchemyError, RuntimeError) as problem:
+        reason = str(problem).partition("\n")[0]
+        rule = f"a file that can be written, a new one or one that `tune` wrote ({reason})"
+        raise InvalidValueError(OWNER, "study", str(path), rule) from None
 
 
 def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int], None]) -> list["FrozenTrial"]:
@@ -246,10 +155,8 @@ def run_trials(study: "Study", task: Task, trials: int, progress: Callable[[int]
     from optuna.samplers import TPESampler
     from optuna.trial import TrialState
 
-    for left in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        study.tell(left.number, state=TrialState.FAIL)  # a kill cut it short; it is run again
-    distributions = {axis.name: axis.distribution for axis in task.axes}
-    while True:
+    distributions = {axis.setting: axis.distribution for axis in task.axes}
+    while True:  # a trial that a kill cut short is never finished: it is run again
         finished = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
         progress(min(len(finished), trials))
         if len(finished) >= trials:

@@ -36,10 +36,11 @@ SEEDS = "95 % of seeds"  # instead of the interval, for a record
 
 def comparison_text(comparison: "Comparison") -> str:
     """Return whether a policy is worth it, the ranking as a table, and how the first two compare."""
+    judged, size = comparison.worth, comparison.size
     parts = [
-        *first_line(comparison),
-        f"{capital(comparison.size)}: {comparison.problem}.",
-        comparison_table(comparison),
+        *([" ".join(worth.sentences(judged, comparison.record))] if judged is not None else []),
+        f"{size[:1].upper()}{size[1:]}: {comparison.problem}.",
+        as_text(comparison_rows(comparison)),
         definitions(comparison),
         *first_two(comparison),
         *remarks(comparison),
@@ -47,14 +48,9 @@ def comparison_text(comparison: "Comparison") -> str:
     return "\n".join(parts)
 
 
-def capital(words: str) -> str:
-    """Return words as a sentence begins."""
-    return words[:1].upper() + words[1:]
-
-
-def first_line(comparison: "Comparison") -> list[str]:
-    """Return whether the best policy is worth it; nothing if only oracles were compared."""
-    return [" ".join(worth.sentences(comparison.worth, comparison.record))] if comparison.worth is not None else []
+def as_text(rows: list[list[str]]) -> str:
+    """Return a table, whose first row is its head, as a terminal shows it."""
+    return aligned(rows[0], rows[1:])
 
 
 def definitions(comparison: "Comparison", left_out: bool = False) -> str:
@@ -79,23 +75,14 @@ def columns(advice: "Advice") -> str:
     return definitions(advice.comparison, advice.spent is not None and NO_LIMIT in advice.spent.undone)
 
 
-def head(comparison: "Comparison") -> list[str]:
-    """Return the head of the table of a comparison; a record has no runs to beat."""
-    if not comparison.record:
-        return [*HEAD]
-    return [SEEDS if name == "95 % interval" else name for name in HEAD if name != "beats next"]
-
-
-def comparison_table(comparison: "Comparison") -> str:
-    """Return the rows of a ranking."""
-    return aligned(head(comparison), comparison_rows(comparison))
-
-
 def comparison_rows(comparison: "Comparison") -> list[list[str]]:
-    """Return the cells of every policy, in the order of the head."""
-    beaten = HEAD.index("beats next")
-    rows = [comparison_row(name, row) for name, row in comparison.table.iterrows()]
-    return [row[:beaten] + row[beaten + 1 :] for row in rows] if comparison.record else rows
+    """Return the head and the cells of every policy; a record has no runs to beat."""
+    rows = [list(HEAD), *(comparison_row(name, row) for name, row in comparison.table.iterrows())]
+    if comparison.record:
+        rows[0][HEAD.index("95 % interval")] = SEEDS
+        beaten = HEAD.index("beats next")
+        rows = [row[:beaten] + row[beaten + 1 :] for row in rows]
+    return rows
 
 
 def comparison_row(name: Hashable, row: "pd.Series") -> list[str]:
@@ -277,31 +264,31 @@ def smallest_lead(advice: "Advice") -> str:
     return f"{foremost(advice)} is {quantity}: near {short(value)} {lead}."
 
 
-def cost_table(advice: "Advice") -> tuple[list[str], list[list[str]]]:
+def cost_table(advice: "Advice") -> list[list[str]]:
     """Return the head and the rows of what other choices cost, on the same worlds."""
-    head = ["instead of it", "more regret", "95 % interval", "times", "worse in"]
-    return head, [
-        [str(name), figure(row["more"]), span(row["low"], row["high"]), multiple(row["times"]), percent(row["beaten"])]
-        for name, row in advice.costs.iterrows()
+    return [
+        ["instead of it", "more regret", "95 % interval", "times", "worse in"],
+        *(
+            [
+                str(name),
+                figure(row["more"]),
+                span(row["low"], row["high"]),
+                multiple(row["times"]),
+                percent(row["beaten"]),
+            ]
+            for name, row in advice.costs.iterrows()
+        ),
     ]
 
 
 def advice_text(advice: "Advice") -> str:
     """Return the whole advice."""
-    names, *rows = side_by_side(advice)
-    costs = [aligned(*cost_table(advice))] if len(advice.costs) else []
-    parts = [
-        *verdict(advice),
-        f"Settings: {settings_line(advice)}.",
-        *remarks(advice.comparison),
-        *section("Side by side (on worlds that were not used to choose):", [aligned(names, rows)]),
-        columns(advice),
-        *section("What it costs to be wrong (on the same worlds):", costs),
-        *section("When the advice would flip:", [f"  {line}" for line in flip_lines(advice)]),
-    ]
+    sections = {
+        "Side by side (on worlds that were not used to choose):": [as_text(side_by_side(advice)), columns(advice)],
+        "What it costs to be wrong (on the same worlds):": [as_text(cost_table(advice))] if len(advice.costs) else [],
+        "When the advice would flip:": [f"  {line}" for line in flip_lines(advice)],
+    }
+    parts = [*verdict(advice), f"Settings: {settings_line(advice)}.", *remarks(advice.comparison)]
+    for title, lines in sections.items():
+        parts += ["", title, *lines] if lines else []
     return "\n".join(parts)
-
-
-def section(title: str, lines: list[str]) -> list[str]:
-    """Return lines under a title, after an empty one; nothing if there are none."""
-    return ["", title, *lines] if lines else []

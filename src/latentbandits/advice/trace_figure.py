@@ -1,7 +1,7 @@
 """The figure of a policy at work: what was hidden, what it played and believed, why it probed and what that cost, round by round."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,11 +10,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from latentbandits.parameters import describe, has_effect
 from latentbandits.presentation.palette import (
     BLACK,
     BLUE,
-    BROWN,
     GREEN,
     GREY,
     ORANGE,
@@ -27,16 +25,7 @@ from latentbandits.presentation.palette import (
     plotting,
     style,
 )
-from latentbandits.protocols import (
-    CONTINUED,
-    MARGIN,
-    REASONS,
-    RESIDUAL,
-    RIVAL,
-    SCHEDULED,
-    STALENESS,
-    UNTRIED,
-)
+from latentbandits.protocols import CONTINUED, REASONS
 
 if TYPE_CHECKING:
     from latentbandits.advice.trace import Trace
@@ -47,26 +36,6 @@ FAINT = 0.4
 AWAY: Mapping[str, Any] = {"facecolor": "none", "edgecolor": GREY, "hatch": "////", "linewidth": 0}
 
 
-class Mark(NamedTuple):
-    """How a reason to probe is plotted: by a shape and a colour of its own.
-
-    `rules` has a phrase for each setting that the reason may depend on; a policy has one of them.
-    """
-
-    shape: str
-    color: str
-    rules: Mapping[str, str]
-
-
-MARKS: Mapping[int, Mark] = {
-    RESIDUAL: Mark("D", PINK, {"residual_threshold": "|z| at least {}"}),
-    MARGIN: Mark("v", BLUE, {"margin": "at most {}"}),
-    STALENESS: Mark("s", ORANGE, {"staleness": "{} rounds old", "patience": "patience {}"}),
-    SCHEDULED: Mark("^", GREEN, {"interval": "every {} rounds"}),
-    UNTRIED: Mark("P", SKY, {"optimism": "optimism {}"}),
-    RIVAL: Mark("X", BROWN, {"testing": "testing {}"}),
-}
-OTHER = Mark("h", GREY, {})  # a reason without a mark of its own
 RING: Mapping[str, Any] = {
     "linestyle": "none",
     "marker": "o",
@@ -83,6 +52,7 @@ def begun_by(trace: "Trace") -> list[int]:
     return [reason for reason in REASONS if reason != CONTINUED and ((trace.probe_reasons & reason) != 0).any()]
 
 
+@plotting()
 def plot(trace: "Trace") -> Figure:
     r"""Return the figure of a trace: hidden state, arms, reasons to probe, beliefs, regret.
 
@@ -93,11 +63,6 @@ def plot(trace: "Trace") -> Figure:
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['hidden\nstate', 'arm', 'probe\nbegins by', 'regret\nper group']
     """
-    with plotting():
-        return _plot(trace)
-
-
-def _plot(trace: "Trace") -> Figure:
     panels = _panels(trace)
     heights = [height for height, _ in panels]
     figure = Figure(figsize=(9, sum(heights) + 1.2), layout="constrained")
@@ -209,7 +174,7 @@ def _reasons(axes: Axes, trace: "Trace") -> None:
     """Plot one line per reason, with a mark at every probe that began for it; several may be true at once."""
     for line, reason in enumerate(begun_by(trace)):
         begun = trace.rounds[(trace.probe_reasons & reason) != 0]
-        axes.plot(begun, np.full(len(begun), line), **_look(MARKS.get(reason, OTHER)), gid=REASONS[reason])
+        axes.plot(begun, np.full(len(begun), line), "D", color=BLUE, ms=4, mew=0, clip_on=False, gid=REASONS[reason])
     axes.set_ylim(len(begun_by(trace)) - 0.4, -0.6)
     axes.set_yticks(range(len(begun_by(trace))), [REASONS[reason] for reason in begun_by(trace)])
     axes.set_ylabel("probe\nbegins by")
@@ -281,15 +246,6 @@ def _keys(trace: "Trace") -> dict[str, Any]:
         keys["played, not best"] = Line2D([], [], color=RED, linewidth=4)
     if (trace.probe_reasons != 0).any():
         keys["played in a probe"] = Line2D([], [], **RING)
-    settings = describe(trace.policy) if isinstance(trace.policy, tuple) else {}
-    for reason in begun_by(trace):
-        mark = MARKS.get(reason, OTHER)
-        limits = [
-            rule.format(f"{settings[setting]:.3g}")
-            for setting, rule in mark.rules.items()
-            if setting in settings and has_effect(trace.policy, setting)
-        ]
-        keys[REASONS[reason] + "".join(f" ({limit})" for limit in limits)] = Line2D([], [], **_look(mark))
     if trace.beliefs:
         keys["true mean or change"] = Line2D([], [], color=GREY, alpha=FAINT, linewidth=5)
         keys["believed mean, change or state"] = Line2D([], [], color=BLACK, linewidth=1.4)
@@ -297,14 +253,3 @@ def _keys(trace: "Trace") -> dict[str, Any]:
     keys[f"regret of {label(trace.spec)}"] = Line2D([], [], color=style(trace.name).color)
     keys["of a random arm, expected"] = Line2D([], [], color=style("random").color, linestyle=style("random").line)
     return keys
-
-
-def _look(mark: Mark) -> Mapping[str, Any]:
-    return {
-        "linestyle": "none",
-        "marker": mark.shape,
-        "color": mark.color,
-        "markersize": 4.5,
-        "markeredgewidth": 0,
-        "clip_on": False,
-    }

@@ -16,7 +16,6 @@ from latentbandits.cli.problem import write_example
 from latentbandits.compiled import CompileError, listening
 from latentbandits.extras import EXTRAS, missing
 from latentbandits.presentation.progress import wipe
-from latentbandits.presentation.terminal import show
 
 OWN = (
     "advise", "compare", "completion", "diagnose", "policies", "quickstart", "serve", "store", "trace", "tune",
@@ -89,7 +88,7 @@ def parser(configured: Container[str] | None = None) -> argparse.ArgumentParser:
 
 def welcome() -> int:
     """Say what the command can do, and what to type next."""
-    show(overview(), headline=True)
+    print(overview())
     return 0
 
 

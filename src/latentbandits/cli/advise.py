@@ -2,8 +2,13 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from latentbandits.cli import problem
+
+if TYPE_CHECKING:
+    from latentbandits.advice.base import BaseProblem
+    from latentbandits.logs.diagnosis import Diagnosis
 
 SUMMARY = "recommend a policy for a problem, with its confidence and when another would win"
 EXAMPLES = (
@@ -47,37 +52,33 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
 
     problem.check_ending(options.out, Advice.owner, *Advice.suffixes)
-    if str(options.problem or "").endswith(".npz"):
-        return advise_on_log(options)
-    described = problem.build_problem(options)
+    described, sizes = read(options)
     with problem.playing(options) as executor:
         advice = advise(
-            described, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
-            executor=executor, progress=Progress("advising;"),
+            described, options.policies, sweep=not options.no_flips, seconds=options.seconds or None,
+            workers=options.workers, executor=executor, progress=Progress("advising;"), **sizes,
         )  # fmt: skip
     advice.save(options.out)
+    opened = f"Next: open {options.out}"
+    if sizes:
+        problem.answer(advice, options.json, "", f"{opened}.")
+        return 0
     settings = f"`latentbandits tune {advice.winner} {problem.as_options(advice.problem)}` looks for better settings"
-    lines = [*problem.python_lines(advice.python(options.out)), f"Next: open {options.out}; {settings}."]
-    problem.answer(advice, options.json, *lines)
+    problem.answer(advice, options.json, *problem.python_lines(advice.python(options.out)), f"{opened}; {settings}.")
     return 0
 
 
-def advise_on_log(options: argparse.Namespace) -> int:
-    """Advise on what `latentbandits diagnose` wrote."""
+def read(options: argparse.Namespace) -> "tuple[BaseProblem | Diagnosis, dict[str, int | None]]":
+    """Return the problem of file and options, or the diagnosis that `latentbandits diagnose` wrote and the sizes that it takes."""
+    if not str(options.problem or "").endswith(".npz"):
+        return problem.build_problem(options), {}
     from latentbandits.logs.diagnosis import Diagnosis
-    from latentbandits.presentation.progress import Progress
-    from latentbandits.settings import check_int
+    from latentbandits.settings import InvalidValueError, check_int
 
-    sizes = {"horizon": options.horizon, "runs": options.runs, "seed": options.seed}
-    given = {
-        word: None if text is None else check_int("advise", word, problem.parse(word, text))
-        for word, text in sizes.items()
-    }
-    with problem.playing(options) as executor:
-        advice = Diagnosis.load(options.problem).advise(
-            options.policies, sweep=not options.no_flips, seconds=options.seconds or None, workers=options.workers,
-            executor=executor, progress=Progress("advising;"), **given,
-        )  # fmt: skip
-    advice.save(options.out)
-    problem.answer(advice, options.json, "", f"Next: open {options.out}.")
-    return 0
+    sizes: dict[str, int | None] = dict.fromkeys(("horizon", "runs", "seed"))
+    for word, value in problem.given_words(options).items():
+        if word in sizes:
+            sizes[word] = check_int("advise", word, value)
+        elif word != "policies":
+            raise InvalidValueError("advise", word, value, "left out for a log, which says what it is")
+    return Diagnosis.load(options.problem), sizes

@@ -67,7 +67,6 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.logs.diagnosis import Diagnosis
     from latentbandits.logs.log import Log
     from latentbandits.presentation.progress import Progress, wipe
-    from latentbandits.presentation.terminal import show
 
     problem.check_ending(options.out, Diagnosis.owner, ".html")
     if options.log.endswith(".npz"):
@@ -89,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     diagnosis.save(beside)
     text = diagnosis.text()
     if not options.json:
-        show(text, headline=True)  # the verdict at once: policies take longer, and at first a minute to compile
+        print(text, flush=True)  # the verdict at once: policies take longer, and at first a minute to compile
     if diagnosis.regimes and diagnosis.useful and not options.no_compare:
         try:
             comparison = diagnosis.compare(options.policies, workers=options.workers, progress=Progress("comparing;"))
@@ -105,9 +104,8 @@ def run(options: argparse.Namespace) -> int:
         print(diagnosis.json())
         return 0
     more = diagnosis.text().removeprefix(text).removeprefix("\n")
-    best = [diagnosis.comparison.best] if diagnosis.comparison is not None and diagnosis.comparison.best else []
-    show(f"{more}\n" if more else "", best)
-    show(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
+    print(f"{more}\n" if more else "")
+    print(f"Next: open {options.out}; `latentbandits advise {beside}` says what to do.")
     return 0
 
 

@@ -1,11 +1,9 @@
 """List the policies, show the settings of some, or compile them ahead of time, for a container image say."""
 
 import argparse
-import functools
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from latentbandits.compiled.cache import Code
     from latentbandits.protocols import Policy
 
 SUMMARY = "list the policies, show the settings of one, or compile ahead of time"
@@ -75,10 +73,14 @@ def title(spec: str, made: object) -> str:
 
 
 def compile_ahead(specs: list[str], simulation: bool) -> int:
-    """Compile what is not there, print what was compiled and where it is kept; exit code 1 if it cannot be kept."""
+    """Compile what is not there, and print where it is kept; exit code 1 if it cannot be kept."""
+    from latentbandits.agent import compiled_jobs
+    from latentbandits.compiled import compile_first, waited
     from latentbandits.compiled.cache import cache_root, installed, place
     from latentbandits.extras import missing
     from latentbandits.policies.registry import REGISTRY
+    from latentbandits.simulation.batch import simulate
+    from latentbandits.worlds.hidden_markov import HiddenMarkov
 
     if not installed():
         raise missing("numba")
@@ -87,8 +89,12 @@ def compile_ahead(specs: list[str], simulation: bool) -> int:
     if where is None or where.private:
         print(f"{cache_root()} cannot be written to; set LATENTBANDITS_CACHE to a folder that can")
         return 1
-    seconds = compile_each(policies, (specs or list(REGISTRY)) if simulation else [])
-    done = f"compiled in {sum(seconds):.0f} s" if seconds else "everything was compiled before"
+    before = waited()
+    compile_first((spec, *job) for spec, made in policies.items() for job in compiled_jobs(made))
+    if simulation:
+        simulate(HiddenMarkov(), specs or list(REGISTRY), horizon=2, draws=1, repeats=1, workers=1)
+    seconds = waited() - before
+    done = f"compiled in {seconds:.0f} s" if seconds else "everything was compiled before"
     size = sum(file.stat().st_size for file in where.folder.rglob("*") if file.is_file())
     print(f"{done}; {where.folder} has {size / 1e6:.1f} MB of machine code for this version and this processor")
     return 0
@@ -104,31 +110,7 @@ def online_policies(specs: list[str]) -> "dict[str, Policy]":
 
     policies = {spec: policy(spec) for spec in specs or REGISTRY}
     for spec, made in policies.items() if specs else ():
-        if isinstance(made, Oracle):
-            raise InvalidValueError("policies", "policy", spec, "one that an agent can run")
-        if Code(policy, (made,)).outside:
-            raise InvalidValueError(
-                "policies", "policy", spec, "one of this package (machine code of user code is not kept)"
-            )
+        if isinstance(made, Oracle) or Code(policy, (made,)).outside:
+            rule = "one of this package that an agent can run (machine code of user code is not kept)"
+            raise InvalidValueError("policies", "policy", spec, rule)
     return {spec: made for spec, made in policies.items() if not isinstance(made, Oracle)}
-
-
-def compile_each(policies: "dict[str, Policy]", simulated: list[str]) -> list[float]:
-    """Compile for agents and for simulations, print a line for each function, and return the seconds of each."""
-    from latentbandits.agent import compiled_jobs
-    from latentbandits.cli.compiling import announce
-    from latentbandits.compiled import compile_first, listening
-    from latentbandits.simulation.batch import simulate
-    from latentbandits.worlds.hidden_markov import HiddenMarkov
-
-    spent: list[float] = []
-
-    def finish(code: "Code", seconds: float) -> None:
-        print(f"{', '.join(dict.fromkeys([code.label, code.function.__name__]))}: {seconds:.1f} s", flush=True)
-        spent.append(seconds)
-
-    with listening(functools.partial(announce, finish=finish)):
-        compile_first((spec, *job) for spec, made in policies.items() for job in compiled_jobs(made))
-        if simulated:
-            simulate(HiddenMarkov(), simulated, horizon=2, draws=1, repeats=1, workers=1)
-    return spent

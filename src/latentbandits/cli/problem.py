@@ -30,8 +30,11 @@ def words(parser: argparse.ArgumentParser, left_out: str) -> None:
     for word in PARAMETERS.values():
         if word.type != SPECS:  # has an option of its own, where a command takes several policies
             choices = f" ({word.choices()})" if word.choices() else ""
-            names = dict.fromkeys((f"--{word.name.replace('_', '-')}", f"--{word.name}"))
-            group.add_argument(*names, metavar=word.metavar, help=f"{word.help}{choices}".replace("%", "%%"))
+            group.add_argument(
+                f"--{word.name.replace('_', '-')}",
+                metavar=word.type.upper(),
+                help=f"{word.help}{choices}".replace("%", "%%"),
+            )
 
 
 def workers(parser: argparse.ArgumentParser) -> None:
@@ -65,11 +68,17 @@ def policies(parser: argparse.ArgumentParser, help_text: str) -> None:
 def build_problem(options: argparse.Namespace) -> "BaseProblem":
     """Return the problem that file and options describe; options override the file."""
     from latentbandits.advice.problem import as_problem
+
+    path: str | None = options.problem
+    return as_problem(path, **given_words(options))
+
+
+def given_words(options: argparse.Namespace) -> dict[str, object]:
+    """Return the words that options give."""
     from latentbandits.advice.vocabulary import PARAMETERS
 
     given = {word: text for word, text in vars(options).items() if word in PARAMETERS and text is not None}
-    path: str | None = options.problem
-    return as_problem(path, **{word: parse(word, text) for word, text in given.items()})
+    return {word: parse(word, text) for word, text in given.items()}
 
 
 def parse(word: str, text: str) -> object:
@@ -129,13 +138,8 @@ def check_ending(path: Path, owner: str, *endings: str, option: str = "--out") -
 
 
 def answer(result: "Result", as_json: bool, *lines: str) -> None:
-    """Print a result as JSON, or as a text whose first line, and whose row of the best policy, stand out on a terminal; then lines."""
-    from latentbandits.presentation.terminal import show
-
-    if as_json:
-        print(result.json())
-    else:
-        show("\n".join([result.text(), *lines]), best=[result.best] if result.best else [], headline=True)
+    """Print a result as JSON, or as a text and further lines."""
+    print(result.json() if as_json else "\n".join([result.text(), *lines]))
 
 
 def python_lines(code: str) -> list[str]:

@@ -122,7 +122,6 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.advice.advise import advise
     from latentbandits.advice.text import verdict
     from latentbandits.presentation.progress import Progress
-    from latentbandits.presentation.terminal import show
     from latentbandits.settings import InvalidValueError
 
     if options.out.exists():
@@ -140,7 +139,7 @@ def run(options: argparse.Namespace) -> int:
         advice = advise(words | {"runs": options.runs}, options.policies or CANDIDATES, sweep=False, progress=progress)
     write(options.out, arms, words, advice)
     print()
-    show("\n".join([*verdict(advice), ""]), headline=True)
+    print("\n".join([*verdict(advice), ""]))
     print(
         f"Next: `cd {options.out} && python decide.py` makes decisions; advice.html has everything that was measured;"
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from latentbandits.cli import problem
 
 if TYPE_CHECKING:
-    from latentbandits.advice.base import BaseProblem
     from latentbandits.advice.tune import Tuning
 
 SUMMARY = "find settings of one policy for a problem, judged on worlds that it was not tuned on"
@@ -39,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--study",
         type=Path,
         metavar="FILE",
-        help="file that stores the trials (default: one beside --out for each problem)",
+        help="SQLite file that stores the trials, of any problems (default: tune-POLICY.db beside --out)",
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON instead of the text")
     parser.add_argument("--out", type=Path, help="settings to write (default: tuned-POLICY.toml)")
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     from latentbandits.presentation.progress import Progress
 
     described = problem.build_problem(options)
-    out, figure, study = output_paths(options, described)
+    out, figure, study = output_paths(options)
     with problem.playing(options) as executor, Progress("tuning", unit="trials") as progress:
         tuning = tune(
             described,
@@ -76,13 +75,8 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def output_paths(options: argparse.Namespace, described: "BaseProblem") -> tuple[Path, Path, Path]:
-    """Return the paths of settings, figure and study, or refuse them; nothing is written yet.
-
-    The study's name has a digest of the problem, so that each problem has its own and the same command finds it again.
-    """
-    import hashlib
-
+def output_paths(options: argparse.Namespace) -> tuple[Path, Path, Path]:
+    """Return the paths of settings, figure and study, or refuse them; nothing is written yet."""
     from latentbandits.advice.result import FIGURES
     from latentbandits.settings import InvalidValueError
     from latentbandits.specs import file_stem
@@ -90,8 +84,7 @@ def output_paths(options: argparse.Namespace, described: "BaseProblem") -> tuple
     stem = file_stem(options.policy)
     out = options.out or Path(f"tuned-{stem}.toml")
     figure = options.figure or out.with_suffix(".svg")
-    digest = hashlib.sha256(repr((options.policy, described, options.search)).encode()).hexdigest()[:6]
-    study = options.study or out.with_name(f"tune-{stem}-{digest}.study")
+    study = options.study or out.with_name(f"tune-{stem}.db")
     problem.check_ending(out, "tune", ".toml")
     problem.check_ending(figure, "tune", *FIGURES, option="--figure")
     for other in (options.policy, options.problem, study):

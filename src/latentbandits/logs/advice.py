@@ -1,13 +1,14 @@
 """Advice on a log: by the conclusion, or by each hypothesis that is still in the race."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from latentbandits.advice.advise import Advice, advise
+from latentbandits.advice.simulator import Report
 from latentbandits.logs.conclusion import MARGIN
 from latentbandits.logs.text import describe
 from latentbandits.presentation import html
@@ -85,7 +86,7 @@ def log_advice(
     seconds: float | None,
     workers: int | None,
     executor: Executor | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Report | None,
 ) -> LogAdvice:
     """Return the advice on a log: with flips for the best hypothesis, without them for the others."""
     kinds = [h.kind for h in d.contenders if h.kind in d.worlds]

@@ -284,7 +284,7 @@ class Diagnosis(Result):
         seconds: float | None = None,
         workers: int | None = None,
         executor: Executor | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Callable[[int, int | None], None] | None = None,
     ) -> "LogAdvice":
         """Return which policy to go on with: by the conclusion, or by each hypothesis that is still in the race.
 

@@ -225,7 +225,7 @@ def page(d: "Diagnosis") -> str:
                 d.comparison.figure(),
                 "On worlds that are as the log was: every run is a model that the log leaves open.",
             ),
-            html.frame(d.comparison.table, d.comparison.best),
+            html.frame(d.comparison.table),
         ]
     for title_of_part, sentences in (
         ("What would settle it", list_next_steps(d)),

@@ -44,6 +44,9 @@ table.claims { table-layout: fixed; width: 100%; }
 """
 
 
+ROWS = 40  # of a data frame
+
+
 class Html(str):
     """Text that is HTML already: `escape` leaves it as it is."""
 
@@ -128,10 +131,8 @@ def table(
     return tag("div", tag("table", line("th", Row(head)), *body, classes=classes), classes="scroll")
 
 
-def frame(data: pd.DataFrame, best: str = "") -> Html:
-    """Return a data frame as a table, with its index first and numbers as tables show them; what is NaN stays empty.
-
-    The row named `best` is highlighted.
+def frame(data: pd.DataFrame) -> Html:
+    """Return a data frame as a table, numbers as tables show them; what is NaN stays empty, and long tables show their ends.
 
     Examples
     --------
@@ -140,17 +141,8 @@ def frame(data: pd.DataFrame, best: str = "") -> Html:
     >>> "<td>0.333</td>" in frame(pd.DataFrame({"share": [1 / 3]}, index=["ucb1"]))
     True
     """
-
-    def shown(value: object) -> str:
-        if isinstance(value, float):
-            return "" if value != value else number(value)
-        return str(value)
-
-    rows = [
-        Row([str(name), *map(shown, row)], "best" if best and str(name) == best else "")
-        for name, *row in data.itertuples(name=None)
-    ]
-    return table([str(data.index.name or ""), *map(str, data.columns)], rows)
+    rows = data.to_html(float_format=number, na_rep="", border=0, max_rows=ROWS, show_dimensions=len(data) > ROWS)
+    return tag("div", Html(rows), classes="scroll")
 
 
 def image(content: bytes, alt: str, kind: str = "svg+xml") -> Html:
@@ -162,22 +154,6 @@ def figure(content: Figure | bytes, caption: str) -> Html:
     """Return a figure with its caption, inside the page; `content` is a matplotlib figure or the bytes of an SVG file."""
     svg = saved(content, "svg") if isinstance(content, Figure) else content
     return tag("figure", tag("div", image(svg, caption), classes="scroll"), tag("figcaption", caption))
-
-
-def show_in_notebook(*parts: str) -> Html:
-    """Return what a notebook shows, light or dark: the best row of a table is highlighted there too.
-
-    Examples
-    --------
-    >>> from latentbandits.presentation.html import Row, show_in_notebook, table
-    >>> show_in_notebook(table(["policy"], [Row(["ucb1"], "best")]))  # doctest: +ELLIPSIS
-    '<div class="latentbandits"><style>...<tr class="best"><td class="text">ucb1</td></tr></table></div></div>'
-    """
-    style = (
-        ".latentbandits .best > td { background: rgba(0, 114, 178, .2); font-weight: 600; }"
-        " .latentbandits th.text, .latentbandits td.text { text-align: left; } .latentbandits img { max-width: 100%; }"
-    )
-    return tag("div", Html(f"<style>{style}</style>"), *parts, classes="latentbandits")
 
 
 def page(title: str, *parts: str) -> str:

@@ -12,16 +12,6 @@ import matplotlib as mpl
 import matplotlib.figure
 from matplotlib.axes import Axes
 
-from latentbandits.pictures import BLACK as BLACK
-from latentbandits.pictures import BLUE as BLUE
-from latentbandits.pictures import BROWN as BROWN
-from latentbandits.pictures import GREEN as GREEN
-from latentbandits.pictures import GREY as GREY
-from latentbandits.pictures import ORANGE as ORANGE
-from latentbandits.pictures import PINK as PINK
-from latentbandits.pictures import RED as RED
-from latentbandits.pictures import SKY as SKY
-from latentbandits.pictures import YELLOW as YELLOW
 from latentbandits.policies.registry import REGISTRY
 
 
@@ -40,17 +30,18 @@ class Style(NamedTuple):
 
 
 HUES: Mapping[str, str] = {
-    "black": BLACK,
-    "orange": ORANGE,
-    "sky": SKY,
-    "green": GREEN,
-    "yellow": YELLOW,
-    "blue": BLUE,
-    "red": RED,
-    "pink": PINK,
-    "grey": GREY,
-    "brown": BROWN,
+    "black": "#000000",
+    "orange": "#E69F00",
+    "sky": "#56B4E9",
+    "green": "#009E73",
+    "yellow": "#D8C800",
+    "blue": "#0072B2",
+    "red": "#D55E00",
+    "pink": "#CC79A7",
+    "grey": "#888888",
+    "brown": "#7A4A1E",
 }
+BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, RED, PINK, GREY, BROWN = HUES.values()
 LINES: Mapping[str, Any] = {"dotted": (0, (1, 1))}  # line styles without a symbol of matplotlib
 STYLES: Mapping[str, Style] = {
     name: Style(HUES[hue], LINES.get(line, line)) for name, row in REGISTRY.items() for hue, line in [row.look.split()]

@@ -1,12 +1,12 @@
-"""What the terminal shows of long work: one line of progress, with a bar if rich is installed."""
+"""What the terminal shows of long work: one line of progress."""
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from typing import Self
 
 from latentbandits.compiled import waited
-from latentbandits.presentation.terminal import with_bar
 
 Report = Callable[[int, int], None]  # called with the rounds done and the total
 EVERY = 30.0  # seconds between two lines off a terminal
@@ -60,9 +60,7 @@ class Progress:
             self.close()
         elif now - self._shown >= (OFTEN if self._watched else EVERY):
             self._shown = now
-            line = self._line(done, total, now)
-            terminal = self._watched and not self._notebook
-            self._write(with_bar(line, done / total if total else None, sys.stderr) if terminal else line)
+            self._write(self._line(done, total, now))
 
     def _write(self, line: str) -> None:
         """Show a line: in a notebook it goes where results go, since errors are red there, and spaces wipe what was longer."""
@@ -71,7 +69,8 @@ class Progress:
             sys.stdout.flush()
             self._width = len(line)
         else:
-            sys.stderr.write("\r\x1b[K" + line if self._watched else line + "\n")
+            room = shutil.get_terminal_size().columns - 1
+            sys.stderr.write("\r\x1b[K" + line[:room] if self._watched else line + "\n")
             sys.stderr.flush()
 
     def seconds(self) -> float:

@@ -213,9 +213,11 @@ class Results:
             raise InvalidValueError("Results.load", "path", str(path), "a file that Results.save wrote") from problem
 
     def _repr_html_(self) -> str:
-        from latentbandits.presentation.summary import shown
+        import pandas as pd
 
-        return shown(self)
+        from latentbandits.presentation.html import frame
+
+        return frame(pd.DataFrame(self.summary()).set_index("label"))
 
 
 def interval(values: np.ndarray, level: float = 0.95) -> tuple[float, float, float]:

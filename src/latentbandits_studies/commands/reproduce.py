@@ -65,7 +65,6 @@ def run(options: argparse.Namespace) -> int:
     import time
 
     from latentbandits.presentation.progress import Progress
-    from latentbandits.presentation.terminal import show
     from latentbandits.settings import check_int
     from latentbandits_studies.experiments.reproduce import reproduce
     from latentbandits_studies.report.page import write_report
@@ -85,21 +84,21 @@ def run(options: argparse.Namespace) -> int:
 
         def finished(outcome: "Outcome") -> None:
             progress.close()
-            show(line(outcome, results))
+            print(line(outcome, results), flush=True)
 
         outcomes = reproduce(chosen, results, options.quick, options.workers, progress, finished, executor, sizes)
     if options.policies:
-        show("\n" + own_text(chosen[0], results, options.quick))
-    show("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
+        print("\n" + own_text(chosen[0], results, options.quick))
+    print("\n" + counts([claim for outcome in outcomes for claim in outcome.claims]))
     if options.quick or sizes is not None:
         minutes = "" if options.experiments or options.without else ", in tens of minutes"
-        show(
+        print(
             "A quick run, or a part of one, is too small to confirm or to refute: it judges nothing, and says what it points to. "
             f"In full{minutes}: `{in_full(options)}`."
         )
     with Progress("plotting", unit="experiments") as progress:
         page = write_report(results, report, progress)
-    show(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
+    print(f"{time.perf_counter() - begin:.0f} s in all. Next: open {page}")
     return 0
 
 
