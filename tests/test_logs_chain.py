@@ -44,18 +44,6 @@ def test_a_pass_agrees_with_hmmlearn_where_everything_is_observed() -> None:
     np.testing.assert_array_equal(path, other.decode(values[:, None])[1])
 
 
-def test_paths_are_sampled_as_often_as_they_are_probable() -> None:
-    log_lik, exit_prob, entry_prob = example(7, rows=4)
-    gaps = np.array([1.0, 1.0, 2.0, 1.0])
-    truth = hmm.forward_backward(log_lik.copy(), gaps, exit_prob, entry_prob).state_probs
-    filtered = hmm.forward_backward(log_lik.copy(), gaps, exit_prob, entry_prob, backwards=False).state_probs
-    random, counts, path = np.random.default_rng(0), np.zeros((4, 3)), np.zeros(4, np.int64)
-    for _ in range(20_000):
-        fast(hmm.sample_path)(filtered, gaps, exit_prob, entry_prob, random.random(4), path)
-        counts[np.arange(4), path] += 1
-    np.testing.assert_allclose(counts / 20_000, truth, atol=0.015)
-
-
 def test_shares_are_those_of_the_transition_matrix() -> None:
     exit_prob, entry_prob = np.array([0.1, 0.3, 0.05]), np.array([0.2, 0.5, 0.3])
     shares = hmm.stationary_probs(exit_prob, entry_prob)

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
-from latentbandits.logs.hypotheses import REGIMES
+from latentbandits.logs.regimes import REGIMES
 from latentbandits.logs.text import (
     covariate_lines,
     describe,

@@ -4,8 +4,6 @@ The gradient of the log-likelihood is the expected gradient of that of the rewar
 over the log gives it exactly; central differences of it give the curvature (the observed information).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
 
@@ -19,32 +17,6 @@ STEP = 1e-3  # of a central difference, in units of a parameter's own deviation 
 COVERAGE, Z = 0.95, 1.959964
 # Intervals from the curvature are too narrow with many states, since some may be two, or two be one, and where states are hard to tell
 WIDER, FROM, UNSURE = 0.025, 3, 8.0
-
-
-class Samples(NamedTuple):
-    """Models sampled from the posterior, in the units of a series.
-
-    Attributes
-    ----------
-    means : array (samples, states, arms)
-    exit_prob, entry_prob : arrays (samples, states)
-    noise : array (samples, states)
-    """
-
-    means: np.ndarray
-    exit_prob: np.ndarray
-    entry_prob: np.ndarray
-    noise: np.ndarray
-
-    @property
-    def dwell(self) -> np.ndarray:
-        """Array (samples, states)."""
-        return hmm.mean_dwell(self.exit_prob, self.entry_prob)
-
-    @property
-    def shares(self) -> np.ndarray:
-        """Array (samples, states)."""
-        return hmm.stationary_probs(self.exit_prob, self.entry_prob)
 
 
 def to_vector(model: Model) -> np.ndarray:
@@ -156,8 +128,8 @@ def diagonal_information(series: Series, model: Model) -> np.ndarray:
     return np.concatenate([means.ravel(), exit_prob, entry_prob, *noise])
 
 
-def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = no_tick) -> Samples:
-    """Return models sampled from the normal posterior around the top of the likelihood.
+def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick: Tick = no_tick) -> Model:
+    """Return models sampled from the normal posterior around the top of the likelihood, as one whose arrays begin with an axis of samples.
 
     They are spread wider where there are many states, and where the state of a row is hard to tell.
     """
@@ -167,12 +139,8 @@ def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick:
     random = np.random.default_rng([seed, 2])
     vectors = random.multivariate_normal(to_vector(model), spread, count, method="cholesky")
     models = [from_vector(model, point) for point in vectors]
-    return Samples(
-        np.stack([model.means for model in models]),
-        np.stack([model.exit_prob for model in models]),
-        np.stack([model.entry_prob for model in models]),
-        np.stack([model.noise for model in models]),
-    )
+    fields = ("means", "exit_prob", "entry_prob", "noise")
+    return model._replace(**{field: np.stack([getattr(each, field) for each in models]) for field in fields})
 
 
 def gain(means: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -196,27 +164,26 @@ def credible_interval(samples: np.ndarray, coverage: float = COVERAGE) -> tuple[
     return np.asarray(low), np.asarray(high)
 
 
-def state_table(log: Log, model: Model, samples: Samples, means: np.ndarray) -> pd.DataFrame:
+def state_table(log: Log, model: Model, samples: Model, means: np.ndarray) -> pd.DataFrame:
     """Return a row per state and arm; `means` are the sampled means in the unit of rewards."""
     low, high = credible_interval(means)
     dwell_low, dwell_high = credible_interval(samples.dwell)
-    rows = []
-    for state in range(model.num_states):
-        for arm, name in enumerate(log.arms):
-            rows.append(
-                {
-                    "state": state,
-                    "share": float(model.shares[state]),
-                    "dwell": float(model.dwell[state]),
-                    "dwell_low": float(dwell_low[state]),
-                    "dwell_high": float(dwell_high[state]),
-                    "arm": name,
-                    "mean": float(model.means[state, arm]),
-                    "low": float(low[state, arm]),
-                    "high": float(high[state, arm]),
-                    "tried": float(model.tried[state, arm]),
-                }
-            )
+    rows = [
+        {
+            "state": state,
+            "share": float(model.shares[state]),
+            "dwell": float(model.dwell[state]),
+            "dwell_low": float(dwell_low[state]),
+            "dwell_high": float(dwell_high[state]),
+            "arm": name,
+            "mean": float(model.means[state, arm]),
+            "low": float(low[state, arm]),
+            "high": float(high[state, arm]),
+            "tried": float(model.tried[state, arm]),
+        }
+        for state in range(model.num_states)
+        for arm, name in enumerate(log.arms)
+    ]
     return pd.DataFrame(rows)
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import importlib
-import json
 import re
 from collections.abc import Mapping
 from itertools import islice
@@ -12,15 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from latentbandits import dsjson
 from latentbandits.protocols import LARGEST_REWARD
 from latentbandits.settings import InvalidValueError, nearest
 
 OWNER = "log"
-RULE = (
-    "the path of a .csv, .parquet or .jsonl file (or .dsjson of Vowpal Wabbit), a data frame of pandas, polars or Arrow, "
-    "or the feedback of Open Bandit Pipeline"
-)
+RULE = "the path of a .csv or .parquet file, a data frame of pandas, polars or Arrow, or a dict of columns"
 SEPARATORS = ",;\t"  # the first of those that are equally frequent in the first line
 DECIMAL = re.compile(r"\d,\d")  # a comma in a number, where commas do not separate
 FIRST = 100  # lines in which it is looked for
@@ -38,7 +33,7 @@ USUAL: Mapping[str, tuple[str, ...]] = {
         "at", "time", "timestamp", "ts", "datetime", "date", "created_at", "when", "decided_at", "round", "step", "t",
     ),
     "subject": ("subject",),
-    "propensity": ("propensity", "probability", "pscore", "prob", "action_prob", "_label_probability", "p"),
+    "propensity": ("propensity", "probability", "pscore", "prob", "action_prob", "p"),
 }  # fmt: skip
 NEEDED = ("arm", "reward")
 MOST_ARMS = 1000
@@ -66,120 +61,68 @@ class Table(NamedTuple):
 
 def read_table(source: object) -> Table:
     """Return the columns of a file, a frame or a mapping, or refuse it."""
-    if isinstance(source, str | Path):
-        return _read_file(Path(source))
     if isinstance(source, Mapping):
-        return _read_feedback(source)
-    return _read_frame(source, "data frame")
-
-
-def _read_file(path: Path) -> Table:
-    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".jsonl": _read_lines, dsjson.ENDING: _read_lines}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise InvalidValueError(OWNER, "file", str(path), RULE)
+        return _from_mapping(source)
+    if not isinstance(source, str | Path):
+        return _from_frame(source, "data frame")
+    path = Path(source)
     try:
-        return reader(path)
+        match path.suffix.lower():
+            case ".csv":
+                return _from_csv(path)
+            case ".parquet":
+                importlib.import_module("pyarrow")  # so that it is named if it is missing
+                return _from_frame(pd.read_parquet(path), str(path))
     except InvalidValueError:
         raise
     except OSError as error:
         reason = error.strerror or str(error)
     except ValueError as error:
         reason = " ".join(str(error).split())[:80]
+    else:
+        raise InvalidValueError(OWNER, "file", str(path), RULE)
     raise InvalidValueError(OWNER, "file", str(path), f"a log that can be read ({reason[:1].lower()}{reason[1:]})")
 
 
-def _read_parquet(path: Path) -> Table:
-    importlib.import_module("pyarrow")  # so that it is named if it is missing
-    return _read_frame(pd.read_parquet(path), str(path))
-
-
-def _read_csv(path: Path) -> Table:
+def _from_csv(path: Path) -> Table:
     """Read a file with a line of names and a line per row; lines with too many cells are refused by number."""
-    decimal = "."
     with open(path, encoding="utf-8-sig") as file:
         first = file.readline().rstrip("\r\n")
         separator = max(SEPARATORS, key=first.count)
-        if separator != "," and any(DECIMAL.search(line) for line in islice(file, FIRST)):
-            decimal = ","
+        commas = separator != "," and any(DECIMAL.search(line) for line in islice(file, FIRST))
     names = first.split(separator)
-    if not any(names) or any(_is_number(name) for name in names):
+    if not any(names) or pd.to_numeric(pd.Series(names), errors="coerce").notna().any():
         raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "the names of the columns", f" of {path}")
     if len(set(names)) < len(names):
         raise InvalidValueError(OWNER, "first line", ",".join(names)[:80], "names that all differ", f" of {path}")
+    form = {"low_memory": False, "index_col": False, "skip_blank_lines": False, "encoding": "utf-8-sig"}
     try:
-        frame = pd.read_csv(
-            path,
-            sep=separator,
-            decimal=decimal,
-            low_memory=False,
-            index_col=False,
-            skip_blank_lines=False,
-            encoding="utf-8-sig",
-        )
-        return _read_frame(frame, str(path), np.arange(2, len(frame) + 2))
+        frame = pd.read_csv(path, sep=separator, decimal="," if commas else ".", **form)
+        return _from_frame(frame, str(path), np.arange(2, len(frame) + 2))
     except pd.errors.ParserError:  # some line has too many cells: read them one by one
         with open(path, encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, delimiter=separator)
             next(reader)
             rows = [(reader.line_num, row) for row in reader]
-        good = [(line, row) for line, row in rows if len(row) == len(names)]
-        refused = {line: f"{len(row)} cells instead of {len(names)}" for line, row in rows if len(row) != len(names)}
-        frame = pd.DataFrame([row for _, row in good], columns=names)
-        return _read_frame(frame, str(path), np.array([line for line, _ in good], dtype=np.int64), refused)
+        wide = len(names)
+        refused = {line: f"{len(row)} cells instead of {wide}" for line, row in rows if len(row) != wide}
+        frame = pd.DataFrame([row for _, row in rows if len(row) == wide], columns=names)
+        lines = np.array([line for line, row in rows if len(row) == wide], dtype=np.int64)
+        return _from_frame(frame, str(path), lines, refused)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _from_mapping(source: Mapping[str, object]) -> Table:
+    """Read a dict of columns, such as the feedback of Open Bandit Pipeline, whose `context` becomes context_0, context_1 and so on."""
+    columns = {str(name): np.asarray(column) for name, column in source.items() if np.ndim(column) == 1}
+    context = np.asarray(source["context"]) if np.ndim(source.get("context")) == 2 else np.zeros((0, 0))
+    columns |= {f"context_{number}": column for number, column in enumerate(context.T)}
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) != 1:
+        raise InvalidValueError(OWNER, "lengths of the columns", sorted(lengths), "one length for all")
+    return Table(columns, np.arange(1, lengths.pop() + 1), {}, "columns")
 
 
-def _read_lines(path: Path) -> Table:
-    """Read a file with a JSON object per line: plain rows, or Vowpal Wabbit's decisions."""
-    rows, lines = [], []
-    refused: dict[int, str] = {}
-    with open(path, encoding="utf-8-sig") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError:
-                refused[number] = "no JSON"
-                continue
-            if isinstance(row, dict) and "_label_cost" in row:
-                row = dsjson.decision(row)
-            if isinstance(row, dict):
-                rows.append(row)
-                lines.append(number)
-            else:
-                refused[number] = row if isinstance(row, str) else "no JSON object"
-    return _read_frame(pd.DataFrame(rows), str(path), np.array(lines, dtype=np.int64), refused)
-
-
-def _read_feedback(source: Mapping[str, object]) -> Table:
-    """Read what Open Bandit Pipeline calls feedback: a dict of arrays with one number per round."""
-    if not {"action", "reward"} <= set(source):
-        raise InvalidValueError(
-            OWNER, "source", sorted(map(str, source))[:8], f"{RULE} (a dict with action, reward and pscore)"
-        )
-    columns = {"arm": np.asarray(source["action"]), "reward": np.asarray(source["reward"])}
-    rows = len(columns["arm"])
-    if source.get("pscore") is not None:
-        columns["propensity"] = np.asarray(source["pscore"])
-    context = np.asarray(source["context"]) if source.get("context") is not None else np.zeros((rows, 0))
-    for number in range(context.shape[1] if context.ndim == 2 else 0):
-        columns[f"context_{number}"] = context[:, number]
-    for name, column in columns.items():
-        if column.shape != (rows,):
-            raise InvalidValueError(OWNER, name, column.shape, f"({rows},), a number per round", ".shape")
-    return Table(columns, np.arange(1, rows + 1), {}, "Open Bandit Pipeline feedback")
-
-
-def _read_frame(
+def _from_frame(
     source: object, name: str, lines: np.ndarray | None = None, refused: Mapping[int, str] | None = None
 ) -> Table:
     """Read a frame of pandas, polars or Arrow."""

@@ -148,6 +148,11 @@ class Series(NamedTuple):
             values[rows] = ndtri((rankdata(self.values[rows]) - 0.5) / max(len(rows), 1))
         return self._replace(values=values)
 
+    @property
+    def one_hot(self) -> np.ndarray:
+        """A column per arm, 1 where it was played."""
+        return np.asarray(np.eye(self.width)[self.arms])
+
     def select(self, rows: slice) -> Self:
         """Return some rows."""
         return self._replace(
@@ -158,8 +163,10 @@ class Series(NamedTuple):
         )
 
     def subtract(self, offsets: np.ndarray) -> Self:
-        """Return the same rows with something taken out of the values."""
-        return self._replace(values=self.values - offsets)
+        """Return what is left when offsets are taken out of the values, or added to the log-odds of rewards of 0 and 1."""
+        if not self.binary:
+            return self._replace(values=self.values - offsets)
+        return self._replace(logit_offset=offsets + self.logit_offset if len(self.logit_offset) else offsets)
 
 
 def arm_noise(arms: np.ndarray, rewards: np.ndarray, gaps: np.ndarray, count: int) -> np.ndarray:

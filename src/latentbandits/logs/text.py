@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from latentbandits.logs.changes import CHANGES
 from latentbandits.logs.conclusion import UNDECIDED
-from latentbandits.logs.hypotheses import CHANGES, NOTHING, REGIMES
+from latentbandits.logs.hypotheses import KINDS
+from latentbandits.logs.regimes import REGIMES
 from latentbandits.presentation.numbers import aligned, figure, percent, short, span
 
 if TYPE_CHECKING:
@@ -15,15 +17,6 @@ FEW_PLAYS = 0.05  # share of rows below which an arm is hardly tried
 ALIKE = 0.45  # spread of the lengths of segments over their mean, below which they are alike; 1 for a chain, about 0.3 for a calendar
 SHORT, MUCH = 10, 0.2  # rounds of a state, and the share of time, from which on it is said
 SEGMENTS = 12  # at least, before that can be said
-NAMES = {
-    NOTHING: "nothing changes",
-    "autocorrelation": "autocorrelated noise, all arms alike",
-    "drift": "drift, every arm its own",
-    CHANGES: "abrupt changes that never return",
-    "volatility": "only the volatility changes",
-    "calendar": "the calendar",
-    REGIMES: "regimes",
-}
 
 
 def describe(name: str) -> str:
@@ -35,8 +28,7 @@ def describe(name: str) -> str:
     >>> describe("calendar and drift")
     'the calendar, and drift, every arm its own'
     """
-    parts = name.split(" and ")
-    return ", and ".join(NAMES[part] for part in parts)
+    return ", and ".join(KINDS[kind].phrase for kind in name.split(" and "))
 
 
 def first_sentence(d: "Diagnosis") -> str:
