@@ -62,16 +62,6 @@ def test_columns_may_be_named(tmp_path: Path) -> None:
         lb.Log.read(data, arm="x1", reward="x2", context=["x2"])
 
 
-def test_names_of_several_words_are_guessed_if_only_one_fits() -> None:
-    names = {"banner": "bannerId", "click": "click_value", "at": "event_time", "pscore": "action_probability"}
-    log = lb.Log.read(frame().rename(columns=names))
-    same(log, lb.Log.read(frame()))
-    assert log.guessed == ("arm", "reward", "time", "propensity")
-    both = frame().rename(columns={"click": "click_value"}).assign(order_value=1.0)
-    with pytest.raises(lb.InvalidValueError, match="column of the reward is None but must be named"):
-        lb.Log.read(both)
-
-
 def test_bad_rows_are_counted_with_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     good = "".join(f"2026-02-{day:02d},a,0.5\n" for day in range(1, 21))

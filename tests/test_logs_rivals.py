@@ -40,9 +40,8 @@ def test_a_level_with_columns_has_the_likelihood_of_dense_matrices(own: bool) ->
 def test_levels_of_arms_have_the_likelihood_of_dense_matrices() -> None:
     random = np.random.default_rng(1)
     series = series_of(random.normal(size=60), random.integers(3, size=60))
-    keep, size, products = 0.9, 0.6, np.zeros((3, 3))
-    args = (series.arms, series.values, series.gaps, keep, size, products, np.zeros(0))
-    determinant = fast(levels._filter_levels)(*args)
+    keep, size = 0.9, 0.6
+    determinant, products, _ = fast(levels._filter_levels)(series, series.arms, keep, size)
     ones, cross, squares = products.T
     found = profile_log_lik(60, float((squares - cross**2 / ones).sum())) - 0.5 * determinant
     rounds, same = np.arange(60), series.arms[:, None] == series.arms

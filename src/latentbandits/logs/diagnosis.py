@@ -23,6 +23,7 @@ from latentbandits.logs.posterior import credible_interval, gain
 from latentbandits.logs.regimes import REGIMES
 from latentbandits.logs.regression import Covariate
 from latentbandits.logs.series import Series
+from latentbandits.logs.text import diagnosis_text
 from latentbandits.logs.worlds import FittedWorld
 from latentbandits.protocols import Policy
 from latentbandits.settings import InvalidValueError
@@ -82,7 +83,7 @@ class Diagnosis(Result):
     seed: int
     comparison: Comparison | None = None
     owner: ClassVar[str] = OWNER
-    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".html", ".npz")
+    suffixes: ClassVar[tuple[str, ...]] = (*Result.suffixes, ".npz")
 
     @property
     def regimes(self) -> bool:
@@ -173,11 +174,10 @@ class Diagnosis(Result):
     @cached_property
     def path(self) -> np.ndarray:
         """The most probable path of states, an int array (rows,)."""
-        path = np.zeros(len(self.log), np.int64)
-        if self.fit is not None:
-            log_lik = emissions.log_likelihoods(self.series, self.fit)
-            fast(hmm.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob, path)
-        return path
+        if self.fit is None:
+            return np.zeros(len(self.log), np.int64)
+        log_lik = emissions.log_likelihoods(self.series, self.fit)
+        return np.asarray(fast(hmm.viterbi)(log_lik, self.series.gaps, self.fit.exit_prob, self.fit.entry_prob))
 
     @cached_property
     def changes(self) -> pd.DataFrame:
@@ -286,24 +286,15 @@ class Diagnosis(Result):
 
         Parameters
         ----------
-        policy : Policy or str
+        policy, **options
             As for `Agent`.
         arms : list of names, optional
             The arms to go on with; those of the log if not given. Others of the log are retired, new ones are fresh.
-        **options
-            As for `Agent`.
         """
         from latentbandits.agent import Agent
 
-        agent = Agent(policy, arms=list(self.log.arms), **options)
+        agent = Agent(policy, arms=list(self.log.arms if arms is None else arms), **options)
         agent.feed(self.log)
-        if arms is not None:
-            for name in arms:
-                if name not in agent.arms:
-                    agent.add(name)
-            for name in agent.arms:
-                if name not in arms:
-                    agent.retire(name)
         return agent
 
     def figure(self) -> "Figure":
@@ -314,8 +305,6 @@ class Diagnosis(Result):
 
     def text(self) -> str:
         """Return the diagnosis as a terminal shows it."""
-        from latentbandits.logs.text import diagnosis_text
-
         return diagnosis_text(self)
 
     def page(self) -> str:
@@ -330,7 +319,7 @@ class Diagnosis(Result):
             from latentbandits.logs.serialise import to_npz
 
             return to_npz(self)
-        return self.page().encode() if suffix == ".html" else super().content(suffix)
+        return super().content(suffix)
 
     @staticmethod
     def load(path: str | Path) -> "Diagnosis":

@@ -28,21 +28,15 @@ PURE = 1e3  # times the noise: a level that leaves none, which need not be count
 
 
 def _kalman_filter(
-    columns: np.ndarray,
-    values: np.ndarray,
-    gaps: np.ndarray,
-    which: np.ndarray,
-    keep: float,
-    size: float,
-    levels: np.ndarray,
-    products: np.ndarray,
-) -> float:
-    """Filter levels: add up products of the innovations of all columns and of the values; return the log-determinant.
+    series: Series, columns: np.ndarray, which: np.ndarray, keep: float, size: float
+) -> tuple[float, np.ndarray]:
+    """Filter levels: return the log-determinant, and products of the innovations of all columns and of the values, below the diagonal.
 
-    `which` is the number of every row's level: 0 for one level of all arms, the arm for a level of every arm. `levels` (levels, columns
-    and values) is work space, as `products` is, all zeros.
+    `which` is the number of every row's level: 0 for one level of all arms, the arm for a level of every arm.
     """
+    values, gaps = series.values, series.gaps
     rows, count = columns.shape
+    levels, products = np.zeros((which.max() + 1, count + 1)), np.zeros((count + 1, count + 1))
     innovations = np.zeros(count + 1)
     variance, last = np.full(len(levels), size), np.full(len(levels), -1.0)
     now, log_det = 0.0, 0.0
@@ -67,23 +61,16 @@ def _kalman_filter(
                     products[c, d] += scaled * innovations[d]
         variance[own] = variance[own] * weight
         log_det += np.log(spread)
-    return log_det
+    return log_det, products
 
 
-def _filter_levels(
-    which: np.ndarray,
-    values: np.ndarray,
-    gaps: np.ndarray,
-    keep: float,
-    size: float,
-    products: np.ndarray,
-    innovations: np.ndarray,
-) -> float:
-    """Filter levels: add up products of the innovations of a constant and of the values, per level; return the log-determinant.
+def _filter_levels(series: Series, which: np.ndarray, keep: float, size: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """Filter levels: return the log-determinant, products of the innovations of a constant and of the values, per level, and the latter.
 
-    Unless `innovations` is empty, what is new in every value, given those before it, is written there in units of its deviation.
+    The innovations of the values are in units of their deviation.
     """
-    count = len(products)
+    values, gaps, count = series.values, series.gaps, len(series.noise)
+    products, innovations = np.zeros((count, 3)), np.empty(len(values))
     levels, variance, last = np.zeros((count, 2)), np.full(count, size), np.full(count, -1.0)
     now, log_det = 0.0, 0.0
     for t in range(len(values)):
@@ -105,9 +92,8 @@ def _filter_levels(
         products[own, 2] += value * value / spread
         variance[own] /= spread
         log_det += np.log(spread)
-        if len(innovations) > 0:
-            innovations[t] = value / np.sqrt(spread)
-    return log_det
+        innovations[t] = value / np.sqrt(spread)
+    return log_det, products, innovations
 
 
 class LevelFit(NamedTuple):
@@ -163,9 +149,7 @@ def fit_weights(
 ) -> tuple[float, np.ndarray]:
     """Return the log-likelihood of a level, or of one for every arm (`which`), and the weights of all columns, which are fitted along."""
     wide = design.shape[1]
-    levels, products = np.zeros((int(which.max()) + 1, wide + 1)), np.zeros((wide + 1, wide + 1))
-    args = (design, series.values, series.gaps, which, float(np.exp(-1 / time)), size, levels, products)
-    log_det = fast(_kalman_filter)(*args)
+    log_det, products = fast(_kalman_filter)(series, design, which, float(np.exp(-1 / time)), size)
     gram = np.tril(products) + np.tril(products, -1).T
     cross = gram[:wide, wide]
     weights = np.linalg.lstsq(gram[:wide, :wide], cross, rcond=None)[0]
@@ -177,10 +161,8 @@ def innovations(series: Series, level: LevelFit) -> Series:
     """Return what is new in every row, given a level that was fitted: independent normal numbers if the level is all there is."""
     which, size = level.which(series), level.size**2
     weights = fit_weights(series, series.one_hot, which, level.time, size)[1]
-    values, products = np.empty(series.rows), np.zeros((series.width, 3))
-    around = series.values - weights[series.arms]
-    fast(_filter_levels)(which, around, series.gaps, float(np.exp(-1 / level.time)), size, products, values)
-    return series._replace(values=values)
+    around = series.subtract(weights[series.arms])
+    return series._replace(values=fast(_filter_levels)(around, which, float(np.exp(-1 / level.time)), size)[2])
 
 
 def gain_with_columns(series: Series, level: LevelFit, columns: np.ndarray) -> float:
@@ -194,9 +176,7 @@ def fit_arm_levels(series: Series) -> LevelFit:
     """Return the best levels of all arms, each its own path, with one speed and one size."""
 
     def log_lik(time: float, size: float) -> float:
-        products, keep = np.zeros((series.width, 3)), float(np.exp(-1 / time))
-        args = (series.arms, series.values, series.gaps, keep, size, products, np.zeros(0))
-        log_det = fast(_filter_levels)(*args)
+        log_det, products, _ = fast(_filter_levels)(series, series.arms, float(np.exp(-1 / time)), size)
         ones, cross, squares = products.T
         rest = squares - np.where(ones > 0, cross * cross / np.maximum(ones, 1e-300), 0.0)
         return profile_log_lik(series.rows, float(rest.sum())) - 0.5 * float(log_det)

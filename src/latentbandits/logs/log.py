@@ -11,7 +11,6 @@ import pandas as pd
 from latentbandits.logs.reading import (
     OWNER,
     Bad,
-    Faults,
     choose_columns,
     parse_arms,
     parse_numbers,
@@ -112,7 +111,7 @@ class Log:
         (('reward', 'time'), (Bad(reason='no arm', rows=1, lines=(4,)),))
         """
         table = read_table(source)
-        if not len(table.lines) and not table.refused:
+        if not len(table.lines) and not table.reasons:
             raise InvalidValueError(OWNER, "rows that can be used", 0, "most of them (it has no rows)")
         if isinstance(context, str):
             raise InvalidValueError(OWNER, "context", context, "a list of columns")
@@ -125,23 +124,21 @@ class Log:
         if "subject" in columns and "time" not in columns:
             rule = "given with a time: rows of one time are one round"
             raise InvalidValueError(OWNER, "subject", columns["subject"], rule)
-        faults = Faults(table)
         cells = {role: table.columns[column] for role, column in columns.items()}
-        played, arms = parse_arms(cells["arm"], faults)
-        parsed = {"rewards": parse_numbers(cells["reward"], "reward", faults)}
+        played, arms = parse_arms(cells["arm"], table)
+        parsed = {"rewards": parse_numbers(cells["reward"], "reward", table)}
         if "time" in cells:
-            parsed["times"] = parse_times(cells["time"], faults)
+            parsed["times"] = parse_times(cells["time"], table)
         if "propensity" in cells:
-            parsed["propensities"] = parse_numbers(cells["propensity"], "propensity", faults)
+            parsed["propensities"] = parse_numbers(cells["propensity"], "propensity", table)
             with np.errstate(invalid="ignore"):
                 possible = (parsed["propensities"] > 0) & (parsed["propensities"] <= 1)
-            faults.add(~possible, "a propensity that is not above 0 and at most 1")
-        features = {name: parse_numbers(table.columns[name], name, faults) for name in context}
+            table.mark(~possible, "a propensity that is not above 0 and at most 1")
+        features = {name: parse_numbers(table.columns[name], name, table) for name in context}
         if "subject" in cells:
             parsed["subjects"] = pd.factorize(pd.Series(cells["subject"]))[0]
-        rows = np.flatnonzero(~faults.bad)
-        bad = faults.summary()
-        if len(rows) < 2 or len(rows) < MOST_BAD * (len(faults.bad) + len(table.refused)):
+        rows, bad = np.flatnonzero(~table.bad), table.summary()
+        if len(rows) < 2 or len(rows) < MOST_BAD * (len(rows) + sum(each.rows for each in bad)):
             reasons = "; ".join(map(str, bad)) or "it has no rows"
             raise InvalidValueError(OWNER, "rows that can be used", len(rows), f"most of them ({reasons})")
         in_order = True

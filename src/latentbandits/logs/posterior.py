@@ -7,6 +7,7 @@ over the log gives it exactly; central differences of it give the curvature (the
 import numpy as np
 import pandas as pd
 
+from latentbandits.compiled import fast
 from latentbandits.logs import emissions, hmm
 from latentbandits.logs.em import Tick, e_step, no_tick
 from latentbandits.logs.hmm import AUTOREGRESSIVE, BINARY, HETEROSCEDASTIC, MIXTURE, Model
@@ -52,27 +53,27 @@ def _logit(share: np.ndarray) -> np.ndarray:
 def gradient(series: Series, model: Model, tick: Tick = no_tick) -> np.ndarray:
     """Return the derivative of likelihood and priors by every parameter, in the order of `to_vector`."""
     expected = e_step(series, model)
+    probs = expected.state_probs
     tick(series.rows * model.num_states)
     centres, widths = series.centres, emissions.PRIOR_SPREADS * series.spreads
     exit_prob = expected.jumps + hmm.PRIOR_JUMPS - (expected.visits + hmm.PRIOR_VISITS) * model.exit_prob
     entries = expected.entries + hmm.PRIOR_ENTRIES
     entry_prob = entries - model.entry_prob * entries.sum()
     if model.family == MIXTURE:
-        rows, values, _ = emissions.component_moments(series, model, expected.state_probs)
+        rows, values, _ = fast(emissions.sum_component_moments)(series, probs, model.means, model.components)
         centre, precision = model.components[:, 1, None, None], 1 / model.components[:, 2, None, None] ** 2
         gradient_of_means = (precision * (values - (centre + model.means) * rows)).sum(axis=0)
         means = gradient_of_means - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), exit_prob, entry_prob])
     if model.family == BINARY and len(series.logit_offset):
-        means = emissions.logit_moments(series, model, expected.state_probs)[1] + emissions.PSEUDO_COUNT * (
-            centres - model.means
-        )
+        slopes = fast(emissions.sum_logit_moments)(series, probs, model.means)[1]
+        means = slopes + emissions.PSEUDO_COUNT * (centres - model.means)
         return np.concatenate([means.ravel(), exit_prob, entry_prob])
     if model.family == AUTOREGRESSIVE:
-        means, noise = emissions.autoregressive_gradient(series, model, expected.state_probs)
+        means, noise = emissions.autoregressive_gradient(series, model, probs)
         means = means - (model.means - centres) / widths**2
         return np.concatenate([means.ravel(), exit_prob, entry_prob, noise])
-    tried, sums, squares = emissions.cell_moments(series, expected.state_probs)
+    tried, sums, squares = fast(emissions.sum_moments)(series, probs)
     if model.family == BINARY:
         means = sums - tried * model.means + emissions.PSEUDO_COUNT * (centres - model.means)
         return np.concatenate([means.ravel(), exit_prob, entry_prob])

@@ -42,21 +42,48 @@ SECONDS = (6.3e8, 4.1e9)
 TRUE = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
-class Table(NamedTuple):
-    """Columns, and where their rows stand.
+class Bad(NamedTuple):
+    """Rows that could not be used for one reason: why, how many, and on which lines (the first of them)."""
+
+    reason: str
+    rows: int
+    lines: tuple[int, ...]
+
+    def __str__(self) -> str:
+        lines = ", ".join(f"{line:,}" for line in self.lines)
+        more = ", ..." if self.rows > len(self.lines) else ""
+        return f"{self.reason} ({self.rows:,}; line{'s' if self.rows > 1 else ''} {lines}{more})"
+
+
+class Table:
+    """Columns, and the rows that cannot be used.
 
     Attributes
     ----------
     columns : name -> array, all of one length
     lines : int array, the line of every row in its file, or its number from 1
-    refused : line -> why it could not be read at all
     source : where it comes from, for people
+    reasons : why some lines cannot be used -> these lines, be they rows or not
+    bad : bool array, the rows among them
     """
 
-    columns: Mapping[str, np.ndarray]
-    lines: np.ndarray
-    refused: Mapping[int, str]
-    source: str
+    def __init__(
+        self, columns: Mapping[str, np.ndarray], lines: np.ndarray, source: str, reasons: dict[str, list[int]]
+    ) -> None:
+        self.columns, self.lines, self.source, self.reasons = columns, lines, source, reasons
+        self.bad = np.zeros(len(lines), bool)
+
+    def mark(self, rows: np.ndarray, reason: str) -> None:
+        """Mark rows, a bool array, as bad for a reason; the first reason counts."""
+        fresh = rows & ~self.bad
+        if fresh.any():
+            self.bad |= fresh
+            self.reasons.setdefault(reason, []).extend(self.lines[fresh].tolist())
+
+    def summary(self) -> tuple[Bad, ...]:
+        """Return the reasons, the most frequent first."""
+        order = sorted(self.reasons.items(), key=lambda item: -len(item[1]))
+        return tuple(Bad(reason, len(lines), tuple(lines[:5])) for reason, lines in order)
 
 
 def read_table(source: object) -> Table:
@@ -105,7 +132,10 @@ def _from_csv(path: Path) -> Table:
             next(reader)
             rows = [(reader.line_num, row) for row in reader]
         wide = len(names)
-        refused = {line: f"{len(row)} cells instead of {wide}" for line, row in rows if len(row) != wide}
+        refused: dict[str, list[int]] = {}
+        for line, row in rows:
+            if len(row) != wide:
+                refused.setdefault(f"{len(row)} cells instead of {wide}", []).append(line)
         frame = pd.DataFrame([row for _, row in rows if len(row) == wide], columns=names)
         lines = np.array([line for line, row in rows if len(row) == wide], dtype=np.int64)
         return _from_frame(frame, str(path), lines, refused)
@@ -119,11 +149,11 @@ def _from_mapping(source: Mapping[str, object]) -> Table:
     lengths = {len(column) for column in columns.values()}
     if len(lengths) != 1:
         raise InvalidValueError(OWNER, "lengths of the columns", sorted(lengths), "one length for all")
-    return Table(columns, np.arange(1, lengths.pop() + 1), {}, "columns")
+    return Table(columns, np.arange(1, lengths.pop() + 1), "columns", {})
 
 
 def _from_frame(
-    source: object, name: str, lines: np.ndarray | None = None, refused: Mapping[int, str] | None = None
+    source: object, name: str, lines: np.ndarray | None = None, refused: dict[str, list[int]] | None = None
 ) -> Table:
     """Read a frame of pandas, polars or Arrow."""
     import narwhals as nw
@@ -139,7 +169,7 @@ def _from_frame(
         zoned = isinstance(column.dtype, nw.Datetime) and column.dtype.time_zone is not None
         plain = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zoned else column
         columns[str(column.name).strip()] = plain.to_numpy()
-    return Table(columns, np.arange(1, len(frame) + 1) if lines is None else lines, refused or {}, name)
+    return Table(columns, np.arange(1, len(frame) + 1) if lines is None else lines, name, refused or {})
 
 
 def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -158,8 +188,7 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
         if role in chosen:
             continue
         lower = {name.lower(): name for name in reversed(columns) if name not in chosen.values()}
-        similar = [column for column in lower.values() if role == _guess_role(column)]
-        match = next((lower[name] for name in names if name in lower), similar[0] if len(similar) == 1 else None)
+        match = next((lower[name] for name in names if name in lower), None)
         if match is not None:
             chosen[role] = match
             guessed.append(role)
@@ -170,53 +199,7 @@ def choose_columns(table: Table, given: Mapping[str, str | None]) -> tuple[dict[
     return {role: chosen[role] for role in USUAL if role in chosen}, tuple(guessed)
 
 
-def _guess_role(column: str) -> str | None:
-    """Return what a name of several words says that a column is: by its last word (`click_value`), else by its first (`banner_id`)."""
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", column).lower())
-    for word in (words[-1], words[0]) if len(words) > 1 else ():
-        for role, usual in USUAL.items():
-            if len(word) > 1 and word in usual:
-                return role
-    return None
-
-
-class Bad(NamedTuple):
-    """Rows that could not be used for one reason: why, how many, and on which lines (the first of them)."""
-
-    reason: str
-    rows: int
-    lines: tuple[int, ...]
-
-    def __str__(self) -> str:
-        lines = ", ".join(f"{line:,}" for line in self.lines)
-        more = ", ..." if self.rows > len(self.lines) else ""
-        return f"{self.reason} ({self.rows:,}; line{'s' if self.rows > 1 else ''} {lines}{more})"
-
-
-class Faults:
-    """The rows that cannot be used, and why: the first reason counts."""
-
-    def __init__(self, table: Table) -> None:
-        self.bad = np.zeros(len(table.lines), bool)
-        self._table_lines = table.lines
-        self._lines: dict[str, list[int]] = {}
-        for line, reason in table.refused.items():
-            self._lines.setdefault(reason, []).append(line)
-
-    def add(self, rows: np.ndarray, reason: str) -> None:
-        """Mark rows, a bool array, as bad for a reason."""
-        fresh = rows & ~self.bad
-        if fresh.any():
-            self.bad |= fresh
-            self._lines.setdefault(reason, []).extend(self._table_lines[fresh].tolist())
-
-    def summary(self) -> tuple[Bad, ...]:
-        """Return the reasons, the most frequent first."""
-        order = sorted(self._lines.items(), key=lambda item: -len(item[1]))
-        return tuple(Bad(reason, len(lines), tuple(lines[:5])) for reason, lines in order)
-
-
-def parse_numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
+def parse_numbers(cells: np.ndarray, role: str, table: Table) -> np.ndarray:
     """Return cells as numbers; what is empty or no finite number is a fault."""
     if cells.dtype.kind in "USO":
         column = pd.Series(cells)
@@ -228,13 +211,13 @@ def parse_numbers(cells: np.ndarray, role: str, faults: Faults) -> np.ndarray:
         numbers = cells.astype(float)
         empty = np.isnan(numbers)
     late = " yet (late or lost)" if role == "reward" else ""
-    faults.add(empty, f"no {role}{late}")
+    table.mark(empty, f"no {role}{late}")
     with np.errstate(invalid="ignore"):
-        faults.add(~(np.abs(numbers) <= LARGEST_REWARD), f"a {role} that is no finite number")
+        table.mark(~(np.abs(numbers) <= LARGEST_REWARD), f"a {role} that is no finite number")
     return np.asarray(numbers)
 
 
-def parse_arms(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[int | str, ...]]:
+def parse_arms(cells: np.ndarray, table: Table) -> tuple[np.ndarray, tuple[int | str, ...]]:
     """Return the number of every row's arm, and the names of the arms in order; empty cells are faults."""
     codes, distinct = pd.factorize(pd.Series(cells))
     names = [_arm_name(cell) for cell in distinct]
@@ -246,7 +229,7 @@ def parse_arms(cells: np.ndarray, faults: Faults) -> tuple[np.ndarray, tuple[int
     places: dict[int | str | None, int] = {name: place for place, name in enumerate(arms)}
     place = np.array([*(places.get(name, -1) for name in names), -1], dtype=np.int64)  # the last is for empty cells
     played = place[codes]
-    faults.add(played < 0, "no arm")
+    table.mark(played < 0, "no arm")
     return played, tuple(arms)
 
 
@@ -259,16 +242,16 @@ def _arm_name(cell: object) -> int | str | None:
     return str(cell).strip() or None
 
 
-def parse_times(cells: np.ndarray, faults: Faults) -> np.ndarray:
+def parse_times(cells: np.ndarray, table: Table) -> np.ndarray:
     """Return cells as moments: dates if they are any, or numbers of seconds since 1970; else plain numbers, such as rounds."""
     if cells.dtype.kind == "M":
-        faults.add(np.isnat(cells), "no time")
+        table.mark(np.isnat(cells), "no time")
         return cells.astype("datetime64[us]")
     column = pd.Series(cells)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     finite = np.isfinite(numbers)
     if finite.mean() > 0.5:
-        faults.add(~finite, "no time")
+        table.mark(~finite, "no time")
         usual = float(np.nanmedian(np.abs(numbers)))
         numbers = np.where(finite, numbers, 0.0)
         for power in (0, 3, 6, 9):
@@ -279,5 +262,5 @@ def parse_times(cells: np.ndarray, faults: Faults) -> np.ndarray:
     dates = pd.to_datetime(text, errors="coerce", utc=True, format="ISO8601")
     if dates.isna().mean() > 0.5:
         dates = pd.to_datetime(text, errors="coerce", utc=True, format="mixed")
-    faults.add(dates.isna().to_numpy(), "a time that cannot be read")
+    table.mark(dates.isna().to_numpy(), "a time that cannot be read")
     return np.asarray(dates.dt.tz_localize(None).to_numpy().astype("datetime64[us]"))
