@@ -225,8 +225,12 @@ def _best(
     else:
         grid = [(np.log(time), np.log(size)) for time in TIMES if time < 10 * series.rows for size in SIZES]
         starts = sorted(grid, key=lambda point: loss(np.array(point)))[:BEGINNINGS]
-    options = {"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01}
-    ends = [minimize(loss, np.array(point), method="Nelder-Mead", options=options) for point in starts]
+    ends = [
+        minimize(
+            loss, np.array(at), method="Nelder-Mead", options={"maxfev": evaluations, "fatol": 0.05, "xatol": 0.01}
+        )
+        for at in starts
+    ]
     best = min(ends, key=lambda end: float(end.fun))
     time, size = np.exp(np.clip(best.x, (-2.0, -12.0), (16.0, 14.0)))
     gain = -float(best.fun) - constant_log_lik(series)

@@ -68,9 +68,11 @@ def plot_timeline(d: "Diagnosis") -> Figure:
         axes[-1].set_ylabel("arm played\n(dark: often)")
         for axis in axes:
             axis.grid(False)
-        days = [] if d.log.times is None or not d.log.dated else d.log.times[[0, -1]].astype("datetime64[D]")
         axes[-1].set_xlim(0, rows)
-        axes[-1].set_xlabel("row of the log" + (f", {days[0]} to {days[1]}" if len(days) else ""))
+        axes[-1].set_xlabel("row of the log")
+        if d.log.times is not None and d.log.dated:
+            first, last = d.log.times[[0, -1]].astype("datetime64[D]")
+            axes[-1].set_xlabel(f"row of the log, {first} to {last}")
     return figure
 
 

@@ -140,8 +140,12 @@ def sample_models(series: Series, model: Model, count: int, seed: int = 0, tick:
     random = np.random.default_rng([seed, 2])
     vectors = random.multivariate_normal(to_vector(model), spread, count, method="cholesky")
     models = [from_vector(model, point) for point in vectors]
-    fields = ("means", "exit_prob", "entry_prob", "noise")
-    return model._replace(**{field: np.stack([getattr(each, field) for each in models]) for field in fields})
+    return model._replace(
+        means=np.stack([each.means for each in models]),
+        exit_prob=np.stack([each.exit_prob for each in models]),
+        entry_prob=np.stack([each.entry_prob for each in models]),
+        noise=np.stack([each.noise for each in models]),
+    )
 
 
 def gain(means: np.ndarray, shares: np.ndarray) -> np.ndarray:

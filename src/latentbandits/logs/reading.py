@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -141,7 +141,7 @@ def _from_csv(path: Path) -> Table:
         return _from_frame(frame, str(path), lines, refused)
 
 
-def _from_mapping(source: Mapping[str, object]) -> Table:
+def _from_mapping(source: Mapping[str, Any]) -> Table:
     """Read a dict of columns, such as the feedback of Open Bandit Pipeline, whose `context` becomes context_0, context_1 and so on."""
     columns = {str(name): np.asarray(column) for name, column in source.items() if np.ndim(column) == 1}
     context = np.asarray(source["context"]) if np.ndim(source.get("context")) == 2 else np.zeros((0, 0))
